@@ -32,7 +32,7 @@ pub(crate) struct Contents<'a> {
     pub sharers: &'a Sharers,
     /// The full vectors; None where codes are the vectors.
     pub vectors: Option<&'a Vectors>,
-    /// Bytes of a kept vector.
+    /// Bytes of a stored vector.
     pub bytes: usize,
 }
 

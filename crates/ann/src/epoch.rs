@@ -1,4 +1,4 @@
-//! Reclamation by epochs: memory that was unlinked is used again once nobody can read it.
+//! Reclamation by epochs: memory that was unlinked is used again once no one can read it.
 //!
 //! A search reads links and records without locks, so a search may still read a slot that a change
 //! has just unlinked. Whoever unlinks therefore ends the current epoch ([`Epochs::advance`]) and
@@ -150,7 +150,7 @@ impl Participant {
         );
         // An epoch that ends before the store only makes this pin hold back more than it must.
         // Release, because a scan that sees this word must also have the reads of earlier pins
-        // behind it.
+        // happen before it.
         word.store(self.shared.epoch.load(Ordering::Acquire), Ordering::Release);
         fence(Ordering::SeqCst);
         Pin {

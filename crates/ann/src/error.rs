@@ -4,7 +4,7 @@ use crate::OptionOutOfRange;
 use crate::graph::SLOTS_MAX;
 use crate::memory::GrowError;
 
-/// The reason why an index did not do what it was asked.
+/// The reason why an index did not do what was requested.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A vector or a query of another length than the index was made for.
@@ -27,17 +27,17 @@ pub enum Error {
     /// A replace or remove of an id not in use.
     #[error("the index holds no id {0}")]
     Missing(u32),
-    /// An index asked for with an option outside of its range.
+    /// The requested index has an option outside of its range.
     #[error(transparent)]
     Options(#[from] OptionOutOfRange),
     /// The index has no room for another vector.
     #[error("the index is full: it holds as many vectors as it can, {SLOTS_MAX}")]
     Full,
-    /// No memory, or no room on the disk, for what was asked for. Nothing was changed.
+    /// No memory, or no room on the disk, for what was requested. Nothing was changed.
     #[error("the index cannot grow: {0}")]
     NoRoom(String),
     /// A file of vectors was cut short while it was in use, or its disk fails, so there is no right
-    /// answer. The index should be built anew.
+    /// answer. The index should be rebuilt.
     #[error("the index cannot answer: {0}")]
     Unreadable(String),
 }

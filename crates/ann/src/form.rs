@@ -1,4 +1,4 @@
-//! The form in which full vectors are kept, and the conversion to it.
+//! The form in which full vectors are stored, and the conversion to it.
 
 use crate::kernels::{half, kernels};
 use crate::{Metric, Options, Quantization};
@@ -7,7 +7,7 @@ use crate::{Metric, Options, Quantization};
 const F16_MAX: f32 = 65_504.0;
 /// The largest finite bfloat16: seven bits of mantissa, all set, at the largest exponent.
 const BF16_MAX: f32 = f32::from_bits(0x7f7f_0000);
-/// The largest element of a vector kept as signed bytes.
+/// The largest element of a vector stored as signed bytes.
 const I8_MAX: f32 = 127.0;
 
 /// A width of floats.
@@ -38,13 +38,13 @@ impl Float {
     }
 }
 
-/// The form of an index's vectors: as much as its metric needs, as small as was asked for.
+/// The form of an index's vectors: as much as its metric needs, as small as was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The direction alone, as a unit vector. The cosine distance is then `1 - a.b`, at one product
+    /// Only the direction, as a unit vector. The cosine distance is then `1 - a.b`, at one product
     /// a pair instead of three, and very long and very short vectors need no care.
     Direction(Float),
-    /// The direction alone, in bytes, each vector scaled to its largest element.
+    /// Only the direction, in bytes, each vector scaled to its largest element.
     ByteDirection,
     /// The vector as it is, cut to what the width can hold.
     Floats(Float),
@@ -58,7 +58,7 @@ pub(crate) struct Kept {
     /// The vector in its form, little-endian.
     pub bytes: Vec<u8>,
     /// The vector that the bytes tell as floats of full width, from which its code is made. Its
-    /// length is 1, but for the rounding of the form, where only the direction is kept.
+    /// length is 1, but for the rounding of the form, where only the direction is stored.
     pub floats: Vec<f32>,
 }
 
@@ -103,7 +103,7 @@ impl Form {
         matches!(self, Form::Direction(Float::F32) | Form::Floats(Float::F32))
     }
 
-    /// Brings a vector of finite elements into its form; false if only the direction is kept and
+    /// Brings a vector of finite elements into its form; false if only the direction is stored and
     /// the vector has none.
     pub(crate) fn keep(self, vector: &[f32], kept: &mut Kept) -> bool {
         let directed = self.keep_query(vector, kept);
@@ -153,7 +153,7 @@ impl Form {
         true
     }
 
-    /// The floats of a kept vector: 1 and -1 where bits are kept, eight for each byte.
+    /// The floats of a stored vector: 1 and -1 where bits are stored, eight for each byte.
     pub(crate) fn widen(self, bytes: &[u8], floats: &mut Vec<f32>) {
         floats.clear();
         match self {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_width_cannot_hold_is_cut() {
+    fn elements_beyond_a_width_are_clamped() {
         let cut = |float| floats(Form::Floats(float), &[f32::MAX, f32::MIN, 1.5]);
         assert_eq!(cut(Float::F16), [65_504.0, -65_504.0, 1.5]);
         assert_eq!(cut(Float::Bf16), [BF16_MAX, -BF16_MAX, 1.5]);

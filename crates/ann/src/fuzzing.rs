@@ -17,7 +17,7 @@ const VECTORS_MAGIC: &[u8] = b"ANNVECTS";
 /// The most bytes under one checksum, and of a file of vectors here.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Reads bytes as the files `graph` and `vectors-00000`, which lie one behind the other.
+/// Reads bytes as the files `graph` and `vectors-00000`, which follow one another.
 ///
 /// The snapshot is refused with an error, or it is an index that can be searched and changed.
 ///

@@ -48,14 +48,14 @@ pub struct Index {
     pub(crate) ids: Ids,
     /// The full vectors; None where codes are the vectors.
     pub(crate) vectors: Option<Vectors>,
-    /// Ids of vectors without a direction where only directions are kept. Being as far from each
+    /// Ids of vectors without a direction where only directions are stored. Being as far from each
     /// other as from anything else they would only mislead walks, so they have no slots.
     pub(crate) undirected: RwLock<IdSet>,
     pub(crate) epochs: Epochs,
-    /// Working memory that nobody uses at the moment.
+    /// Working memory that no one uses at the moment.
     workspaces: Mutex<Vec<Workspace>>,
-    /// Changes hold this lock together. A change that trains holds it alone, and a save does so for
-    /// a moment.
+    /// Changes hold this lock together. A change that trains holds it exclusively, and a save does
+    /// so for a moment.
     pub(crate) gate: RwLock<()>,
     /// Whether the graph links all slots.
     pub(crate) linked: AtomicBool,
@@ -76,7 +76,7 @@ pub(crate) struct Workspace {
     pub tools: Tools,
 }
 
-/// Working memory that is kept from one call to the next.
+/// Working memory that is reused from one call to the next.
 #[derive(Default)]
 pub(crate) struct Tools {
     pub kept: Kept,
@@ -87,13 +87,13 @@ pub(crate) struct Tools {
 
 impl Index {
     /// Makes an empty index. Fails if an option is out of range. With [`Placement::File`] the file
-    /// of vectors lies in the system's directory for temporary files.
+    /// of vectors is in the system's directory for temporary files.
     pub fn new(options: Options) -> Result<Index, Error> {
         Index::new_in(options, &std::env::temp_dir())
     }
 
-    /// Makes an empty index whose file of vectors lies in `directory`. The file has no name and
-    /// goes with the index, however the process ends.
+    /// Makes an empty index whose file of vectors is in `directory`. The file has no name and goes
+    /// with the index, however the process ends.
     pub fn new_in(options: Options, directory: &Path) -> Result<Index, Error> {
         options.validate()?;
         Ok(Index::empty(options.in_effect(), directory))
@@ -367,7 +367,7 @@ impl Index {
         result
     }
 
-    /// Working memory kept for later calls, in bytes.
+    /// Working memory retained for later calls, in bytes.
     pub(crate) fn workspaces_bytes(&self) -> usize {
         let workspaces = self.workspaces.lock();
         let spaces = workspaces
@@ -455,7 +455,7 @@ impl Index {
             return Err(error.into());
         }
         let Tools { kept, space, .. } = tools;
-        // SAFETY: the slot is ours alone until it is linked, and there is room for it.
+        // SAFETY: only we have the slot until it is linked, and there is room for it.
         unsafe {
             if let Some(vectors) = vectors {
                 vectors.write(slot, &kept.bytes);
@@ -488,7 +488,7 @@ impl Index {
             slot,
             id,
             vector: &kept.floats,
-            // SAFETY: the caller's promise; the graph asks for slots that it has reached.
+            // SAFETY: the caller's promise; the graph requests slots that it has reached.
             joins: move |other| unsafe { self.joins(id, &kept.bytes, other) },
             // SAFETY: as above.
             read: move |other| unsafe { self.coded(other) },
@@ -527,7 +527,7 @@ impl Index {
         }
     }
 
-    /// Whether an entry already stands for this vector.
+    /// Whether an entry already exists for this vector.
     ///
     /// # Safety
     /// The epoch is pinned since the entry was in the table.
@@ -582,7 +582,7 @@ impl Index {
             };
             let space = &mut tools.space;
             let mut kept = Kept::default();
-            // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code
+            // SAFETY: the epoch is pinned; no one makes changes, and searches look at no code
             // before everything is linked.
             unsafe {
                 for (&(id, slot), vector) in held.iter().zip(vectors) {
@@ -610,7 +610,7 @@ impl Index {
         self.widened(unsafe { self.contents().kept(slot) })
     }
 
-    /// The vector that kept bytes tell.
+    /// The vector that stored bytes mean.
     pub(crate) fn widened(&self, bytes: &[u8]) -> Vec<f32> {
         let mut floats = Vec::new();
         self.form.widen(bytes, &mut floats);

@@ -18,8 +18,8 @@
 //! # Guarantees of an answer
 //!
 //! - **Distances are exact.** The graph only proposes; each answer is measured again in `f64` from
-//!   the vector kept, so an index of full floats agrees with the formulas of [`Metric`] to the last
-//!   bit or so of an `f32`, whichever way it was searched. Distances are finite, and a cosine
+//!   the stored vector, so an index of full floats agrees with the formulas of [`Metric`] to the
+//!   last bit or so of an `f32`, whichever way it was searched. Distances are finite, and a cosine
 //!   distance of two directions is in [0, 2].
 //! - **Answers are complete in number.** A search returns `k` vectors if the index holds as many.
 //!   With `k` at or above the count, or a large share of it, every vector is measured, and the
@@ -31,16 +31,16 @@
 //!   the codes' errors.
 //! - **Zero vectors** have no direction. Under [`Metric::Cosine`] they come after all others: their
 //!   distance is the float after 2, the largest of others. A query of zeros has the distance 0 to
-//!   them and 1 to all others. They are kept beside the graph.
+//!   them and 1 to all others. They are stored outside the graph.
 //!
 //! # How it works
 //!
-//! Vectors are kept twice. A compact *code* of each, by default of 4 bits a dimension, lies in
+//! Vectors are stored twice. A compact *code* of each, by default of 4 bits a dimension, is in
 //! memory next to the vector's links in a graph (`graph`, `codes`). A search finds a start in an
 //! upper level of one vector in 32, and walks the graph from there by distances estimated from
 //! codes. It ends when all that is left to look at is farther, by some factor, than the nearest it
-//! has found; the index learns the factor from its data. The full vector lies in a mapped file, or
-//! in memory too ([`Placement`]), and only the last candidates are measured from it. The first 512
+//! has found; the index learns the factor from its data. The full vector is in a mapped file, or in
+//! memory too ([`Placement`]), and only the last candidates are measured from it. The first 512
 //! vectors train the codes; up to then every search is a scan.
 //!
 //! # Any data
@@ -62,25 +62,25 @@
 //!
 //! # Filters
 //!
-//! A filter that admits few is answered from the codes of the admitted alone. For one that admits
+//! A filter that admits few is answered only from the codes of the admitted. For one that admits
 //! more, the walk passes through any vectors and keeps the admitted ones; it looks as far as a walk
 //! for as many of all as are nearer than the last one wanted ([`Filter`]). A walk that takes longer
 //! than the scan would is given up for it, and one that leaves in doubt all that it has found looks
 //! for more. A scan measures every vector that may be among the nearest for all that the codes
 //! tell, and these are thousands where what a filter admits begins in the midst of the vectors.
 //!
-//! To leave out a few ids, ask for as many more and drop them: this costs less than a filter.
+//! To leave out a few ids, request as many more and drop them: this costs less than a filter.
 //!
 //! # Concurrency
 //!
 //! Everything may be called from any number of threads at once. Searches wait for nothing: a vector
 //! that is replaced or removed stays readable for the searches that may have seen it, and its place
-//! is used again when they are gone (`epoch`). Changes of different ids run side by side; those
+//! is used again when they have ended (`epoch`). Changes of different ids run side by side; those
 //! of one id happen one after the other. Only training, once in the life of an index, stops changes
-//! for a moment. Replaced and removed vectors are mended out of the graph a few links with
-//! every change. [`Index::tend`] does this work without changes, and renews codes and links, one
-//! vector after the other, after a quarter of the vectors has changed. Built by one thread in a
-//! given order, an index is always the same.
+//! for a moment. Replaced and removed vectors are mended out of the graph a few links with every
+//! change. [`Index::tend`] does this work without changes, and renews codes and links, one vector
+//! after the other, after a quarter of the vectors has changed. Built by one thread in a given
+//! order, an index is always the same.
 //!
 //! # Snapshots
 //!

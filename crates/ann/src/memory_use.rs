@@ -8,13 +8,13 @@ use crate::memory::{Array, Footprint};
 pub struct Memory {
     /// Codes, headers and links.
     pub graph: usize,
-    /// The table from ids to slots, and the ids beside the graph.
+    /// The table from ids to slots, and the ids outside the graph.
     pub ids: usize,
     /// Full vectors that stay in memory.
     pub vectors_pinned: usize,
     /// Full vectors in a mapped file, whose pages the system may take back.
     pub vectors_mapped: usize,
-    /// Working memory of searches and changes, kept from one to the next.
+    /// Working memory of searches and changes, reused from one to the next.
     pub workspaces: usize,
 }
 

@@ -3,7 +3,7 @@
 /// The measure of the distance of two vectors. Smaller is nearer for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// `1 - cos`, in [0, 2]. A zero vector lies just beyond, at the float after 2. A query of zeros
+    /// `1 - cos`, in [0, 2]. A zero vector is just beyond, at the float after 2. A query of zeros
     /// is at the distance 0 from zero vectors, and at 1 from all others.
     Cosine,
     /// The squared Euclidean distance.

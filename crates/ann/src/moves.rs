@@ -28,13 +28,12 @@ impl Moves {
         Moving(self)
     }
 
-    /// The number of changes that have ended. A search asks for it first, and then sees all of
-    /// them.
+    /// The number of changes that have ended. A search reads it first, and then sees all of them.
     pub(crate) fn ended(&self) -> Ended {
         Ended(self.ended.load(Ordering::Acquire))
     }
 
-    /// Whether any change was under way since `ended` was asked for. A search asks after it has
+    /// Whether any change was under way since `ended` was read. A search checks this after it has
     /// read its last link: whoever sees a link also sees that the change which made it has begun.
     pub(crate) fn any_since(&self, Ended(ended): Ended) -> bool {
         self.begun.load(Ordering::Acquire) != ended

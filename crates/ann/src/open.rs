@@ -19,9 +19,9 @@ impl Index {
     /// to a file in the system's directory for temporary files.
     ///
     /// Graph, codes and ids are read and verified. With [`Placement::File`] full vectors are used
-    /// where they lie in the snapshot's files, which are never written to, and may be renamed or
-    /// removed; [`Index::verify_vectors`] verifies them. With [`Placement::Memory`] full vectors
-    /// are read and verified as well.
+    /// in place in the snapshot's files, which are never written to, and may be renamed or removed;
+    /// [`Index::verify_vectors`] verifies them. With [`Placement::Memory`] full vectors are read
+    /// and verified as well.
     pub fn open(snapshot: &Path, options: Options) -> Result<Index, SnapshotError> {
         Index::open_in(snapshot, options, &std::env::temp_dir())
     }
@@ -93,7 +93,7 @@ impl Index {
         *index.generation.get_mut() = Some(generation);
         index.with_workspace(|Workspace { participant, tools }| {
             let _pin = participant.pin();
-            // SAFETY: the epoch is pinned, and nobody has killed anything yet.
+            // SAFETY: the epoch is pinned, and no one has killed anything yet.
             unsafe {
                 index.graph.relink_all(bereaved, &mut tools.space);
                 if !has_upper {

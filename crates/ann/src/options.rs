@@ -6,26 +6,26 @@ use crate::Metric;
 use crate::codes::Kind;
 use crate::form::{Float, Form};
 
-/// The form in which a vector is kept. Distances in answers are those of the kept form, measured
-/// from the query as it was given.
+/// The form in which a vector is stored. Distances in answers are those of the stored form,
+/// measured from the query as it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantization {
     /// Four bytes an element, exact.
     F32,
-    /// Two bytes an element, 11 significant bits; elements beyond ±65504 are kept as ±65504.
+    /// Two bytes an element, 11 significant bits; elements beyond ±65504 are stored as ±65504.
     F16,
     /// Two bytes an element, 8 significant bits, the range of `F32`.
     Bf16,
-    /// One byte an element, scaled to the largest element of its vector. The scale is not kept, so
-    /// the vector's length is lost, which only [`Metric::Cosine`] can do without. Under the
-    /// Euclidean distance and the dot product vectors are kept as [`Quantization::Bf16`] instead.
+    /// One byte an element, scaled to the largest element of its vector. The scale is not stored,
+    /// so the vector's length is lost, which only [`Metric::Cosine`] can do without. Under the
+    /// Euclidean distance and the dot product vectors are stored as [`Quantization::Bf16`] instead.
     I8,
     /// One bit an element, set when strictly positive; forces [`Metric::Hamming`].
     B1,
 }
 
 /// The codes by which walks compare vectors. They decide how much memory an index needs and how
-/// wide walks have to be. Answers are always measured from the vectors as they are kept.
+/// wide walks have to be. Answers are always measured from the vectors as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codes {
     /// Floats up to 64 dimensions, half bytes above.
@@ -79,10 +79,10 @@ pub enum Placement {
 pub struct Options {
     /// Elements of a vector, 1 to 16,000.
     pub dimensions: usize,
-    /// The measure of distances. It is always [`Metric::Hamming`] if vectors are kept as
+    /// The measure of distances. It is always [`Metric::Hamming`] if vectors are stored as
     /// [`Quantization::B1`].
     pub metric: Metric,
-    /// The form in which a vector is kept. Under [`Metric::Hamming`] it is always one bit an
+    /// The form in which a vector is stored. Under [`Metric::Hamming`] it is always one bit an
     /// element.
     pub quantization: Quantization,
     /// The codes by which walks compare vectors. They have no meaning under [`Metric::Hamming`].
@@ -91,10 +91,10 @@ pub struct Options {
     pub placement: Placement,
     /// The `m` of HNSW, 1 to 512: a vector is linked with about twice as many others.
     pub max_connections: usize,
-    /// The `ef_construction` of HNSW, 1 to 4096: candidates kept while a vector looks for its
+    /// The `ef_construction` of HNSW, 1 to 4096: candidates retained while a vector looks for its
     /// links.
     pub build_beam_width: usize,
-    /// The `ef` of HNSW, 1 to 4096: the fewest candidates kept during a search. The index walks
+    /// The `ef` of HNSW, 1 to 4096: the fewest candidates retained during a search. The index walks
     /// wider where that is needed for good recall (see the crate's page).
     pub search_beam_width: usize,
 }
@@ -105,7 +105,7 @@ pub struct Options {
 pub struct OptionOutOfRange {
     /// The name of the field of [`Options`].
     pub option: &'static str,
-    /// The value that was asked for.
+    /// The value that was requested.
     pub value: usize,
     /// The smallest allowed value.
     pub min: usize,

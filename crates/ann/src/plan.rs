@@ -10,10 +10,10 @@ use crate::codes::Kind;
 use crate::graph::BEAM_PER_PASSED;
 use crate::{Options, SearchOptions};
 
-/// Width of the narrowest walk, if no width is asked for.
+/// Width of the narrowest walk, if no width is requested.
 const BEAM_MIN: usize = 192;
 
-/// Width that each neighbour asked for adds.
+/// Width that each requested neighbour adds.
 const BEAM_PER_NEIGHBOUR: f64 = 1.5;
 
 /// Number of codes that a scan passes in the time that a walk takes for one unit of beam width.
@@ -34,7 +34,7 @@ const HEAPS_FACTOR: usize = 2;
 const FILTERED_FACTOR: f64 = 1.3;
 
 /// A walk that has found fewer than wanted after this many times as many hops as it was expected to
-/// take is given up: what the filter admits lies far from the query.
+/// take is given up: what the filter admits is far from the query.
 const STARVED_AFTER: f64 = 4.0;
 
 /// Width of the widest walk with a sorted array of candidates.
@@ -97,8 +97,8 @@ pub(crate) struct Question<'a> {
 }
 
 /// The pace of walks: the mean number of hops of a plain walk for each unit of its width. Where the
-/// neighbours of a query stand out, walks [end](crate::graph::Reach) long before they are as wide
-/// as they may be, and those for a filter do too.
+/// neighbours of a query are much nearer than all others, walks [end](crate::graph::Reach) long
+/// before they are as wide as they may be, and those for a filter do too.
 ///
 /// Threads that learn at the same time may lose one another's samples.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Plan {
         if search.exact {
             return Plan::ScanOfCodes { rescored: k };
         }
-        // At least what the answer needs, at most what there is, whatever was asked for.
+        // At least what the answer needs, at most what there is, whatever was requested.
         let rescored = search
             .rescored
             .unwrap_or_else(|| rescored(kind, options.dimensions, k));
@@ -203,7 +203,7 @@ impl Plan {
     }
 }
 
-/// The width of a walk for `k` neighbours if none is asked for. `width` is a multiple of that which
+/// The width of a walk for `k` neighbours if none is requested. `width` is a multiple of that which
 /// most data need.
 pub(crate) fn default_beam(k: usize, width: f64) -> usize {
     (width * (BEAM_MIN as f64 + k as f64 * BEAM_PER_NEIGHBOUR)) as usize

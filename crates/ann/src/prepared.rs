@@ -22,7 +22,7 @@ impl Prepared {
             + self.kept.floats.capacity() * size_of::<f32>()
     }
 
-    /// Copies the vector; false if only directions are kept and it has none.
+    /// Copies the vector; false if only directions are stored and it has none.
     pub(crate) fn copy_to(&self, form: Form, kept: &mut Kept) -> bool {
         kept.floats.clone_from(&self.kept.floats);
         match form.is_full() {
@@ -61,8 +61,8 @@ impl Index {
     }
 
     /// The vector of an id as the index keeps it; `None` if it does not hold the id. Elements have
-    /// the precision of the index: 1 and -1 where bits are kept. Where only directions are kept it
-    /// is a unit vector, or zero.
+    /// the precision of the index: 1 and -1 where bits are stored. Where only directions are stored
+    /// it is a unit vector, or zero.
     pub fn vector(&self, id: u32) -> Option<Vec<f32>> {
         self.with_workspace(|Workspace { participant, .. }| {
             let _pin = participant.pin();
@@ -113,7 +113,7 @@ impl Index {
 mod tests {
     use crate::{Index, Metric, Options, Quantization};
 
-    /// Checks that a kept vector is the one that was given, as far as its form tells.
+    /// Checks that a stored vector is the one that was given, as far as its form can represent.
     fn check_kept(kept: &[f32], given: &[f32], options: &Options) {
         assert_eq!(kept.len(), given.len());
         let length = given.iter().map(|x| x * x).sum::<f32>().sqrt();

@@ -39,7 +39,7 @@ const WIDEST: usize = 2_048;
 /// The fewest candidates that are measured before the next look at what is still in doubt.
 const RANKED_AT_ONCE: usize = 4;
 
-/// Factor by which a scan keeps more slots if all those kept before had to be measured.
+/// Factor by which a scan keeps more slots if all those retained before had to be measured.
 const KEPT_GROWTH: usize = 16;
 
 /// Number of ids tried to estimate how many a predicate admits.
@@ -191,8 +191,8 @@ impl Index {
             }
             // SAFETY: as above.
             let nearest = unsafe { contents.nearest(ranked, search, &mut scorer) };
-            // Vectors may have gone away meanwhile, or the graph may have come apart, or there are
-            // too few with a direction, after which the others come. Then a scan follows.
+            // Vectors may have been removed meanwhile, or the graph may have come apart, or there
+            // are too few with a direction, after which the others come. Then a scan follows.
             let enough = nearest.len() >= search.k;
             enough.then_some(nearest)
         });

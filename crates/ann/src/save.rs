@@ -4,8 +4,9 @@
 //!
 //! The epoch is pinned from before the table of ids is read until the last vector is copied. So
 //! what the table says of an id when it is read stays true of the slot: whoever replaces or removes
-//! the vector afterwards only unlinks the slot, and it is not filled again before the pin is gone.
-//! *The snapshot has each id as it was when its entry was read*, which lies within the call:
+//! the vector afterwards only unlinks the slot, and it is not filled again before the pin is
+//! released. *The snapshot has each id as it was when its entry was read*, which is within the
+//! call:
 //!
 //! - A change that had returned before the call is in the snapshot, unless a later one took its
 //!   place.
@@ -20,11 +21,11 @@
 //! Slots that die during the call are reused after it. So a save takes memory for as many vectors
 //! as are replaced meanwhile.
 //!
-//! # The segments that are kept
+//! # The segments that are reused
 //!
 //! Every write of a vector marks its segment before the vector can be found. A save takes the marks
 //! away at a moment at which no change is under way: all vectors written before are in the table,
-//! or were given up. Then it reads the table. A segment is kept if it had no mark at that moment
+//! or were given up. Then it reads the table. A segment is reused if it had no mark at that moment
 //! *and has none when its turn comes*: a vector that the table named was written before one of
 //! these two. If the save fails, the marks are put back.
 
@@ -141,7 +142,7 @@ impl Index {
             false => Vec::new(),
         };
         let upper = self.graph.upper_words();
-        // From here on changes go on. Only training, which fills slots anew, waits until the few
+        // From here on changes go on. Only training, which fills slots again, waits until the few
         // blocks there are at that time have been copied.
         let gate = RwLockWriteGuard::downgrade(gate);
         let gate = (!linked).then_some(gate);

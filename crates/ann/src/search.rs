@@ -9,13 +9,13 @@ use crate::IdSet;
 pub struct SearchOptions<'a> {
     /// Number of neighbours wanted.
     pub k: usize,
-    /// About how many candidates are kept on the way: more find better and take longer. A query
-    /// whose neighbours stand out takes fewer, a hard one up to a quarter more. At least `k` are
-    /// kept. None keeps as many as good recall needs, or [`crate::Options::search_beam_width`] if
-    /// that is more.
+    /// About how many candidates are retained on the way: more find better and take longer. A query
+    /// whose neighbours are much nearer than all others takes fewer, a hard one up to a quarter
+    /// more. At least `k` are retained. None keeps as many as good recall needs, or
+    /// [`crate::Options::search_beam_width`] if that is more.
     pub beam: Option<usize>,
     /// Number of candidates measured exactly, of which the `k` nearest are the answer; at least
-    /// `k`. None measures those that may be in the answer, as far as the codes' precision tells.
+    /// `k`. None measures those that may be in the answer, as far as the codes' precision allows.
     pub rescored: Option<usize>,
     /// Whether the answer is to be the true `k` nearest for sure, whatever it takes: every vector
     /// that may be among them, for all that the codes tell, is measured. The width and the number

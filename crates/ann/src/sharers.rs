@@ -2,7 +2,7 @@
 //!
 //! Real tables repeat themselves: empty texts, one message sent a thousand times. With a slot for
 //! each, copies would link mostly to one another and fill the width of every walk that comes near,
-//! so that nothing behind them is found, and each would take the memory of a vector. So an insert
+//! so that nothing beyond them is found, and each would take the memory of a vector. So an insert
 //! whose walk meets its own vector joins that slot, and a slot dies when the last id has left.
 //!
 //! Equal vectors that no walk meets may still have a slot each; that costs no more than the slots.
@@ -60,7 +60,7 @@ impl Sharers {
     unsafe fn leave_shared(&self, graph: &Graph, slot: u32, id: u32) {
         let mut slots = self.slots.write();
         let Some(ids) = slots.get_mut(&slot) else {
-            // The others have left meanwhile. Nobody can join before the lock is released.
+            // The others have left meanwhile. No one can join before the lock is released.
             // SAFETY: the caller's promise.
             let killed = unsafe { graph.kill_unless_shared(slot) };
             debug_assert!(killed, "a shared slot has ids");
@@ -91,7 +91,7 @@ impl Sharers {
         }
     }
 
-    /// Shows the ids that have a slot, ascending, until told to stop.
+    /// Shows the ids that have a slot, ascending, until the callback stops it.
     pub(crate) fn for_each(
         &self,
         graph: &Graph,

@@ -51,7 +51,7 @@ impl Index {
         self.renewal.next(self.len(), end, is_linked)
     }
 
-    /// Gives the vector of a slot another one, if one id alone has it.
+    /// Gives the vector of a slot another one, if only one id has it.
     ///
     /// # Safety
     /// The epoch is pinned.

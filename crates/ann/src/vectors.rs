@@ -1,9 +1,9 @@
 //! Full vectors by slot, and their distances from a query.
 //!
 //! The graph proposes slots; the distances of an answer are measured here, from vectors as they are
-//! kept. First all proposed vectors are *ranked*, with sums of `f32`. Then those of the answer are
-//! *measured*, with sums of `f64`, so that finite vectors have finite distances, equal vectors the
-//! distance 0, and the order of additions shows only far below the precision of an `f32`.
+//! stored. First all proposed vectors are *ranked*, with sums of `f32`. Then those of the answer
+//! are *measured*, with sums of `f64`, so that finite vectors have finite distances, equal vectors
+//! the distance 0, and the order of additions shows only far below the precision of an `f32`.
 
 use parking_lot::Mutex;
 
@@ -32,11 +32,11 @@ const RANK_ROUNDING: f32 = 1e-5;
 /// Vectors at least this long start on a cache line of their own.
 const LINE: usize = 64;
 
-/// The kept vectors.
+/// The stored vectors.
 pub(crate) struct Vectors {
     bytes: usize,
     array: Array,
-    /// Marks of the segments that a snapshot has to write anew.
+    /// Marks of the segments that a snapshot has to rewrite.
     written: Written,
     /// Chunks of a snapshot that were copied. A search may still look at each until its mark has
     /// passed.
@@ -76,7 +76,7 @@ impl Vectors {
         &self.written
     }
 
-    /// Makes room for a slot that may be written to. A chunk that lies in a snapshot is copied for
+    /// Makes room for a slot that may be written to. A chunk that is in a snapshot is copied for
     /// that.
     pub(crate) fn ensure(&self, slot: u32, epochs: &Epochs) -> Result<(), GrowError> {
         self.array.ensure(slot)?;
@@ -90,7 +90,7 @@ impl Vectors {
     /// Writes the vector of a slot.
     ///
     /// # Safety
-    /// There is [room](Vectors::ensure) for the slot, and nobody else has it.
+    /// There is [room](Vectors::ensure) for the slot, and no one else has it.
     pub(crate) unsafe fn write(&self, slot: u32, kept: &[u8]) {
         debug_assert_eq!(kept.len(), self.bytes);
         self.written.mark(slot);
@@ -111,26 +111,26 @@ impl Vectors {
     }
 }
 
-/// A query, ready to be measured against kept vectors.
+/// A query, ready to be measured against stored vectors.
 pub(crate) struct Scorer<'a> {
     form: Form,
     metric: Metric,
     query: &'a [f32],
-    /// The query that ranks are computed from. Its length is 1 where only directions are kept, so
+    /// The query that ranks are computed from. Its length is 1 where only directions are stored, so
     /// that neither a very long query nor a very short one makes all ranks alike.
     ranking: &'a [f32],
     squared: f64,
-    /// The query as it would be kept, from which Hamming distances are measured.
+    /// The query as it would be stored, from which Hamming distances are measured.
     kept: &'a [u8],
     widened: Vec<f32>,
-    /// A vector of zeros, where the lengths of kept directions are off by the rounding of their
+    /// A vector of zeros, where the lengths of stored directions are off by the rounding of their
     /// form.
     zeros: Vec<f32>,
     is_exact: bool,
 }
 
 impl<'a> Scorer<'a> {
-    /// Prepares a query. `kept` is the query as it would be kept.
+    /// Prepares a query. `kept` is the query as it would be stored.
     pub(crate) fn new(form: Form, metric: Metric, query: &'a [f32], kept: &'a Kept) -> Scorer<'a> {
         Scorer {
             form,
@@ -185,8 +185,7 @@ impl<'a> Scorer<'a> {
         };
         match rank.is_finite() {
             true => rank,
-            // A sum of `f32` has left the floats on its way, though the distance may lie among
-            // them.
+            // A sum of `f32` has left the floats on its way, though the distance may be among them.
             false => self.measure(bytes),
         }
     }
@@ -222,7 +221,7 @@ impl<'a> Scorer<'a> {
     }
 
     /// The estimate that a [rank](Scorer::rank) is the true value of (see [`crate::codes`]): a
-    /// squared distance, of directions where only those are kept, a number of bits, or `-2 a.b`.
+    /// squared distance, of directions where only those are stored, a number of bits, or `-2 a.b`.
     pub(crate) fn estimate(&self, rank: f32) -> f32 {
         match (self.form, self.metric) {
             (Form::Bits, _) | (_, Metric::Euclidean | Metric::Hamming) => rank,
@@ -258,7 +257,7 @@ impl<'a> Scorer<'a> {
 
     /// The distance for an answer, from what [`Scorer::measure`] returned.
     pub(crate) fn distance(&self, measured: f32) -> f32 {
-        // Beyond the floats the largest float stands in, as infinity has no place in an answer.
+        // Beyond the floats the largest float is returned, as infinity has no place in an answer.
         (measured / self.scale()).clamp(f32::MIN, f32::MAX)
     }
 
@@ -278,8 +277,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The [scaled](Scorer::distance) distance from a kept vector: by the metric's formula, finite,
-    /// and in [0, 2] for the cosine.
+    /// The [scaled](Scorer::distance) distance from a stored vector: by the metric's formula,
+    /// finite, and in [0, 2] for the cosine.
     pub(crate) fn measure(&mut self, bytes: &[u8]) -> f32 {
         match self.form {
             Form::Bits => (kernels().hamming)(self.kept, bytes) as f32,
@@ -294,7 +293,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Measures as [`Scorer::measure`] does, from the floats of a kept vector.
+    /// Measures as [`Scorer::measure`] does, from the floats of a stored vector.
     pub(crate) fn measure_floats(&self, kept: &[f32]) -> f32 {
         let kernels = kernels();
         let distance = match self.metric {

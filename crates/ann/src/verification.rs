@@ -1,8 +1,8 @@
 //! Verification that the full vectors of an opened index are those that were saved.
 //!
 //! Graph and codes are verified before anything is answered. Full vectors are many times more, and
-//! are searched where they lie in the snapshot's files, so they are verified afterwards, piece by
-//! piece, by whoever calls [`Index::verify_vectors`].
+//! are searched in place in the snapshot's files, so they are verified afterwards, piece by piece,
+//! by whoever calls [`Index::verify_vectors`].
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,8 +32,8 @@ pub enum VectorsState {
         total: u64,
     },
     /// A file is not what was written, or cannot be read. The index answers, but some distances may
-    /// be wrong; it should be built anew. It can't be saved. If a file was cut short while it was
-    /// in use, or its disk fails, searches are refused ([`Error::Unreadable`]).
+    /// be wrong; it should be rebuilt. It can't be saved. If a file was cut short while it was in
+    /// use, or its disk fails, searches are refused ([`Error::Unreadable`]).
     Damaged(Arc<SnapshotError>),
 }
 
@@ -66,7 +66,7 @@ impl Verification {
         }
     }
 
-    /// A verification for vectors that are used where they lie in a snapshot.
+    /// A verification for vectors that are used in place in a snapshot.
     pub(crate) fn of(source: Source, faults: &Arc<Faults>) -> Verification {
         let total = source.bytes();
         let progress = Progress {

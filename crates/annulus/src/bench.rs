@@ -15,7 +15,7 @@ use crate::exit::Failure;
 
 const PROGRAM: &str = "annulus-bench";
 
-/// Runs `annulus-bench` with these arguments: the one beside this program, or one on the PATH.
+/// Runs `annulus-bench` with these arguments: the one in this program's folder, or one on the PATH.
 /// Returns only if it can't be started.
 pub fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("finding this program's file")?;

@@ -4,8 +4,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior,
 
 /// Switches core dumps of this process off, where clients log in to it.
 ///
-/// The limit alone does not bind a program that the kernel hands dumps to, so the process is also
-/// marked as one that is not dumped. No debugger of its own user can then look into it either.
+/// The limit by itself does not bind a program that the kernel hands dumps to, so the process is
+/// also marked as one that is not dumped. No debugger of its own user can then look into it either.
 pub fn switch_off() {
     let none = Rlimit {
         current: Some(0),

@@ -290,7 +290,7 @@ pub struct Resolved {
 }
 
 impl GatewaySettings {
-    /// Reads the settings of a TOML file, where all of them stand side by side under their long
+    /// Reads the settings of a TOML file, where all of them are in one table under their long
     /// names.
     ///
     /// # Errors
@@ -391,7 +391,7 @@ impl GatewaySettings {
         })
     }
 
-    /// Checks that the index service is in this process or others are asked, but not both.
+    /// Checks that the index service is in this process or others get the searches, but not both.
     fn check_stores(&self) -> Result<(), Failure> {
         let conflict = |other: &str, why: &str| {
             Failure::Configuration(format!(
@@ -476,7 +476,7 @@ fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
     }
 }
 
-/// The gateway's own user with its password, which must not stand on a command line.
+/// The gateway's own user with its password, which must not be on a command line.
 fn credentials(
     user: Option<String>,
     password_file: Option<PathBuf>,

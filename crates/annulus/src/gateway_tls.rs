@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_together_is_set_together() {
+    fn a_missing_counterpart_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, "no certificate").unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_used_is_named() {
+    fn an_unusable_file_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, "no certificate").unwrap();

@@ -15,7 +15,7 @@ use crate::size::Size;
 #[serde(transparent)]
 pub struct GuardrailSettings(BTreeMap<String, Threshold>);
 
-/// A threshold as it is written: a number, or bytes with a unit. Less than 0 stands for none.
+/// A threshold as it is written: a number, or bytes with a unit. Less than 0 means none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Threshold {
@@ -50,7 +50,7 @@ impl GuardrailSettings {
         Ok(limits)
     }
 
-    /// Settles a threshold for warnings that lies above that for refusals.
+    /// Settles a threshold for warnings that is above that for refusals.
     ///
     /// # Errors
     /// If the one for warnings was given.

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit to ask for if the system sets no bound.
+/// The limit to request if the system sets no bound.
 const ENOUGH: u64 = 65_536;
 
 /// The part of the open files that clients may have, as one in this many. The others are for rows
@@ -16,7 +16,8 @@ const SOCKETS_OF_GATEWAY: u64 = 2;
 ///
 /// Shells and service managers start programs with a limit of some thousand, for the sake of old
 /// programs that can't handle more. A server has one or two sockets for each client. Without a free
-/// one it can neither take a client nor ask an index service, which it would then take for down.
+/// one it can neither accept a client nor connect to an index service, which it would then take for
+/// down.
 pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let current = match (limit.current, limit.maximum) {

@@ -28,7 +28,7 @@ impl Checks {
         })
     }
 
-    /// Waits for the next check. Returns whether a signal asked for it.
+    /// Waits for the next check. Returns whether a signal requested it.
     pub async fn next(&mut self) -> bool {
         tokio::select! {
             _ = self.hang_up.recv() => true,

@@ -17,7 +17,7 @@ use crate::films::{self, DIMENSIONS, Film};
 
 /// The number of inserts in flight.
 const INSERTS_IN_FLIGHT: usize = 64;
-/// The film whose neighbours the prepared query asks for.
+/// The film whose neighbours the prepared query requests.
 const EXAMPLE_TITLE: &str = "King Kong";
 const INDEX_WAIT: Duration = Duration::from_secs(300);
 
@@ -33,7 +33,7 @@ pub struct Doors {
 }
 
 /// Loads the films unless they are there, waits for their index, and prints suggestions of things
-/// to try. With logins the tables belong to nobody: superusers read them, and grant others what
+/// to try. With logins the tables belong to no one: superusers read them, and grant others what
 /// they need.
 ///
 /// `data_dir` is the directory for the file with the prepared query.
@@ -119,7 +119,7 @@ fn vector(elements: &[f32]) -> Bytes {
     bytes.collect()
 }
 
-/// Waits until `ANN OF` is answered. Until then its error tells the progress of the index.
+/// Waits until `ANN OF` is answered. Until then its error reports the progress of the index.
 async fn wait_for_index(database: &Local, film: &Film) -> anyhow::Result<()> {
     let statement = "SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1";
     let vector = vector(&film.plot_embedding);

@@ -554,7 +554,7 @@ fn timeouts(
     })
 }
 
-/// Refuses an address that others reach, unless clients log in and nobody listens in.
+/// Refuses an address that others reach, unless clients log in and no one listens in.
 fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), Failure> {
     if listen.is_loopback() || login && tls {
         return Ok(());

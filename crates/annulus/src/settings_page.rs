@@ -62,7 +62,7 @@ A flag wins over the environment, and the environment over the file ([gateway.md
     ),
 ];
 
-/// A setting as the page tells of it.
+/// A setting as the page shows it.
 struct SettingRow {
     flag: String,
     variable: String,

@@ -90,7 +90,7 @@ pub struct ShownSetting<S, R> {
     pub field: &'static str,
     /// The kind of its value, such as `integer`.
     pub kind: &'static str,
-    /// Tells whether a source has it.
+    /// Whether a source has it.
     pub is_set: fn(&S) -> bool,
     /// The value that counts.
     pub value: fn(&R) -> String,

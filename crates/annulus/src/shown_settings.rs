@@ -2,7 +2,7 @@
 //! value that counts and the place that it comes from.
 //!
 //! The table of [`Settings`] says which are shown: of a file with a password the path is. A test
-//! tells which flag is not.
+//! reports which flag is not.
 
 use node::system::Setting;
 

@@ -1,4 +1,4 @@
-//! The signals that a server gets: those that ask it to stop, and SIGHUP.
+//! The signals that a server gets: those that request it to stop, and SIGHUP.
 
 use std::io;
 

@@ -172,8 +172,8 @@ impl VectorStores {
 }
 
 /// The time that a service may be silent. It has to be shorter than a search may take: otherwise a
-/// search that waits for a service that is down would end first, so that nobody would notice, and
-/// searches would go on asking it.
+/// search that waits for a service that is down would end first, so that no one would notice, and
+/// searches would still be sent to it.
 fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, Failure> {
     let time = Duration::from_millis(ms.into());
     if time.is_zero() || time >= request_timeout {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn impossible_settings_are_refused_by_name() {
         let detection = "vector-store-unreachable-node-detection-time-in-ms";
         let service = "vector-store-primary-uri = [\"http://10.0.0.1:6080\"]\n";
         for (text, named) in [

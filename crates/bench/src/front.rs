@@ -3,7 +3,7 @@
 //! A setting that another one beats in both recall and time is left out. The remaining settings are
 //! the front. Between two settings of the front the logarithm of the time is taken to be linear in
 //! the logarithm of `1 - recall`, which is close to how graph indexes behave. A recall below the
-//! whole front costs as much as the fastest setting (with `k` neighbours asked for, a beam cannot
+//! whole front costs as much as the fastest setting (with `k` neighbours requested, a beam cannot
 //! be narrower than `k`). A recall above the front is not reached.
 
 /// The recall and the time of a query with one setting.
@@ -18,10 +18,10 @@ pub struct Measured {
 /// The place of a recall on a front.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
-    /// The recall lies between two settings, given by their numbers. The third value is the share
-    /// of the second setting, in [0, 1].
+    /// The recall is between two settings, given by their numbers. The third value is the share of
+    /// the second setting, in [0, 1].
     Between(usize, usize, f64),
-    /// The recall lies below that of the fastest setting of the front, given by its number.
+    /// The recall is below that of the fastest setting of the front, given by its number.
     Below(usize),
 }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_beats_is_not_on_the_front() {
+    fn a_setting_that_another_beats_is_not_on_the_front() {
         let all = settings(&[(0.9, 1.0), (0.95, 3.0), (0.94, 3.5), (0.99, 2.5)]);
         assert_eq!(front(&all), [0, 3]);
         assert_eq!(front(&settings(&[(0.9, 1.0), (0.9, 1.0)])).len(), 1);

@@ -2,7 +2,7 @@
 //! uses too: data sets with their metrics and true neighbours, and the reading of measured
 //! settings.
 //!
-//! Without the feature `program` the crate has these alone, and depends on no client of a server.
+//! Without the feature `program` the crate has only these, and depends on no client of a server.
 
 pub mod data;
 pub mod front;

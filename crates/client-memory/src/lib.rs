@@ -1,12 +1,12 @@
 //! Memory that clients can pin, counted against one number.
 //!
-//! Frames and bodies that are still coming in, requests, and answers that nobody has read yet lie
+//! Frames and bodies that are still coming in, requests, and answers that no one has read yet are
 //! in memory for as long as a client likes. They are charged as they grow, never by the size that a
-//! client announces. Where there is no room, the client waits or is told that the server is
+//! client announces. Where there is no room, the client waits or gets the error that the server is
 //! overloaded, and the memory is not taken.
 //!
 //! **The rule.** A client may hold as much as is left free for all others (the dynamic threshold of
-//! shared-memory switches: Choudhury and Hahne, 1998). One client alone gets half of a budget, two
+//! shared-memory switches: Choudhury and Hahne, 1998). A single client gets half of a budget, two
 //! get a third each, and a part always stays free for the next. The first [`FLOOR_BYTES`] of a
 //! client need no more than room in the budget.
 
@@ -157,7 +157,7 @@ struct Held {
     granted: usize,
 }
 
-/// The account of nobody in particular, which is not bounded.
+/// The account of no client in particular, which is not bounded.
 impl Default for Account {
     fn default() -> Account {
         Account(Arc::new(Client {
@@ -207,7 +207,7 @@ impl Client {
         let mut held = self.held.lock();
         held.bytes -= less;
         let needed = held.bytes.next_multiple_of(UNIT_BYTES).max(FLOOR_BYTES);
-        // A unit is kept, as the next request wants it again.
+        // A unit stays charged, as the next request wants it again.
         if held.granted > needed + UNIT_BYTES {
             let back = held.granted - needed;
             held.granted = needed;

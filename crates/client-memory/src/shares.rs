@@ -5,7 +5,7 @@ const CQL_BYTES_MAX: u64 = 256 << 20;
 
 /// In a process with little memory, CQL clients may pin so many parts of [`PARTS`]. One client may
 /// pin half of that. At a limit of 1 GiB it is a batch of 64 MiB, the largest that is taken, and
-/// what stands around its values.
+/// what surrounds its values.
 const CQL_PARTS: u64 = 5;
 
 /// The most bytes of each other use.

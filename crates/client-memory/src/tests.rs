@@ -54,7 +54,7 @@ fn a_charge_goes_with_its_memory() {
 }
 
 #[tokio::test]
-async fn who_waits_goes_on_when_there_is_room() {
+async fn a_waiting_charge_goes_on_when_there_is_room() {
     let budget = Budget::new(4 * MIB);
     let (first, second) = (budget.client().unwrap(), budget.client().unwrap());
     let mut held = first.charge();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::Clock;
 
-/// A clock that stands still until a test moves it.
+/// A clock that does not move until a test moves it.
 #[derive(Debug)]
 pub struct HandClock {
     now_micros: AtomicI64,

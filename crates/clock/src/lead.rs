@@ -1,4 +1,4 @@
-//! Reports that the machine's clock is behind the time that a server has given.
+//! Reports that the machine's clock lags the time that a server has given.
 
 /// The least lead that is reported.
 const LOUD_FROM_MICROS: i64 = 10_000_000;
@@ -6,7 +6,7 @@ const LOUD_FROM_MICROS: i64 = 10_000_000;
 const AGAIN_AFTER_MICROS: i64 = 600_000_000;
 
 /// Decides which leads are worth a line in the log: one when the lead becomes large, one at long
-/// intervals, and one when it is gone.
+/// intervals, and one when it has ended.
 #[derive(Debug, Default)]
 pub struct LeadReport {
     /// The time of the last report by the steady clock; None while the lead is not large.
@@ -16,9 +16,9 @@ pub struct LeadReport {
 /// News of a lead, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeadNews {
-    /// The clock is behind by this many microseconds.
+    /// The clock lags by this many microseconds.
     Behind(i64),
-    /// The clock has caught up, after it had been reported to be behind.
+    /// The clock has caught up, after it had been reported to lag.
     CaughtUp,
 }
 

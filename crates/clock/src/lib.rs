@@ -49,7 +49,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The second that a time lies in.
+/// The second that contains a time.
 pub fn seconds(micros: i64) -> i64 {
     micros.div_euclid(1_000_000)
 }

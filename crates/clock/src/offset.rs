@@ -6,9 +6,9 @@ use crate::{Clock, SystemClock};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// The machine's clock, ahead or behind by a number of seconds that lies in a file. The file is
-/// read at each look, so a test can set the clock of a process that runs; nothing else should. If
-/// the file can't be read, there is no difference.
+/// The machine's clock, fast or slow by a number of seconds that a file holds. The file is read at
+/// each look, so a test can set the clock of a process that runs; nothing else should. If the file
+/// can't be read, there is no difference.
 #[derive(Debug)]
 pub struct OffsetClock {
     file: PathBuf,

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Clock, SystemClock};
 
-/// The least step back of the clock. A reading that lies less behind was overtaken by another
+/// The least step back of the clock. A reading that is earlier by less was overtaken by another
 /// thread.
 const STEP_MIN_MICROS: i64 = 1_000;
 /// Number of steps of 100 ns in a microsecond; timeuuids tell such steps apart.
 const TICKS_PER_MICRO: i64 = 10;
-/// While the clock below is behind, this clock goes slower by one part in this many. So the clock
-/// below catches up, and a time to live lasts longer by no more than that.
+/// While the clock below lags, this clock goes slower by one part in this many. So the clock below
+/// catches up, and a time to live lasts longer by no more than that.
 const HELD_BACK: i64 = 16;
 
 /// The time of a [`Clock`], made so that it never goes back. When the clock is set back, this one
@@ -27,7 +27,7 @@ pub struct ServerClock {
     latest_tick: AtomicI64,
     /// Whether there is an anchor.
     is_behind: AtomicBool,
-    /// The time to go on from while the clock below is behind.
+    /// The time to go on from while the clock below lags.
     anchor: Mutex<Option<Anchor>>,
 }
 
@@ -75,8 +75,8 @@ impl ServerClock {
         self.latest_tick.fetch_max(tick, Ordering::Relaxed);
     }
 
-    /// The present, in microseconds since the epoch. It is never earlier than any other call was
-    /// told.
+    /// The present, in microseconds since the epoch. It is never earlier than the result of any
+    /// other call.
     pub fn now_micros(&self) -> i64 {
         let below = self.clock.now_micros();
         if !self.is_behind.load(Ordering::Relaxed)
@@ -92,7 +92,8 @@ impl ServerClock {
         crate::seconds(self.now_micros())
     }
 
-    /// The present while the clock below shows less than was told before, or did at the last look.
+    /// The present while the clock below shows less than was returned before, or did at the last
+    /// look.
     fn go_on(&self, below: i64) -> i64 {
         let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
         let steady_micros = self.clock.steady_micros();
@@ -133,7 +134,7 @@ impl ServerClock {
         reserve(&self.latest_tick, now, count)
     }
 
-    /// The latest time that was told or given out, in microseconds since the epoch.
+    /// The latest time that was returned or given out, in microseconds since the epoch.
     pub fn latest_micros(&self) -> i64 {
         let tick = self.latest_tick.load(Ordering::Relaxed);
         self.latest_micros
@@ -168,7 +169,7 @@ impl Clock for ServerClock {
     }
 }
 
-/// Takes `count` consecutive numbers that begin at `now` or behind the last one taken.
+/// Takes `count` consecutive numbers that begin at `now` or after the last one taken.
 fn reserve(last: &AtomicI64, now: i64, count: i64) -> i64 {
     let mut seen = last.load(Ordering::Relaxed);
     loop {
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_out_rises_whatever_the_clock_does() {
+    fn times_given_out_rise_whatever_the_clock_does() {
         let (hand, server) = clocks();
         let mut last = 0;
         for step in 0..1_000 {

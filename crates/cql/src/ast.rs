@@ -1,6 +1,6 @@
 //! CQL statements as data: the tree that [`crate::parser`] makes of a text.
 //!
-//! Names are kept as the database sees them: unquoted ones in lower case, quoted ones as written.
+//! Names are stored as the database sees them: unquoted ones in lower case, quoted ones as written.
 //! The tree is made without a schema. The planner finds out what the names refer to.
 
 pub mod data_type;

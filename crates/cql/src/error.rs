@@ -14,8 +14,8 @@ pub struct CqlError {
     pub message: String,
 }
 
-/// The error codes of native protocol v5, section 9, each with the fields that it carries beside
-/// the message.
+/// The error codes of native protocol v5, section 9, each with the fields that it carries in
+/// addition to the message.
 #[expect(
     missing_docs,
     reason = "the variants and their fields are named as in the specification"
@@ -88,9 +88,9 @@ pub enum ErrorKind {
 /// The replicas that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failures {
-    /// Their number alone, as version 4 tells it.
+    /// Only their number, as version 4 sends it.
     Count(i32),
-    /// Each with the code of its reason, as version 5 tells it. Code 0 is an unknown reason, and 1
+    /// Each with the code of its reason, as version 5 sends it. Code 0 is an unknown reason, and 1
     /// is a read of too many tombstones.
     Reasons(Vec<(IpAddr, u16)>),
 }

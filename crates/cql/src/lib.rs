@@ -1,6 +1,6 @@
 //! The Cassandra Query Language and its wire format, as a pure library: no I/O, no runtime.
 //!
-//! There are two layers, each usable alone; the values in both are those of crate [`value`]:
+//! There are two layers, each usable by itself; the values in both are those of crate [`value`]:
 //! - Statements: [`parser`] turns a text into an [`ast`], and [`quote`] writes names and strings
 //!   as CQL.
 //! - Frames: [`wire`] reads and writes the messages of the native protocol.

@@ -77,11 +77,11 @@ impl<T: Wipe> fmt::Debug for Secret<T> {
     }
 }
 
-/// The words behind which a statement has a secret.
+/// The words after which a statement has a secret.
 const WORDS: [&str; 2] = ["password", "salted"];
 
-/// The end of the first word in a text that tells of a secret behind it, as an offset in bytes.
-/// The word may be a part of another one or of a comment: better too much is taken for a secret.
+/// The end of the first word in a text that announces a secret after it, as an offset in bytes. The
+/// word may be a part of another one or of a comment: better too much is taken for a secret.
 pub fn end_of_telling_word(text: &str) -> Option<usize> {
     let ends = WORDS
         .iter()
@@ -89,10 +89,10 @@ pub fn end_of_telling_word(text: &str) -> Option<usize> {
     ends.min()
 }
 
-/// The words of which one stands before the options of a role.
+/// The words of which one comes before the options of a role.
 const OF_ROLES: [&str; 2] = ["role", "user"];
 
-/// The end of the word behind which a text may have the options of a role, as an offset in bytes:
+/// The end of the word after which a text may have the options of a role, as an offset in bytes:
 /// for a text that is no statement, in which the word for the secret may be mistyped.
 pub fn end_of_with(text: &str) -> Option<usize> {
     const WITH: &str = "with";

@@ -1,4 +1,4 @@
-//! Values of the header `Authorization`, by which a request over HTTP tells who sends it.
+//! Values of the header `Authorization`, by which a request over HTTP says who sends it.
 
 use std::path::Path;
 

@@ -98,7 +98,7 @@ fn private_text(path: &Path) -> Result<Secret<String>, FileError> {
             &"every user of this machine may read or write the file: chmod 600 (or 640 for a group)",
         ));
     }
-    // A text that grows while it is read leaves copies behind.
+    // A text that grows while it is read leaves copies in memory.
     let room = metadata.len().min(TOKENS_BYTES_MAX) as usize + 1;
     let mut bytes = Vec::with_capacity(room);
     let read = file.take(TOKENS_BYTES_MAX + 1).read_to_end(&mut bytes);

@@ -35,7 +35,7 @@ pub enum RequestedOperation<'a> {
     SeeState,
     /// To see states, tasks and metrics, none of which tell of rows.
     See,
-    /// To search an index, which tells of rows.
+    /// To search an index, which reveals rows.
     Search {
         /// The keyspace of the index.
         keyspace: &'a str,
@@ -91,7 +91,7 @@ impl RequiredRight {
 /// The reason why a request is refused. The texts are for its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody has logged in, or not rightly.
+    /// No one has logged in, or the login was wrong.
     Login(String),
     /// The request bears no token, or a wrong one.
     Token(String),

@@ -58,7 +58,7 @@ impl AccessCheck {
             ));
         };
         let authorization = headers.get(AUTHORIZATION);
-        // One that is no text is wrong, not absent: a certificate must not stand in for it.
+        // One that is no text is wrong, not absent: a certificate must not replace it.
         let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
         let origin = RequestOrigin {
             authorization,

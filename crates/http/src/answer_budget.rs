@@ -1,9 +1,9 @@
 //! Limits the bytes of answers that wait for clients to take them.
 //!
-//! The admissions bound the memory of a search only until its work ends. The answer lies in memory
-//! until the client has taken it. A client may be slow: HTTP/2 lets it ask for hundreds of answers
+//! The admissions bound the memory of a search only until its work ends. The answer is in memory
+//! until the client has taken it. A client may be slow: HTTP/2 lets it request hundreds of answers
 //! and take none. So every answer of a listener takes its bytes from one budget. It gives them back
-//! when they have gone to the system, or when the connection ends.
+//! when they were passed to the system, or when the connection ends.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -47,7 +47,7 @@ const HTTP2_STREAMS_MAX: u32 = 256;
 
 /// The settings with which a new connection is served.
 pub(crate) struct Entrance<D> {
-    /// The TLS configuration; `None`: HTTP in clear alone.
+    /// The TLS configuration; `None`: only HTTP in clear.
     pub(crate) tls: Option<Arc<ServerConfig>>,
     /// The front for requests in clear; `None`: connections in clear are closed.
     pub(crate) in_clear: Option<Arc<RequestFront<D>>>,

@@ -14,7 +14,7 @@ pub enum RequestRefusal {
     /// A search or a change in clear on a listener with a certificate.
     #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
-    /// A request in clear on a listener that answers under TLS alone.
+    /// A request in clear on a listener that answers only under TLS.
     #[error("requests are answered over HTTPS only: use https:// on this port")]
     WithoutTls,
     /// The request names a host that this listener doesn't answer to.
@@ -25,7 +25,7 @@ pub enum RequestRefusal {
     /// The request comes from a web page of another origin.
     #[error("requests of pages from elsewhere ({0}) are refused")]
     ForeignOrigin(String),
-    /// Nobody has logged in, or not rightly.
+    /// No one has logged in, or the login was wrong.
     #[error("{0}")]
     NoLogin(String),
     /// The request bears no token, or a wrong one.

@@ -29,7 +29,7 @@ pub(crate) enum RequestChannel {
     AsConfigured,
     /// In clear, to a listener with a certificate.
     InClear,
-    /// In clear, to a listener that answers under TLS alone.
+    /// In clear, to a listener that answers only under TLS.
     Refused,
 }
 
@@ -71,7 +71,7 @@ where
         RouteRow { right, ..self }
     }
 
-    /// The row of a private route: one that tells of rows or changes something. It is refused in
+    /// The row of a private route: one that reveals rows or changes something. It is refused in
     /// clear where it could be encrypted.
     #[must_use]
     pub fn private(self) -> RouteRow<S> {

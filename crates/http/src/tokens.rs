@@ -1,8 +1,8 @@
 //! Tokens as the login of operators and of Prometheus, for services that have no users.
 //!
 //! A request bears a token in its header `Authorization: Bearer ...` (RFC 6750). Digests of the
-//! tokens are kept and compared, so that neither a dump of the memory nor the time of a comparison
-//! tells a token.
+//! tokens are stored and compared, so that neither a dump of the memory nor the time of a
+//! comparison reveals a token.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -128,8 +128,8 @@ fn is_like_a_token(word: &str) -> bool {
 
 /// Lets in requests that bear a token. The tokens may change at any time.
 ///
-/// The searches and states that a database asks for need none, as ScyllaDB sends none. Without a
-/// file all requests are let in at a loopback address, and those alone elsewhere.
+/// The searches and states that a database requests need none, as ScyllaDB sends none. Without a
+/// file all requests are let in at a loopback address, and only those elsewhere.
 #[derive(Debug, Default)]
 pub struct Tokens {
     set: ArcSwapOption<TokenSet>,

@@ -19,7 +19,7 @@ const NORMALIZE: &str = "normalize";
 /// default.
 const ASCII: &str = "ascii";
 
-/// The analysis that the options of an index ask for.
+/// The analysis that the options of an index require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
     /// Whether a text and its lower case are one term.
@@ -31,7 +31,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The analysis that checked options ask for.
+    /// The analysis that checked options require.
     pub fn of(options: &BTreeMap<String, String>) -> Analysis {
         Analysis::check(options).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
 //! Letters and signs, and the ASCII ones that they resemble: the folding of Lucene's
-//! `ASCIIFoldingFilter`, which Cassandra's option `ascii` asks for.
+//! `ASCIIFoldingFilter`, which Cassandra's option `ascii` requires.
 //!
 //! `ascii_folding.txt` has a line for each text of ASCII: the text, a space, and all characters
 //! that fold to it. It was made by asking Lucene 9.7 for each character below U+10000; it folds
@@ -16,7 +16,7 @@ static FOLDS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The text with each character in the place of which ASCII can stand replaced.
+/// The text with each character replaced for which there is ASCII.
 pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for letter in text.chars() {

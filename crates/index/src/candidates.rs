@@ -1,12 +1,12 @@
-//! The number of candidates that a query asks an index for.
+//! The number of candidates that a query requests from an index.
 
 use crate::options::CandidateOptions;
 use crate::{Metric, Quantization};
 
-/// The candidates that an index asks for.
+/// The candidates that an index requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidates {
-    /// The factor from LIMIT to the number of candidates asked for, at least 1.
+    /// The factor from LIMIT to the number of requested candidates, at least 1.
     pub oversampling: f32,
     /// The metric of the index.
     pub metric: Metric,
@@ -18,7 +18,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The candidates that an index asks for. `option` finds an option of it by name. Rescoring is
+    /// The candidates that an index requires. `option` finds an option of it by name. Rescoring is
     /// of no use for full vectors.
     pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Candidates {
         let options = CandidateOptions::read(option);
@@ -31,7 +31,7 @@ impl Candidates {
         }
     }
 
-    /// The number of candidates to ask for, for a LIMIT.
+    /// The number of candidates to request for a LIMIT.
     pub fn wanted(&self, limit: usize) -> usize {
         // The product is taken in f32, as the factor is one: 1.1 times 10 is 11.
         (limit as f32 * self.oversampling).ceil() as usize

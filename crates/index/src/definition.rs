@@ -26,8 +26,7 @@ pub fn is_vector_class(class: &str) -> bool {
     class.eq_ignore_ascii_case(CLASS)
 }
 
-/// Checks that an index with a class gets no options beside `OPTIONS`, which ScyllaDB has for
-/// views.
+/// Checks that an index with a class gets no options but `OPTIONS`, which ScyllaDB has for views.
 ///
 /// # Errors
 /// If it gets one.

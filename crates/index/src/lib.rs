@@ -11,11 +11,11 @@
 //! | [`options`] | the table of options: checked in CREATE INDEX, and read as [`VectorOptions`] |
 //! | [`secondary`] | the target and the options of a secondary index, checked in CREATE INDEX |
 //! | [`Analysis`] | the terms of texts in a secondary index |
-//! | [`Candidates`] | how many candidates the options ask for |
+//! | [`Candidates`] | how many candidates the options require |
 //! | [`Metric`], [`Quantization`] | the words of the options, and the score of two vectors |
 //! | [`score`] | the score of a distance that the index engine gives |
 //!
-//! The texts of errors are ScyllaDB's where it has them. The crate knows no table: the caller tells
+//! The texts of errors are ScyllaDB's where it has them. The crate knows no table: the caller says
 //! which names are taken and which column a name means.
 
 #![warn(clippy::unwrap_used)]

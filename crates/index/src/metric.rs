@@ -8,8 +8,8 @@
 //! | dot product | (1 + a · b) / 2 | unbounded unless the vectors are of unit length |
 //! | Hamming | the part of the elements whose signs are equal | 0 to 1 |
 //!
-//! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit. The
-//! cosine alone is rounded to f32 first, as Cassandra and an index do it: so the score of opposite
+//! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit. Only the
+//! cosine is rounded to f32 first, as Cassandra and an index do it: so the score of opposite
 //! vectors is 0, and not what rounding left of it.
 
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct TooLong {
     pub length: f64,
 }
 
-/// The form in which an element of a vector is kept. Its JSON is that of the HTTP API.
+/// The form in which an element of a vector is stored. Its JSON is that of the HTTP API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Quantization {

@@ -242,7 +242,7 @@ pub struct Unusable<'a> {
 pub struct Stored<'a, F> {
     /// Finds the value of an option by its name.
     pub option: F,
-    /// Is told of each value that can't be used.
+    /// Is called for each value that can't be used.
     pub unusable: &'a mut dyn FnMut(Unusable<'_>),
 }
 
@@ -302,7 +302,7 @@ pub struct VectorOptions {
     pub dimensions: usize,
     /// The metric, as configured.
     pub similarity: Metric,
-    /// The form in which vectors are kept.
+    /// The form in which vectors are stored.
     pub quantization: Quantization,
     /// The `m` of HNSW.
     pub maximum_node_connections: usize,
@@ -347,7 +347,7 @@ impl VectorOptions {
     }
 }
 
-/// How many candidates the options ask for, and whether they are put in order again.
+/// How many candidates the options require, and whether they are put in order again.
 pub(crate) struct CandidateOptions {
     pub oversampling: f64,
     pub rescoring: bool,

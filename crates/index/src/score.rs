@@ -2,7 +2,7 @@
 
 use crate::Metric;
 
-/// The tolerance for rounding: the distance of equal or of opposite vectors may lie this far beyond
+/// The tolerance for rounding: the distance of equal or of opposite vectors may be this far beyond
 /// the range of the metric.
 const ROUNDING: f32 = 1e-3;
 
@@ -14,7 +14,7 @@ pub struct Scored {
     /// The similarity score; a higher one is nearer.
     pub similarity: f32,
     /// The distance as the index has measured it, by which rows are in order: that of a zero vector
-    /// by cosine lies beyond all others.
+    /// by cosine is beyond all others.
     pub measured: f32,
 }
 

@@ -28,7 +28,7 @@ const SAI_CLASS: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
 /// The short names of Cassandra's SAI index. They are recognised in any case.
 const SAI_NAMES: [&str; 2] = ["StorageAttachedIndex", "sai"];
 
-/// The options that Cassandra's SAI index takes for vectors alone.
+/// The options that Cassandra's SAI index takes only for vectors.
 const VECTOR_OPTIONS: [&str; 3] = [
     "maximum_node_connections",
     "construction_beam_width",
@@ -74,7 +74,7 @@ pub enum IndexedPart {
 }
 
 impl IndexedPart {
-    /// The word before the parenthesis in CREATE INDEX; `None` for a column alone.
+    /// The word before the parenthesis in CREATE INDEX; `None` for just a column.
     pub fn word(self) -> Option<&'static str> {
         match self {
             IndexedPart::Value => None,
@@ -112,7 +112,7 @@ impl IndexedPart {
 pub struct NamedTarget {
     /// The column.
     pub column: String,
-    /// The part of the column; `None` if the column is named alone.
+    /// The part of the column; `None` if only the column is named.
     part: Option<IndexedPart>,
 }
 
@@ -146,13 +146,13 @@ impl NamedTarget {
         }
     }
 
-    /// Whether the column is named alone, as that of a vector index is.
+    /// Whether only the column is named, as that of a vector index is.
     pub fn is_plain(&self) -> bool {
         self.part.is_none()
     }
 
     /// Checks that the column, of this type and place, can be indexed so. Returns the part that is
-    /// indexed. `is_whole_key` says whether the column alone is the partition key.
+    /// indexed. `is_whole_key` says whether the column is the whole partition key.
     ///
     /// # Errors
     /// If it can't.

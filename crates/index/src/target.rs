@@ -67,7 +67,7 @@ pub fn local_list(partition_key: &[&str], target: &str) -> String {
 }
 
 impl StoredTarget {
-    /// The target of a global index on a column alone.
+    /// The target of a global index on just a column.
     pub fn on(column: String) -> StoredTarget {
         StoredTarget {
             column,
@@ -147,7 +147,7 @@ impl StoredTarget {
     /// Encodes the target for `options['target']`: the name of the vector column if there is no
     /// other column, or else a JSON object.
     pub fn encode(&self) -> String {
-        // A name that reads as such an object can't stand alone.
+        // A name that reads as such an object can't be stored as a plain name.
         if StoredTarget::decode(&self.column) == *self {
             return self.column.clone();
         }
@@ -298,7 +298,7 @@ fn vector_dimensions(name: &str, column: TargetColumn) -> Result<u16, CqlError> 
     Ok(dimensions)
 }
 
-/// The name of a target that is a column alone. `unfit` is the error for a part of a collection.
+/// The name of a target that is just a column. `unfit` is the error for a part of a collection.
 fn plain(target: &IndexTarget, unfit: impl FnOnce(String) -> String) -> Result<String, CqlError> {
     match target {
         IndexTarget::Column(name) => Ok(name.clone()),

@@ -1,6 +1,6 @@
-//! The machine below the index service and the node, as far as simulations stand in for it: the
-//! steps of writing files ([`files`]), and the threads of work that blocks (`aside`, a feature, as
-//! it needs a runtime). Time has a seam of its own, the crate `clock`.
+//! The machine below the index service and the node, as far as simulations replace it: the steps of
+//! writing files ([`files`]), and the threads of work that blocks (`aside`, a feature, as it needs
+//! a runtime). Time has a seam of its own, the crate `clock`.
 //!
 //! Everywhere but in a simulation the machine's own files and threads are used, and asking costs a
 //! look at a flag. A thread that [simulates](Simulation::enter) does everything itself, and its

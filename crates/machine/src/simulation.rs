@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_synced_survives_a_crash_and_the_rest_may_not() {
+    fn synced_files_survive_a_crash_and_others_may_not() {
         let directory = tempfile::tempdir().unwrap();
         let simulation = Simulation::new(7);
         let entered = simulation.enter();

@@ -89,7 +89,7 @@ impl Listener {
         bound.await.map_err(|source| BindError { address, source })
     }
 
-    /// The address of the socket. If port 0 was asked for, it has the port that the system chose.
+    /// The address of the socket. If port 0 was requested, it has the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

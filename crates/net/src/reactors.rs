@@ -3,9 +3,9 @@
 //! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake
 //! each other: one that finds work wakes another to look for more. A gateway's request is some tens
 //! of microseconds of work between two sockets, and waking and falling asleep again cost as much
-//! (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread,
-//! with all that its requests ask for, and no other thread is woken for it. Envoy, nginx and
-//! Seastar share work in this way, too.
+//! (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread, with all
+//! that its requests need, and no other thread is woken for it. Envoy, nginx and Seastar share work
+//! in this way, too.
 //!
 //! A connection comes to the thread that serves the fewest. Its requests take turns there: work
 //! that takes long belongs elsewhere ([`tokio::task::spawn_blocking`]), and a client that wants
@@ -33,7 +33,7 @@ thread_local! {
 /// The last number given.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
-/// One value for every reactor and one for all other threads. So what a connection asks for on its
+/// One value for every reactor and one for all other threads. So what a connection requests on its
 /// way, such as a connection to another service, stays with its thread.
 #[derive(Debug)]
 pub struct PerReactor<T>(Box<[T]>);

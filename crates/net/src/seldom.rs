@@ -20,7 +20,7 @@ impl Seldom {
         self.is_due_at(Instant::now())
     }
 
-    /// Takes the number of events that no line has told of.
+    /// Takes the number of events that no line has reported.
     pub fn take_untold(&self) -> u64 {
         let mut last = self.last.lock();
         last.as_mut()

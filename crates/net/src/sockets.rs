@@ -13,13 +13,13 @@ const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 /// The time between two probes of a silent peer.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// The longest time that what nobody wants is read on, so that its sender gets the answer.
+/// The longest time for which unwanted input is still read, so that its sender gets the answer.
 pub const LINGER: Duration = Duration::from_secs(1);
 /// The most bytes of it.
 pub const LINGER_BYTES: u64 = 64 << 20;
 
-/// Sets the options of a socket: small frames are sent at once, and keepalive finds a peer that is
-/// gone.
+/// Sets the options of a socket: small frames are sent at once, and keepalive finds a peer that has
+/// disconnected.
 ///
 /// # Errors
 /// If the socket is closed already.

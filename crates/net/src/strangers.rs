@@ -193,7 +193,7 @@ impl Guest {
     }
 }
 
-/// A guest that came alone, for tests of a connection.
+/// The only guest, for tests of a connection.
 impl Default for Guest {
     fn default() -> Guest {
         Strangers::new(1).enter(Ipv4Addr::LOCALHOST.into())

@@ -18,8 +18,8 @@ use crate::tls;
 /// The most bytes that TLS keeps for a peer that does not take them. A writer waits then.
 const UNTAKEN_BYTES_MAX: usize = 32 << 10;
 
-/// The most memory that TLS takes for a connection, in bytes: what is kept for the peer, a record
-/// that is still coming in, and its text. The messages of a handshake take no more.
+/// The most memory that TLS takes for a connection, in bytes: what is buffered for the peer, a
+/// record that is still coming in, and its text. The messages of a handshake take no more.
 pub const TLS_BYTES: usize = 64 << 10;
 
 /// The first byte of a TLS connection: a record of the handshake.
@@ -84,7 +84,7 @@ impl Socket {
     }
 
     /// The identity that a client has proved by a certificate ([`tls::identity`]). `None` without
-    /// TLS, and if the server asks for no certificates.
+    /// TLS, and if the server requests no certificates.
     pub fn client_identity(&self) -> Option<String> {
         let Socket::Tls(socket) = self else {
             return None;

@@ -81,7 +81,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// Makes the configuration of a server. `protocols` are those that clients may ask for (ALPN); if
+/// Makes the configuration of a server. `protocols` are those that clients may request (ALPN); if
 /// there are none, the server takes whatever clients speak.
 ///
 /// Where clients have to show certificates, sessions are not resumed: a resumed handshake shows no
@@ -120,8 +120,8 @@ pub fn server(
     Ok(Arc::new(config))
 }
 
-/// Makes the configuration of a client that trusts these authorities alone. `own` is a certificate
-/// with its key, for servers that ask for one.
+/// Makes the configuration of a client that trusts only these authorities. `own` is a certificate
+/// with its key, for servers that request one.
 ///
 /// # Errors
 /// If the authorities, the certificate or its key can't be used.

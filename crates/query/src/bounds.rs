@@ -6,7 +6,7 @@ use value::finite_vector;
 /// The greatest LIMIT.
 pub const LIMIT_MAX: u32 = 1_000;
 
-/// The warning beside an answer if the caller asked for pages smaller than LIMIT.
+/// The warning with an answer if the caller requested pages smaller than LIMIT.
 pub const PAGING_WARNING: &str =
     "Paging is not supported for Vector Search queries. The entire result set has been returned.";
 

@@ -15,10 +15,10 @@ pub trait IndexDefinition {
     /// The key columns of a local index, whose values each search names; empty for a global one.
     fn local_key(&self) -> &[String];
 
-    /// The columns whose values the index keeps beside its key columns.
+    /// The columns whose values the index stores in addition to its key columns.
     fn filter_columns(&self) -> &[String];
 
-    /// Whether the index names a column beside the vectors.
+    /// Whether the index names a column in addition to the vectors.
     fn names(&self, column: &str) -> bool {
         let mut names = self.local_key().iter().chain(self.filter_columns());
         names.any(|name| name == column)
@@ -41,7 +41,7 @@ impl IndexDefinition for Index {
 
 /// The index that serves a query, of those on its column: the newest that keeps all columns of
 /// WHERE and whose own key, if it has one, WHERE names; failing these the newest that has no key of
-/// its own. `is_kept` tells whether an index keeps the values of a column.
+/// its own. `is_kept` says whether an index stores the values of a column.
 pub fn serving<'i, I: IndexDefinition + 'i>(
     indexes: impl Iterator<Item = &'i Arc<I>> + Clone,
     select: &Select,

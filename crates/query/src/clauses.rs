@@ -1,4 +1,4 @@
-//! Checks of the clauses that a nearest-neighbour SELECT must not have beside its ordering.
+//! Checks of the clauses that a nearest-neighbour SELECT must not have together with its ordering.
 
 use cql::ast::{Projection, Select, Selector, Subject, Term};
 use cql::error::CqlError;
@@ -29,7 +29,7 @@ pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, 
     })
 }
 
-/// Checks the clauses of a query. `has_aggregates` tells whether its selection calls an aggregate
+/// Checks the clauses of a query. `has_aggregates` says whether its selection calls an aggregate
 /// function.
 ///
 /// # Errors

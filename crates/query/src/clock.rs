@@ -21,8 +21,8 @@ const UUID_EPOCH_OFFSET_TICKS: i64 = 0x01b2_1dd2_1381_4000;
 const WORK_MAX: usize = 8 * 500 * 500;
 
 /// The most bytes of the functions' results for the terms of a statement, or for one of its rows,
-/// each at every level at which it lies. `tojson` of a text of quotes doubles it, and a statement
-/// can name one value many times.
+/// each at every level at which it is nested. `tojson` of a text of quotes doubles it, and a
+/// statement can name one value many times.
 const RESULT_BYTES_MAX: usize = 16 << 20;
 
 /// The bytes of such results in all statements of a batch, about as many as a batch may write.
@@ -31,7 +31,7 @@ const BATCH_RESULT_BYTES_MAX: usize = 64 << 20;
 /// Results up to this many bytes aren't counted. Their number is bounded by the statement's length.
 const RESULT_UNCOUNTED_BYTES: usize = 1 << 10;
 
-/// The clock of one statement. Its present stands still, but each timeuuid that it makes is new.
+/// The clock of one statement. Its present is fixed, but each timeuuid that it makes is new.
 #[derive(Clone, Debug)]
 pub struct StatementClock {
     clock: Arc<ServerClock>,

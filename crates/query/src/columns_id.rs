@@ -5,7 +5,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 use value::CqlType;
 
-/// The id of columns with these names and types: a hash of them behind a `prefix`, which sets it
+/// The id of columns with these names and types: a hash of them after a `prefix`, which sets it
 /// apart from the ids of others. Every node gives the same id.
 pub fn columns_id<'a>(
     prefix: &[u8],

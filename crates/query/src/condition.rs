@@ -1,4 +1,4 @@
-//! The relations of WHERE beside an ordering by similarity.
+//! The relations of WHERE together with an ordering by similarity.
 //!
 //! An index searches by those whose columns it keeps. The rows are checked for all of them, as the
 //! index may not have taken up a change yet.
@@ -8,7 +8,7 @@ use schema::{Column, ColumnKind};
 
 use crate::relation::{Relation, RelationKind};
 
-/// A relation of WHERE beside an ordering by similarity.
+/// A relation of WHERE together with an ordering by similarity.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The relation.
@@ -36,7 +36,7 @@ pub fn is_key_column(kind: ColumnKind) -> bool {
     )
 }
 
-/// Makes conditions of the relations. `support` is asked for columns outside of the primary key.
+/// Makes conditions of the relations. `support` is called for columns outside of the primary key.
 ///
 /// # Errors
 /// A column without support, unless `allow_filtering`.

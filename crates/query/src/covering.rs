@@ -10,18 +10,18 @@ use value::CqlType;
 use crate::IndexDefinition;
 use crate::condition::{Condition, is_key_column};
 
-/// Whether a query asks no more than one replica, so that an index may answer in its place.
+/// Whether a query reads from no more than one replica, so that an index may answer in its place.
 pub fn asks_one_replica(consistency: Consistency) -> bool {
     matches!(consistency, Consistency::One | Consistency::LocalOne)
 }
 
 /// The columns outside of the primary key among `read`, which the selection reads, if the index
-/// keeps all of `read` as the rows have them, and all columns of WHERE. Then it can answer alone.
-/// `None` if rows have to be read.
+/// keeps all of `read` as the rows have them, and all columns of WHERE. Then it can answer without
+/// the rows. `None` if rows have to be read.
 ///
 /// Collections are not looked for in it, as their elements have times of their own, nor are numbers
 /// in the clustering key that have several forms. Columns that the index keeps only as they have an
-/// index of their own are not either: while it is built anew with such a column, the present one
+/// index of their own are not either: while it is built again with such a column, the present one
 /// answers without it, and the rows are checked.
 pub fn covered(
     index: &impl IndexDefinition,

@@ -1,4 +1,4 @@
-//! Planning of statements, as far as it does not depend on where the rows lie, free of I/O, and the
+//! Planning of statements, as far as it does not depend on where the rows are, free of I/O, and the
 //! search for neighbours over traits. The embedded node and the gateway before a cluster share it.
 //!
 //! - [`bind`]: terms, checked against the types of their places, and their values;
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A SELECT has an access path, which its relations lead to, and an ordering over the rows there.
-//! Access paths are the node's alone, as a cluster finds its own.
+//! Access paths are only the node's, as a cluster finds its own.
 //!
 //! - [`relation`]: the relations of WHERE, with [`resolve`]d names, and their [`values`];
 //! - [`row_filter`]: the conditions of relations, for which a row is checked after it is read;
@@ -21,7 +21,7 @@
 //! An ordering by similarity is served by an index, which names the nearest rows:
 //!
 //! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
-//! - [`serving`]: the index that is asked if several serve the query;
+//! - [`serving`]: the index that is searched if several serve the query;
 //! - [`condition`]: the relations of WHERE, and which of them the index can search by;
 //! - [`search`]: the search as a value, and the one loop that carries it out;
 //! - [`covered`]: whether the index keeps all that the query needs, so that no rows are read;

@@ -32,7 +32,8 @@ impl<'a> Ordering<'a> {
     ///
     /// # Errors
     /// As [`is_nearest`], and if an ordering by similarity is written in a way that makes no sense
-    /// or asks for the most distant. Options that there are not, and any beside other orderings.
+    /// or requests the most distant. Also for unknown options, and for any options with other
+    /// orderings.
     pub fn of(select: &'a Select) -> Result<Ordering<'a>, CqlError> {
         let order_by = &select.order_by[..];
         if is_nearest(order_by)? {
@@ -52,7 +53,7 @@ impl<'a> Ordering<'a> {
 /// Whether the ordering is by similarity.
 ///
 /// # Errors
-/// Fails for orderings by functions that are no similarity, and for several orderings beside one.
+/// Fails for orderings by functions that are no similarity, and for several orderings with one.
 pub fn is_nearest(order_by: &[ast::Ordering]) -> Result<bool, CqlError> {
     let (mut similarities, mut has_bm25, mut others) = (0, false, 0);
     for ordering in order_by {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_orderings_are_refused() {
         for (order, text) in [
             ("v ANN OF ?, ck", "any other ordering"),
             ("v ANN OF ?, w ANN OF ?", "more than one similarity"),

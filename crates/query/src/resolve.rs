@@ -1,9 +1,9 @@
-//! Finds the columns that the names in a statement stand for.
+//! Finds the columns that the names in a statement mean.
 
 use cql::error::CqlError;
 use schema::{Column, ColumnKind, Table};
 
-/// The columns of a table, wherever the table lies.
+/// The columns of a table, wherever the table is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'t> {
     /// The keyspace of the table.

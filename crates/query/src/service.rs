@@ -29,7 +29,7 @@ fn key_value(cql_type: &CqlType, sent: &KeyValue) -> Option<Bytes> {
 }
 
 /// The error for a search that the index service refused. Overload has the code upon which drivers
-/// ask another node or try again later. Any other error counts as the statement's fault, as in
+/// try another node or try again later. Any other error counts as the statement's fault, as in
 /// ScyllaDB.
 pub fn refused(error: ClientError) -> CqlError {
     match error {

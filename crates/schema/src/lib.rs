@@ -1,7 +1,7 @@
 //! The schema: keyspaces, tables, columns, indexes, and CDC streams, as plain data.
 //!
-//! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one. The storage
-//! keeps it on disk, and everything that plans a statement or reads rows goes by it.
+//! A [`Catalog`] is an immutable snapshot in an `Arc`; a change makes a new one. The storage keeps
+//! it on disk, and everything that plans a statement or reads rows goes by it.
 
 #![warn(clippy::unwrap_used)]
 
@@ -65,7 +65,7 @@ pub struct Keyspace {
     pub name: String,
     /// The replication options as the user gave them, with `class` among the keys.
     pub replication: BTreeMap<String, String>,
-    /// The keyspace option `durable_writes`. It is kept only to be shown again.
+    /// The keyspace option `durable_writes`. It is stored only to be shown again.
     pub durable_writes: bool,
     /// The keyspace option `tablets = {'enabled': ...}`. With tablets each CDC log has its own
     /// streams; without them all logs share [`Catalog::vnode_streams`].
@@ -96,13 +96,13 @@ pub struct Table {
     pub partitioner: TablePartitioner,
     /// The table option `default_time_to_live`. Seconds; 0 for none.
     pub default_ttl_s: u32,
-    /// The column that tells when its row expires; `None` if there is none.
+    /// The column that says when its row expires; `None` if there is none.
     pub row_ttl: Option<RowTtl>,
     /// The table option `gc_grace_seconds`: the time for which the marks of deletions and expired
-    /// cells are kept. Seconds.
+    /// cells are retained. Seconds.
     pub gc_grace_s: u32,
     /// All further table options (`comment`, `compaction`, `caching`, ...) by name, with their
-    /// values as CQL text. They are kept only to be shown again.
+    /// values as CQL text. They are stored only to be shown again.
     pub options: BTreeMap<String, String>,
     /// The indexes on vectors by name.
     pub indexes: BTreeMap<String, Arc<Index>>,
@@ -165,7 +165,7 @@ pub enum ColumnKind {
 pub struct DroppedColumn {
     /// The id under which the cells of the column are stored. A column that is added again under
     /// the name takes this id, and shows the cells that are newer than the drop. `None` if the
-    /// column was dropped by a version of Annulus that kept no ids.
+    /// column was dropped by a version of Annulus that stored no ids.
     pub id: Option<ColumnId>,
     /// The type that the column had.
     pub cql_type: CqlType,
@@ -230,7 +230,7 @@ pub enum ImageMode {
 pub enum DeltaMode {
     /// The primary key, and the values that the write sets or deletes.
     Full,
-    /// The primary key alone.
+    /// Only the primary key.
     Keys,
 }
 
@@ -239,7 +239,7 @@ pub enum DeltaMode {
 pub struct CdcLog {
     /// The table that holds the log rows.
     pub table: TableId,
-    /// The options by which log rows are written: the user's, or keys alone if only an index needs
+    /// The options by which log rows are written: the user's, or only keys if only an index needs
     /// the log. No more log rows are written once `enabled` is false.
     pub options: CdcOptions,
     /// The log's own streams if its keyspace has tablets; else `None`, and the log uses
@@ -334,8 +334,8 @@ impl Table {
         self.columns.iter().find(|column| column.id == id)
     }
 
-    /// Whether it is a table of counters: beside the key it has no other columns. It stays one if
-    /// its last counter is dropped.
+    /// Whether it is a table of counters: apart from the key it has no other columns. It stays one
+    /// if its last counter is dropped.
     pub fn is_counter(&self) -> bool {
         let beside_key =
             |column: &&Column| matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);
@@ -348,8 +348,8 @@ impl Table {
         }
     }
 
-    /// Whether the rows are held in memory, beside the disk: the option `in_memory`, which stands
-    /// among [`Table::options`] and does not change.
+    /// Whether the rows are held in memory, as well as on the disk: the option `in_memory`, which
+    /// is among [`Table::options`] and does not change.
     pub fn is_in_memory(&self) -> bool {
         self.options
             .get("in_memory")

@@ -16,7 +16,7 @@ const INDEX_LOG_TTL_S: u32 = 86_400;
 
 /// The names of a log's own columns.
 pub mod column {
-    /// The stream that the row lies in.
+    /// The stream that the row is in.
     pub const STREAM_ID: &str = "cdc$stream_id";
     /// The time of the change, a timeuuid.
     pub const TIME: &str = "cdc$time";
@@ -40,7 +40,7 @@ pub mod column {
     }
 }
 
-/// Creates, adapts or removes the log of a table, as its options and indexes ask. Changes the
+/// Creates, adapts or removes the log of a table, as its options and indexes require. Changes the
 /// keyspace and [`Table::log`].
 pub(super) fn adapt(keyspace: &mut Keyspace, table: &mut Table) {
     let Some(options) = wanted(table).or_else(|| kept(table)) else {

@@ -1,7 +1,7 @@
 //! Roles, the things that permissions are about, and who may do what.
 //!
 //! A role has permissions on resources. It also has those of the roles that it is a member of, and
-//! of their roles. A permission on a resource holds for all that lies in it: one on a keyspace for
+//! of their roles. A permission on a resource holds for all that is in it: one on a keyspace for
 //! its tables.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,7 +169,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The smallest resource that this one lies in.
+    /// The smallest resource that contains this one.
     pub fn parent(&self) -> Option<Resource> {
         match self {
             Resource::AllKeyspaces | Resource::AllFunctions | Resource::AllRoles => None,
@@ -181,7 +181,7 @@ impl Resource {
         }
     }
 
-    /// This resource and all that it lies in, the smallest first.
+    /// This resource and all that contain it, the smallest first.
     pub fn chain(&self) -> impl Iterator<Item = Resource> {
         std::iter::successors(Some(self.clone()), Resource::parent)
     }
@@ -302,8 +302,8 @@ impl Catalog {
         Some(name)
     }
 
-    /// Gives a role permissions, and returns those that it did not have yet. A role that is gone
-    /// gets none.
+    /// Gives a role permissions, and returns those that it did not have yet. A role that was
+    /// dropped gets none.
     pub fn grant(&mut self, role: &str, on: Resource, permissions: Permissions) -> Permissions {
         let Some(role) = self.roles.get_mut(role) else {
             return Permissions::default();
@@ -344,8 +344,8 @@ impl Catalog {
         }
     }
 
-    /// Adapts the grants on a table's log, which is new or gone. Roles that may grant permissions
-    /// on the very table, as its creator may, get the same ones on a new log.
+    /// Adapts the grants on a table's log, which is new or dropped. Roles that may grant
+    /// permissions on the very table, as its creator may, get the same ones on a new log.
     pub(crate) fn adapt_grants_on_log(&mut self, keyspace: &str, table: &str, is_new: bool) {
         let resource = |name: String| Resource::Table(keyspace.to_owned(), name);
         let (table, log) = (resource(table.to_owned()), resource(log_table_name(table)));

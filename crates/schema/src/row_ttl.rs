@@ -1,4 +1,4 @@
-//! The column that tells when a row expires, which ScyllaDB calls per-row TTL.
+//! The column that says when a row expires, which ScyllaDB calls per-row TTL.
 
 use uuid::Uuid;
 use value::CqlType;
@@ -13,7 +13,7 @@ use crate::{Column, ColumnId, Table};
 pub struct RowTtl {
     /// A regular column of a type that [`RowTtl::takes`].
     pub column: ColumnId,
-    /// Made anew whenever a table gets such a column. The entries lie under it.
+    /// A new one is made whenever a table gets such a column. The entries are stored under it.
     pub version: Uuid,
 }
 

@@ -1,7 +1,7 @@
 //! Secondary indexes: those that find rows by the value of a column.
 //!
-//! The entries of such an index are derived rows of the storage, which lie beside the table's rows
-//! and commit with them. An index on vectors is no secondary index but an [`crate::Index`].
+//! The entries of such an index are derived rows of the storage, which are stored with the table's
+//! rows and commit with them. An index on vectors is no secondary index but an [`crate::Index`].
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct SecondaryIndex {
     /// The options that the user gave in `WITH OPTIONS`.
     pub options: BTreeMap<String, String>,
     /// A timeuuid that `CREATE INDEX` makes: an index made again under the same name gets another.
-    /// The entries lie under it.
+    /// The entries are stored under it.
     pub version: Uuid,
 }
 
@@ -72,10 +72,10 @@ impl SecondaryIndex {
 }
 
 impl Table {
-    /// The columns outside the primary key whose values an index on vectors keeps beside the
-    /// vectors as if it named them, as they have an index of their own. Those whose texts an option
-    /// makes alike are not among them: by the values themselves a search would miss some. Nor are
-    /// those with local indexes alone, which serve no query of the whole table.
+    /// The columns outside the primary key whose values an index on vectors stores with the vectors
+    /// as if it named them, as they have an index of their own. Those whose texts an option makes
+    /// alike are not among them: by the values themselves a search would miss some. Nor are those
+    /// with only local indexes, which serve no query of the whole table.
     pub fn columns_with_an_index(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| {
             let is_key = !matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 /// A value that its clones share. The first change of a clone copies it.
 ///
-/// A change of the schema begins with a copy of the whole. So what the change leaves alone costs
-/// nothing, however much it is, and is [known](Shared::is_same) to be as before.
+/// A change of the schema begins with a copy of the whole. So what the change leaves unchanged
+/// costs nothing, however much it is, and is [known](Shared::is_same) to be as before.
 #[derive(Debug, Default)]
 pub struct Shared<T>(Arc<T>);
 

@@ -43,7 +43,7 @@ impl StreamGeneration {
         }
     }
 
-    /// The stream whose range holds a token: the first that ends at or behind it. Behind the last
+    /// The stream whose range holds a token: the first that ends at or after it. After the last
     /// stream the ring begins again.
     pub fn stream_of(&self, token: Token) -> Option<&Bytes> {
         let last_token = |stream: &Bytes| {

@@ -51,7 +51,7 @@ impl Keyspace {
         self.types.insert(definition.name.clone(), definition);
     }
 
-    /// The user types, each behind those that it uses, and else by name.
+    /// The user types, each after those that it uses, and else by name.
     pub fn types_in_order(&self) -> Vec<&Arc<UserType>> {
         let mut ordered = Vec::with_capacity(self.types.len());
         let mut placed = BTreeSet::new();
@@ -120,7 +120,7 @@ impl Table {
     }
 }
 
-/// Adds the names of the user types that stand in a type, without those within these.
+/// Adds the names of the user types that occur in a type, without those within these.
 fn names_in<'t>(cql_type: &'t CqlType, names: &mut Vec<&'t str>) {
     match cql_type {
         CqlType::List { element, .. }

@@ -36,7 +36,7 @@ pub enum ClientError {
         /// The text of the answer's body.
         message: String,
     },
-    /// An index lacks writes that the search asked for by its `min_time_us`.
+    /// An index lacks writes that the search requires by its `min_time_us`.
     #[error("Vector Store error: {message}")]
     Behind {
         /// The text of the answer.

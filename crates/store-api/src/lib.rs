@@ -1,10 +1,10 @@
 //! The HTTP API of the index service: its types and its client.
 //!
-//! The index service keeps vectors and primary keys, never rows. A CQL node asks it for the keys of
-//! the nearest rows and reads the rows itself. Both sides share the types of this crate. [`types`]
-//! has the bodies of requests and answers, [`binary`] their form without JSON. [`Stores`] are the
-//! services that a node asks by a [`VectorSearch`]: over sockets by a [`Client`], or one in its own
-//! process, for which no bytes are made.
+//! The index service keeps vectors and primary keys, never rows. A CQL node requests the keys of
+//! the nearest rows from it and reads the rows itself. Both sides share the types of this crate.
+//! [`types`] has the bodies of requests and answers, [`binary`] their form without JSON. [`Stores`]
+//! are the services to which a node sends requests by a [`VectorSearch`]: over sockets by a
+//! [`Client`], or one in its own process, for which no bytes are made.
 
 #![warn(clippy::unwrap_used)]
 

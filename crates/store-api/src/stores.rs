@@ -1,4 +1,4 @@
-//! The index services that are asked for neighbours: over sockets, or the one in the same process.
+//! The index services that answer with neighbours: over sockets, or the one in the same process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum Stores {
     Local(Arc<dyn LocalStore>),
 }
 
-/// An index service in the same process, which is called instead of asked over a socket.
+/// An index service in the same process, which is called directly, not over a socket.
 pub trait LocalStore: Send + Sync {
     /// Finds the nearest rows of an index. The values of a key come in the order of the key's
     /// columns, as CQL serialises them.
@@ -88,7 +88,7 @@ impl Stores {
     }
 
     /// As [`Stores::ann`], for no longer than `within`: a service that has not answered by then is
-    /// taken to be [`ClientError::Behind`] the writes that the search must know.
+    /// taken to lag the writes that the search must know ([`ClientError::Behind`]).
     pub async fn ann_within(
         &self,
         within: Duration,
@@ -156,7 +156,7 @@ impl Stores {
     }
 
     /// Waits until an index that was just created can be searched in all services that can be
-    /// asked, elsewhere too, but no longer than `within`. See [`Client::created`].
+    /// reached, elsewhere too, but no longer than `within`. See [`Client::created`].
     pub async fn created_everywhere(
         &self,
         keyspace: &str,

@@ -1,4 +1,4 @@
-//! The parts of a task that are still kept.
+//! The parts of a task that are not yet forgotten.
 
 use std::collections::VecDeque;
 
@@ -22,8 +22,8 @@ impl Children {
         self.running.push(id);
     }
 
-    /// Notes the end of a part. If more than `max` parts that ended like it are kept, returns the
-    /// oldest of them, which is to be forgotten.
+    /// Notes the end of a part. If more than `max` parts that ended like it are retained, returns
+    /// the oldest of them, which is to be forgotten.
     pub fn end(&mut self, id: Uuid, well: bool, max: usize) -> Option<Uuid> {
         self.running.retain(|other| *other != id);
         let ended = match well {
@@ -38,13 +38,13 @@ impl Children {
         ended.pop_front()
     }
 
-    /// All parts that are kept: those that failed, those that ended well, those that run.
+    /// All parts that are retained: those that failed, those that ended well, those that run.
     pub fn ids(&self) -> Vec<Uuid> {
         let ended = self.failed.iter().chain(&self.done);
         ended.chain(&self.running).copied().collect()
     }
 
-    /// The number of parts that are no longer kept.
+    /// The number of parts that are no longer retained.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -1,4 +1,4 @@
-//! The trees that are kept after the end of their root.
+//! The trees that are retained after the end of their root.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -12,7 +12,7 @@ use crate::children::Children;
 use crate::spec::Spec;
 use crate::status::{State, Status};
 
-/// The total that stands for an unknown one.
+/// The total that means an unknown one.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The end of a task.

@@ -1,18 +1,18 @@
 //! Long work that can be seen, waited for and stopped.
 //!
-//! A [`Task`] is held by whoever does the work, and told how far the work is. Everyone else sees
-//! the task through the [`Registry`], as a [`Status`]. Tasks form trees: a root stands for the
+//! A [`Task`] is held by whoever does the work, and updated with the progress of the work. Everyone
+//! else sees the task through the [`Registry`], as a [`Status`]. Tasks form trees: a root is the
 //! whole operation, its children for parts of it. The terms are those of ScyllaDB's task manager.
 //! The crate knows no kinds of work: whoever begins a task names its kind ([`Spec`]).
 //!
 //! Three rules:
 //!
-//! - **Telling is cheap.** Progress and counters are atomics; no lock is taken, nobody is woken.
+//! - **Telling is cheap.** Progress and counters are atomics; no lock is taken, no one is woken.
 //! - **Nothing is left running.** A task that its owner drops without telling its end is aborted:
 //!   dropping the future that does the work is enough.
-//! - **Ended tasks are forgotten in time.** Whole trees are kept, up to a number for each kind, and
-//!   of those up to a number for each scope ([`Retention`]). Of a task with very many parts the
-//!   last that ended are kept.
+//! - **Ended tasks are forgotten in time.** Whole trees are retained, up to a number for each kind,
+//!   and of those up to a number for each scope ([`Retention`]). Of a task with very many parts the
+//!   last that ended are retained.
 //!
 //! An abort is a request: the work looks for it, unless it can't be stopped.
 

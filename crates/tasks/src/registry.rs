@@ -36,7 +36,7 @@ struct Known {
     ended: EndedRoots,
 }
 
-/// The reason why a task was not asked to stop.
+/// The reason why a task was not requested to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbortError {
     /// The registry has no such task, or no longer.
@@ -70,7 +70,7 @@ impl Registry {
         let sequence_number = known.last_sequence_number;
         let parent_id = parent.map(|parent| parent.id);
         let entry = Arc::new(Entry::new(spec, sequence_number, parent_id, abort));
-        // A parent that is no longer kept does not keep its parts.
+        // A parent that is no longer retained does not retain its parts.
         let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
         if is_kept {
             if let Some(parent) = parent {
@@ -134,7 +134,7 @@ impl Registry {
         })
     }
 
-    /// Asks a task to stop. A task that has ended stays as it is.
+    /// Requests that a task stop. A task that has ended stays as it is.
     pub fn abort(&self, id: Uuid) -> Result<Status, AbortError> {
         let entry = self.entry(id).ok_or(AbortError::Missing)?;
         if !entry.spec.abortable {
@@ -150,7 +150,7 @@ impl Registry {
     pub async fn wait(&self, id: Uuid, timeout: Duration) -> Option<Status> {
         let entry = self.entry(id)?;
         let mut ended = entry.ended();
-        // The status tells whether the task has ended in time.
+        // The status shows whether the task has ended in time.
         let _ = tokio::time::timeout(timeout, ended.wait_for(Option::is_some)).await;
         Some(entry.status())
     }

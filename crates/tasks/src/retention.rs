@@ -1,6 +1,6 @@
-//! How long ended tasks are kept.
+//! How long ended tasks are retained.
 
-/// The numbers of ended tasks that are kept.
+/// The numbers of ended tasks that are retained.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
     /// The most trees of one kind whose root has ended; the oldest go first. No kind takes

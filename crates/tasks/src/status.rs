@@ -52,7 +52,7 @@ pub struct Status {
     pub state: State,
     /// Whether the task heeds an abort.
     pub is_abortable: bool,
-    /// Whether the task was asked to stop.
+    /// Whether it was requested that the task stop.
     pub abort_requested: bool,
     /// The time at which the task began.
     pub start_time: SystemTime,
@@ -62,10 +62,10 @@ pub struct Status {
     pub error: Option<String>,
     /// The task of which this one is a part.
     pub parent_id: Option<Uuid>,
-    /// The parts of the task that are kept: those that did not end well, those that did, those that
-    /// run.
+    /// The parts of the task that are retained: those that did not end well, those that did, those
+    /// that run.
     pub children_ids: Vec<Uuid>,
-    /// Number of parts that have ended and are no longer kept.
+    /// Number of parts that have ended and are no longer retained.
     pub children_left_out: u64,
     /// The unit of progress.
     pub progress_units: &'static str,

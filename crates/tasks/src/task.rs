@@ -16,7 +16,7 @@ pub struct Task {
     registry: Registry,
 }
 
-/// A handle by which another thread tells how far a task is, but not how it ends.
+/// A handle by which another thread reports how far a task is, but not how it ends.
 #[derive(Clone, Debug)]
 pub struct Teller {
     entry: Arc<Entry>,
@@ -33,7 +33,7 @@ impl Teller {
         self.entry.set_total(units);
     }
 
-    /// Whether the work is to go on: nobody has asked it to stop, and its owner has not gone.
+    /// Whether the work is to go on: no stop was requested, and its owner still exists.
     pub fn is_wanted(&self) -> bool {
         !self.entry.abort.is_cancelled() && !self.entry.has_ended()
     }
@@ -92,12 +92,12 @@ impl Task {
         self.entry.counter(name)
     }
 
-    /// Whether the task was asked to stop.
+    /// Whether it was requested that the task stop.
     pub fn abort_requested(&self) -> bool {
         self.entry.abort.is_cancelled()
     }
 
-    /// Waits until the task is asked to stop.
+    /// Waits until it is requested that the task stop.
     pub async fn aborted(&self) {
         self.entry.abort.cancelled().await;
     }
@@ -113,7 +113,7 @@ impl Task {
         self.registry.end(&self.entry, State::Failed, error);
     }
 
-    /// Ends the task: the work has stopped as it was asked to.
+    /// Ends the task: the work has stopped as requested.
     pub fn stopped(self) {
         self.registry.end(&self.entry, State::Aborted, None);
     }

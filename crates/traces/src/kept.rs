@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::trace::Ended;
 
-/// The time for which a trace is kept, if there is room. It is that of Cassandra's traces.
+/// The time for which a trace is retained, if there is room. It is that of Cassandra's traces.
 pub const TIME_TO_LIVE_S: i64 = 86_400;
 
 /// The most bytes that all traces take together.

@@ -1,12 +1,12 @@
 //! Traces of requests: the steps that a request took, each with the time at which it was reached.
 //!
-//! A request that asks for a trace is answered within [`Trace::scope`]. Whatever works for it, in
+//! A request that enables tracing is answered within [`Trace::scope`]. Whatever works for it, in
 //! any crate, calls [`note`] with what it does. Without a trace that is one look at a variable of
-//! the task, and the text is not made. A trace that has ended is kept among [`Traces`], from which
-//! `system_traces` is read.
+//! the task, and the text is not made. A trace that has ended is stored among [`Traces`], from
+//! which `system_traces` is read.
 //!
 //! A trace has bounds. While its request runs it is charged to the client. Steps beyond a bound, or
-//! beyond what the client may hold, are counted and not kept. Traces that have ended share one
+//! beyond what the client may hold, are counted and not stored. Traces that have ended share one
 //! bound in bytes, and the oldest make room for new ones.
 
 #![warn(clippy::unwrap_used)]

@@ -15,9 +15,9 @@ const STEPS_MAX: usize = 512;
 const BYTES_MAX: usize = 128 << 10;
 /// The most bytes of one text: a step, or the value of a parameter.
 const TEXT_BYTES_MAX: usize = 8 << 10;
-/// The bytes that a step or a parameter takes beside its texts.
+/// The bytes that a step or a parameter takes in addition to its texts.
 const ENTRY_BYTES: usize = 96;
-/// The bytes that a trace takes beside its steps and parameters.
+/// The bytes that a trace takes in addition to its steps and parameters.
 const TRACE_BYTES: usize = 512;
 
 /// 100-ns ticks in a microsecond.
@@ -34,7 +34,7 @@ pub struct Trace(Arc<Recording>);
 /// A trace's request, as it is known when it begins.
 #[derive(Clone, Debug)]
 pub struct Begun {
-    /// The id of the trace, which the client is told.
+    /// The id of the trace, which the client gets.
     pub id: Uuid,
     /// The kind of request, such as `Execute CQL3 query`.
     pub request: &'static str,
@@ -81,12 +81,12 @@ struct Recording {
     kept: Mutex<Kept>,
 }
 
-/// The parts of a trace that are kept so far.
+/// The parts of a trace that are recorded so far.
 struct Kept {
     begun: Begun,
     steps: Vec<Step>,
     bytes: usize,
-    /// The number of steps that are not kept.
+    /// The number of steps that are not recorded.
     left_out: u64,
     charge: Charge,
 }
@@ -156,7 +156,7 @@ impl Trace {
         self.0.kept.lock().tell(name, value);
     }
 
-    /// Ends the trace, and takes out what is kept of it.
+    /// Ends the trace, and takes out what is recorded of it.
     pub fn end(&self) -> Ended {
         let duration = self.0.started.elapsed().as_micros();
         let mut kept = self.0.kept.lock();

@@ -13,7 +13,7 @@ pub enum Class {
     Write,
     /// Changes of an index that follow writes or a scan.
     Ingest,
-    /// Work for which nobody waits at this moment: the pages of a scan or a repair that the storage
+    /// Work for which no one waits at this moment: the pages of a scan or a repair that the storage
     /// reads, and what changes leave to do in an index.
     Background,
 }
@@ -88,8 +88,8 @@ pub struct TurnsOptions {
 }
 
 impl TurnsOptions {
-    /// At most `threads` searches, as many reads and as many pieces of builds run at once; 0 stands
-    /// for the number of cores. The operating system shares the cores between the classes.
+    /// At most `threads` searches, as many reads and as many pieces of builds run at once; 0 means
+    /// the number of cores. The operating system shares the cores between the classes.
     pub fn of_threads(threads: usize) -> TurnsOptions {
         let threads = match threads {
             0 => cores(),

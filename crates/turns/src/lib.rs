@@ -10,11 +10,11 @@
 //! **Shares.** When all turns are taken, a turn that is given back goes to one of the classes that
 //! wait. Each class gets processor time in proportion to its share. A class whose turns are long
 //! gets fewer of them. A class that waits gets a turn after a bounded time, however small its
-//! share: each turn of the others brings its own nearer. Shares that nobody uses are divided among
+//! share: each turn of the others brings its own nearer. Shares that no one uses are divided among
 //! those who wait.
 //!
-//! A turn that was given is not taken away. So the longest turn bounds how well shares are kept,
-//! and long work is best cut into pieces that take a turn each.
+//! A turn that was given is not taken away. So the longest turn bounds how well shares are
+//! respected, and long work is best cut into pieces that take a turn each.
 //!
 //! **The rule for callers.** Whoever holds a turn waits for nothing but a file: neither for another
 //! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other
@@ -22,8 +22,8 @@
 //!
 //! **Two ways.** A server shares the cores by [`TurnsOptions::of_shares`]. The operating system
 //! can't: it shares them between threads, and a hundred searches keep every thread that serves
-//! sockets busy, so that writes wait behind all of them. [`TurnsOptions::of_threads`] limits each
-//! class by itself, for a part that runs alone.
+//! sockets busy, so that writes wait for all of them. [`TurnsOptions::of_threads`] limits each
+//! class by itself, for a part that has the cores to itself.
 //!
 //! **Reads.** A turn of [`Class::Read`] bounds memory as well as processors: who reads rows for a
 //! client holds the large ones only in a turn.
@@ -67,7 +67,7 @@ struct Inner {
 pub struct Turn {
     turns: Turns,
     class: Class,
-    /// The time from which on the turn is used. Nobody needs it while classes don't wait for each
+    /// The time from which on the turn is used. No one needs it while classes don't wait for each
     /// other.
     began: Option<Instant>,
 }
@@ -92,7 +92,7 @@ impl Turns {
         Turns::new(TurnsOptions::of_shares(threads, shares))
     }
 
-    /// Takes a turn if there is one and nobody of the class waits for it.
+    /// Takes a turn if there is one and no one of the class waits for it.
     pub fn try_take(&self, class: Class) -> Option<Turn> {
         let is_given = self.0.schedule.lock().try_give(class);
         is_given.then(|| self.begin(class))
@@ -171,7 +171,7 @@ impl fmt::Debug for Turns {
 }
 
 impl Turn {
-    /// Begins the turn anew for the caller that has waited for it. The time until a thread has come
+    /// Restarts the turn for the caller that has waited for it. The time until a thread has come
     /// back to the caller is no time on the processor.
     fn begin(mut self) -> Turn {
         self.began = self.began.map(|_| Instant::now());
@@ -183,7 +183,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let took = self.began.map_or(Duration::ZERO, |began| began.elapsed());
         let next = self.turns.0.schedule.lock().give_back(self.class, took);
-        // Nobody is woken under the lock, as that may drop tasks with turns or places of theirs.
+        // No one is woken under the lock, as that may drop tasks with turns or places of theirs.
         if let Some((class, sender)) = next {
             // If the caller has just stopped waiting, the turn is dropped here and goes on.
             let _ = sender.send(self.turns.begin(class));

@@ -1,4 +1,4 @@
-//! Decides which class gets the next turn. It wakes nobody and reads no clock.
+//! Decides which class gets the next turn. It wakes no one and reads no clock.
 //!
 //! Each class has a queue in order of arrival, and a *position*: the time that its turns have
 //! taken, divided by its share. The waiting class with the smallest position gets the next turn. A
@@ -82,9 +82,9 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// Gives a turn at once, if there is one and nobody of the class waits for it.
+    /// Gives a turn at once, if there is one and no one of the class waits for it.
     pub fn try_give(&mut self, class: Class) -> bool {
-        // While not all turns are taken, each other class waits for turns of its own alone.
+        // While not all turns are taken, each other class waits only for turns of its own.
         let queue = &self.queues[class as usize];
         if !queue.waiting.is_empty() || !self.has_room(class) {
             return false;

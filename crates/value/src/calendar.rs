@@ -52,7 +52,7 @@ impl Scan<'_> {
         number.parse().ok()
     }
 
-    /// Takes a number of one or two digits, which must lie within the bounds.
+    /// Takes a number of one or two digits, which must be within the bounds.
     fn field(&mut self, bounds: std::ops::RangeInclusive<i64>) -> Option<i64> {
         self.number(1, 2).filter(|number| bounds.contains(number))
     }
@@ -104,7 +104,7 @@ impl Scan<'_> {
         Some(number * 10_i64.pow(9 - (before - self.0.len()) as u32))
     }
 
-    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. Behind a date the
+    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. After a date the
     /// seconds may be left out, and `24:00:00` is the midnight at the end of the day.
     fn time_of_day(&mut self, behind_date: bool) -> Option<i64> {
         let hour = self.field(0..=24)?;
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_zone_is_refused() {
+    fn invalid_zones_are_refused() {
         for text in [
             "2011-02-03 08:00 pst",
             "2011-02-03 08:00 europe/berlin",
@@ -572,7 +572,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn written_dates_and_times_are_read(
             days: u32,
             nanoseconds in 0..NANOSECONDS_PER_DAY,
             millis in prop_oneof![any::<i64>(), -62_167_219_200_000..253_402_300_800_000_i64],

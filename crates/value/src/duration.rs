@@ -138,7 +138,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds `digits` times the unit at `position` in [`UNITS`], which must lie behind the last one.
+    /// Adds `digits` times the unit at `position` in [`UNITS`], which must come after the last one.
     fn add(&mut self, digits: &str, position: usize) -> Result<(), NoDuration> {
         let unit = &UNITS[position];
         let invalid = |what: String| NoDuration::Value(format!("Invalid duration. The {what}"));
@@ -241,7 +241,7 @@ pub fn resembles_duration(mut text: &str) -> bool {
     false
 }
 
-/// Reads the part after the `P` of `P1Y2M3DT4H5M6S` or `P4W`. Weeks stand alone.
+/// Reads the part after the `P` of `P1Y2M3DT4H5M6S` or `P4W`. Weeks come without other units.
 fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     let (date, time) = match text.split_once('T') {
         Some((_, "")) => return Err(NoDuration::Form),

@@ -31,7 +31,7 @@ pub(crate) struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     /// Begins to read a collection. `what` names it in errors. `fields` is the number of elements
-    /// that each unit of its count stands for: 2 for a map, else 1.
+    /// that each unit of its count means: 2 for a map, else 1.
     fn new(what: &'static str, fields: usize, bytes: &'a [u8]) -> Result<Self, ValueError> {
         let (count, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| {
             ValueError(format!(
@@ -66,7 +66,7 @@ impl<'a> Elements<'a> {
         Elements::new("set", 1, bytes)
     }
 
-    /// The next element, which may be null; `None` behind the last.
+    /// The next element, which may be null; `None` after the last.
     pub(crate) fn next_or_null(&mut self) -> Option<Result<Option<&'a [u8]>, ValueError>> {
         if self.remaining == 0 {
             return left_over(self.what, &mut self.rest).map(Err);
@@ -156,8 +156,8 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// An iterator over the elements of a vector. They lie side by side if their type has a fixed
-/// length; else each follows its length as an unsigned vint.
+/// An iterator over the elements of a vector. They are adjacent if their type has a fixed length;
+/// else each follows its length as an unsigned vint.
 pub(crate) struct VectorElements<'a> {
     /// The bytes from the next element on.
     rest: &'a [u8],

@@ -1,7 +1,7 @@
 //! Values from JSON, as `INSERT JSON` and `fromJson` take them.
 //!
-//! Numbers, dates and collections may stand in a string, too: `"12"` is an `int`, and `"[1, 2]"` a
-//! list. The keys of maps always do. The text of a number is kept as it is written, so that no
+//! Numbers, dates and collections may be in a string, too: `"12"` is an `int`, and `"[1, 2]"` a
+//! list. The keys of maps always do. The text of a number is used as it is written, so that no
 //! digit of a decimal or varint is lost.
 
 use std::fmt;
@@ -32,7 +32,7 @@ enum Json<'a> {
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// Hands the fields of a JSON object over one by one: each name with the text of its value. No
-/// field is kept here.
+/// field is stored here.
 ///
 /// # Errors
 /// If the text is too long or no JSON object, and the first error of `take`.
@@ -103,7 +103,7 @@ fn parse(text: &str) -> Result<Json<'_>, ValueError> {
     })
 }
 
-/// The constant that a number stands for; `None` if the type takes no such number.
+/// The constant that a number means; `None` if the type takes no such number.
 fn literal(cql_type: &CqlType, number: &str) -> Option<Literal> {
     let is_whole = !number.contains(['.', 'e', 'E']);
     match cql_type {
@@ -234,7 +234,7 @@ fn compound(cql_type: &CqlType, json: &Json<'_>) -> Result<Bytes, ValueError> {
     }
 }
 
-/// A collection: the number of its parts or entries, and each part behind its length.
+/// A collection: the number of its parts or entries, and each part after its length.
 fn collection(
     fill: impl FnOnce(&mut BytesMut) -> Result<usize, ValueError>,
 ) -> Result<Bytes, ValueError> {
@@ -358,7 +358,7 @@ pub fn json_column(field: &str) -> String {
     }
 }
 
-/// Fields behind their lengths; `None` for null.
+/// Fields after their lengths; `None` for null.
 fn joined(fields: &[Option<Bytes>]) -> Bytes {
     let mut out = BytesMut::new();
     for field in fields {

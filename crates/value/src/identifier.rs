@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The reserved words, in order: Cassandra's, and `TRUE` and `FALSE`, which are constants wherever
-/// they stand. Any other keyword is a name where a name may stand.
+/// they occur. Any other keyword is a name where a name may occur.
 const RESERVED: [&str; 59] = [
     "ADD",
     "ALLOW",

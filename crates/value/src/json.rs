@@ -37,7 +37,7 @@ pub fn json_text(cql_type: &CqlType, bytes: Option<&[u8]>) -> Result<String, Val
 /// Writes a value of the type as JSON text to `to`, piece by piece.
 ///
 /// # Errors
-/// If `to` refuses a piece. It gets none behind that.
+/// If `to` refuses a piece. It gets none after that.
 pub fn put_json(to: &mut dyn Write, cql_type: &CqlType, value: &Value) -> fmt::Result {
     let mut out = Out::new(to);
     put(&mut out, cql_type, value);
@@ -60,7 +60,7 @@ impl Write for Bounded {
     }
 }
 
-/// The destination of a text, which remembers that a piece was refused and gets none behind it.
+/// The destination of a text, which remembers that a piece was refused and gets none after it.
 struct Out<'a> {
     to: &'a mut dyn Write,
     is_refused: bool,
@@ -124,7 +124,7 @@ pub fn json_string(text: &str) -> String {
     out
 }
 
-/// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
+/// Appends a value. The type is needed only for tuples, whose last fields a value may leave out.
 fn put(out: &mut Out<'_>, cql_type: &CqlType, value: &Value) {
     if out.is_refused {
         return;

@@ -1,4 +1,4 @@
-//! Patterns of LIKE, as in ScyllaDB: `%` stands for any text, `_` for one character, and `\` takes
+//! Patterns of LIKE, as in ScyllaDB: `%` matches any text, `_` for one character, and `\` takes
 //! their meaning from these and from itself.
 
 use crate::ValueError;
@@ -23,7 +23,7 @@ enum Part {
 }
 
 impl LikePattern {
-    /// Reads a pattern, which is UTF-8. A `\` at its end stands for itself.
+    /// Reads a pattern, which is UTF-8. A `\` at its end matches itself.
     ///
     /// # Errors
     /// A pattern that is too long, or no UTF-8.
@@ -59,7 +59,7 @@ impl LikePattern {
         };
         let mut rest = text.chars();
         let mut at = 0;
-        // Where to go on if the parts behind the last `%` don't match: it takes one character more.
+        // Where to go on if the parts after the last `%` don't match: it takes one character more.
         let mut again: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
             let mut ahead = rest.clone();

@@ -1,11 +1,11 @@
 //! Predicates on serialised values: comparison, membership and containment, as relations of CQL
 //! have them.
 //!
-//! A filter of a query and a condition of a write ask the same question of a column, so both ask it
-//! here. Values compare in the order of [`compare`], which is CQL's own for each type.
+//! A filter of a query and a condition of a write check a column in the same way, so both use this
+//! predicate. Values compare in the order of [`compare`], which is CQL's own for each type.
 //!
 //! A null satisfies no predicate, not even `!=`, as in a filter. A condition of a write takes null
-//! for different from every value, so it has to ask for null itself. A collection whose bytes are
+//! for different from every value, so it has to check for null itself. A collection whose bytes are
 //! malformed holds nothing.
 
 mod one_of;
@@ -60,7 +60,7 @@ pub enum Predicate {
     Like(LikePattern),
     /// `column CONTAINS value`: the value is an element of a list or set, or a value of a map.
     Contains {
-        /// The kind of the column, which tells where elements lie.
+        /// The kind of the column, which says where elements are.
         collection: Collection,
         /// The value to find.
         value: Bytes,

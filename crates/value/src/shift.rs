@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_out_of_range_is_none() {
+    fn a_shift_out_of_range_is_none() {
         assert_eq!(shift_date(0, 0, -1), None);
         assert_eq!(shift_date(0, i64::MAX, 0), None);
         assert_eq!(shift_date(u32::MAX, 1, 0), None);

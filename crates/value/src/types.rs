@@ -144,8 +144,8 @@ impl CqlType {
         }
     }
 
-    /// Whether a duration lies anywhere in the type, in a vector too. Durations have no order, as a
-    /// month may be shorter or longer than 30 days. So sets, keys of maps and primary keys, which
+    /// Whether a duration occurs anywhere in the type, in a vector too. Durations have no order, as
+    /// a month may be shorter or longer than 30 days. So sets, keys of maps and primary keys, which
     /// are sorted, hold no such type.
     pub fn holds_durations_even_in_vectors(&self) -> bool {
         match self {

@@ -8,7 +8,7 @@ use crate::collection::put_field;
 use crate::{CqlType, ValueError};
 
 /// The most types of which a user type may be made up, with the fields of the user types in it
-/// counted wherever they stand. The metadata of each answer writes them out, so without a limit a
+/// counted wherever they occur. The metadata of each answer writes them out, so without a limit a
 /// few definitions that name each other twice would take gigabytes.
 const TYPES_MAX: usize = 4096;
 
@@ -22,7 +22,7 @@ pub const TOO_LARGE: &str = "a type is made up of at most 4096 types, and a user
 /// A user type. Its value is a tuple of its fields, of which the last may be left out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserType {
-    /// The keyspace in which the type is defined, and in which alone it is used.
+    /// The keyspace in which the type is defined, and the only one in which it is used.
     pub keyspace: String,
     /// The name without its keyspace.
     pub name: String,
@@ -212,7 +212,7 @@ impl CqlType {
         }
     }
 
-    /// Whether the user type of this name is the type or lies anywhere in it.
+    /// Whether the user type of this name is the type or occurs anywhere in it.
     pub fn uses(&self, user_type: &UserType) -> bool {
         match self {
             CqlType::List { element, .. }

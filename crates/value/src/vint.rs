@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_is_taken(value: i64, shift in 0..64_u32) {
+        fn put_integers_are_taken(value: i64, shift in 0..64_u32) {
             let value = value >> shift;
             let mut out = Vec::new();
             put_signed(&mut out, value);

@@ -1,4 +1,4 @@
-//! Time zones by name, as Cassandra reads them behind a timestamp: ids of the tz database
+//! Time zones by name, as Cassandra reads them after a timestamp: ids of the tz database
 //! (`Europe/Berlin`), offsets from Greenwich (`GMT+02:00`) and common abbreviations (`PST`).
 //!
 //! The tz database is part of the program, so that every machine reads a text alike.
@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// The zones that abbreviations stand for, as in Cassandra. An abbreviation names the zone and not
-/// its time in winter or summer: the date decides that. Those that stand for several zones (`IST`,
-/// `BST`) are no names here.
+/// The zones that abbreviations mean, as in Cassandra. An abbreviation names the zone and not its
+/// time in winter or summer: the date decides that. Those that mean several zones (`IST`, `BST`)
+/// are no names here.
 #[rustfmt::skip]
 const ABBREVIATIONS: [(&str, &str); 43] = [
     ("ADT", "America/Halifax"),
@@ -85,7 +85,7 @@ pub(crate) fn moment(zone: &str, shown_ms: i64) -> Option<i64> {
     Some(moment.as_millisecond())
 }
 
-/// The seconds east of Greenwich in `GMT`, `UTC` or `UT`, with or without `+hh:mm[:ss]` behind it.
+/// The seconds east of Greenwich in `GMT`, `UTC` or `UT`, with or without `+hh:mm[:ss]` after it.
 fn offset(zone: &str) -> Option<i64> {
     let mut prefixes = ["UTC", "GMT", "UT"].into_iter();
     let behind = prefixes.find_map(|prefix| zone.strip_prefix(prefix))?;

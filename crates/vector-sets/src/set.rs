@@ -63,7 +63,7 @@ pub struct Set {
     pub metric: Metric,
     /// Elements of a vector.
     pub dimensions: usize,
-    /// The number of vectors that are written if no other number is asked for.
+    /// The number of vectors that are written if no other number is requested.
     pub rows: usize,
     /// The changes that follow once all are written.
     pub changes: Changes,

@@ -14,8 +14,8 @@
 //! Sums of `f32` differ between instruction sets in their last bits ([`crate::kernels`]), and so
 //! graphs may differ in a few links. So the text is written with the scalar kernels on every
 //! machine: the test starts itself as a process with `ANN_KERNELS=scalar`, as the set is chosen
-//! once in a process. The vectors are made from integers by multiplications and additions alone.
-//! The system's mathematics library has a part in one factor, which ends walks
+//! once in a process. The vectors are made from integers by multiplications and additions only. The
+//! system's mathematics library has a part in one factor, which ends walks
 //! ([`crate::graph::Spread`]), and its last bit does not decide any line.
 
 #[path = "../../tests/behaviours/data.rs"]
@@ -170,7 +170,7 @@ impl Case {
     }
 }
 
-/// The nearest by a scan of all vectors, as they are kept.
+/// The nearest by a scan of all vectors, as they are stored.
 fn exact(index: &Index, query: &[f32]) -> Vec<Neighbour> {
     let mut all = index.search(query, index.len()).expect("a valid query");
     all.truncate(K);

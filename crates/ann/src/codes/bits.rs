@@ -9,7 +9,7 @@ pub(super) fn code_bytes(dimensions: usize) -> usize {
     dimensions.div_ceil(8).next_multiple_of(BLOCK)
 }
 
-/// Writes the bits of a vector and zeros behind them.
+/// Writes the bits of a vector and zeros after them.
 pub(super) fn encode(vector: &[f32], code: &mut [u8]) {
     let (bytes, rest) = code.split_at_mut(vector.len().div_ceil(8));
     for (byte, eight) in bytes.iter_mut().zip(vector.chunks(8)) {

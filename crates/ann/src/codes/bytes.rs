@@ -1,11 +1,10 @@
 //! Eight bits a dimension: like nibbles, with 256 levels, for data that needs finer estimates.
 //!
-//! Byte `c` stands for `c - 128` steps, so that a code becomes a query of signed bytes without
-//! rounding.
+//! Byte `c` means `c - 128` steps, so that a code becomes a query of signed bytes without rounding.
 
 use crate::kernels::kernels;
 
-/// The byte that stands for zero.
+/// The byte that means zero.
 pub(super) const CENTRE: f32 = 128.0;
 /// Codes are whole cache lines.
 pub(super) const BLOCK: usize = 64;
@@ -46,7 +45,7 @@ pub(super) fn encode(residual: &[f32], dimensions: usize, norm: f32, code: &mut 
     norm / product
 }
 
-/// Writes `c - CENTRE` for every dimension, and zeros behind them. Returns their sum.
+/// Writes `c - CENTRE` for every dimension, and zeros after them. Returns their sum.
 pub(super) fn unpack(code: &[u8], dimensions: usize, levels: &mut [i8]) -> i32 {
     for (level, byte) in levels.iter_mut().zip(code) {
         *level = (byte ^ 0x80).cast_signed();

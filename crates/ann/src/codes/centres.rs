@@ -1,4 +1,4 @@
-//! Centres that codes are taken from, beside the mean of all.
+//! Centres that codes are taken from, in addition to the mean of all.
 //!
 //! The error of an estimate is the product of two distances: from the query to the centre of a
 //! code, and from the vector to that centre. Where vectors form clusters, copies of one another, or

@@ -7,7 +7,7 @@ use crate::kernels::kernels;
 
 impl Codebook {
     /// Estimates the distance from the query to each block. A pointer leads to the block's code,
-    /// and its [`Meta`] lies [`META_OFFSET`] bytes behind the code. The query was prepared by this
+    /// and its [`Meta`] is [`META_OFFSET`] bytes after the code. The query was prepared by this
     /// codebook.
     ///
     /// # Safety

@@ -11,7 +11,7 @@ pub(super) fn code_bytes(dimensions: usize) -> usize {
     dimensions.next_multiple_of(BLOCK) * FLOAT_BYTES
 }
 
-/// Writes the vector and zeros behind it.
+/// Writes the vector and zeros after it.
 pub(super) fn encode(vector: &[f32], code: &mut [u8]) {
     let (values, rest) = code.split_at_mut(vector.len() * FLOAT_BYTES);
     let (values, _) = values.as_chunks_mut::<FLOAT_BYTES>();

@@ -3,11 +3,11 @@
 //!
 //! A search reads the codes of some thousand vectors and the full vectors of the best few, so the
 //! speed of a search is that of reading codes. A [`Codebook`] makes them. For [`Kind::Nibbles`] and
-//! [`Kind::Bytes`] vectors are first centred by the mean of a sample, as real embeddings lie in a
-//! cone far from the origin and codes should be spent on what tells them apart; then they are
+//! [`Kind::Bytes`] vectors are first centred by the mean of a sample, as real embeddings are in a
+//! cone far from the origin and codes should be spent on what distinguishes them; then they are
 //! rotated at random, so that no dimension matters more than another. For images of digits that
-//! halves the neighbours that codes alone miss; for embeddings of texts it changes little, and
-//! costs little.
+//! halves the neighbours that a search by only the codes misses; for embeddings of texts it changes
+//! little, and costs little.
 //!
 //! | kind | bits a dimension | estimates |
 //! | --- | --- | --- |
@@ -16,10 +16,10 @@
 //! | [`Kind::Floats`] | 32 | exact |
 //! | [`Kind::Bits`] | 1 | exact: the Hamming distance |
 //!
-//! Where vectors lie in clusters, codes are taken from [`centres`] within them instead of the mean.
+//! Where vectors are in clusters, codes are taken from [`centres`] within them instead of the mean.
 //!
-//! A code lies at the start of its node's block, its [`Meta`] a little behind it.
-//! [`Codebook::estimate`] takes many blocks at once, so that memory is asked for early.
+//! A code is at the start of its node's block, its [`Meta`] a little after it.
+//! [`Codebook::estimate`] takes many blocks at once, so that memory is prefetched early.
 
 mod bits;
 mod bytes;
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     Bytes,
     /// The vector itself: for few dimensions.
     Floats,
-    /// One bit, set when the element is strictly positive: for [`Metric::Hamming`] alone.
+    /// One bit, set when the element is strictly positive: only for [`Metric::Hamming`].
     Bits,
 }
 
@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-/// The numbers that estimates need beside the code. They lie in the block's header.
+/// The numbers that estimates need in addition to the code. They are in the block's header.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub(crate) struct Meta {
@@ -181,7 +181,7 @@ impl Codebook {
         self.parts.kind.is_trained()
     }
 
-    /// The points of all centres, one behind the other.
+    /// The points of all centres, one after the other.
     pub(crate) fn centre_points(&self) -> Vec<f32> {
         let centres = 1..=self.centres.len() as u32;
         let points = centres.filter_map(|centre| self.centres.point(centre));
@@ -229,7 +229,7 @@ impl Codebook {
         self.parts.kind == Kind::Bits || meta.raw_norm.to_bits() == raw_norm.to_bits()
     }
 
-    /// The centres beside the mean.
+    /// The centres other than the mean.
     pub(crate) fn centres(&self) -> &Centres {
         &self.centres
     }
@@ -393,7 +393,7 @@ fn padded_dimensions(kind: Kind, code_bytes: usize) -> usize {
 /// The smallest and the largest of this many values of a dimension are left out of its mean.
 const TRIMMED_OF: usize = 32;
 
-/// The mean of some vectors, 0 of none. In each dimension a few values that lie far out don't
+/// The mean of some vectors, 0 of none. In each dimension a few values that are far out don't
 /// count: for their sake, all other vectors would be coded as if they were one.
 fn mean<'a>(dimensions: usize, sample: impl Iterator<Item = &'a [f32]>) -> Vec<f32> {
     let sample: Vec<&[f32]> = sample.collect();

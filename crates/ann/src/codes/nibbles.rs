@@ -2,11 +2,10 @@
 //! products are unbiased (RaBitQ, arXiv 2405.12497, and its extension to more bits, 2409.09913).
 //!
 //! After the rotation the elements of a vector of length `|r|` are nearly Gaussian with deviation
-//! `|r| / sqrt(d)`. Level `c` stands for `(c - 7.5) * step`, and the vector of levels points
-//! about where `r` does. Scaled to have the product `|r|^2` with `r`, it differs from `r` only
-//! across it, in a direction that the rotation makes random: so products with it are right on
-//! average. Choosing the best of several steps for each vector was tried, and found no more
-//! neighbours.
+//! `|r| / sqrt(d)`. Level `c` means `(c - 7.5) * step`, and the vector of levels points about where
+//! `r` does. Scaled to have the product `|r|^2` with `r`, it differs from `r` only across it, in a
+//! direction that the rotation makes random: so products with it are right on average. Choosing the
+//! best of several steps for each vector was tried, and found no more neighbours.
 
 use crate::kernels::kernels;
 
@@ -50,7 +49,7 @@ pub(super) fn levels(code: &[u8], levels: &mut [u8]) {
     }
 }
 
-/// Writes `2 * (c - CENTRE)`, an odd number of at most 15, for every dimension, and zeros behind
+/// Writes `2 * (c - CENTRE)`, an odd number of at most 15, for every dimension, and zeros after
 /// them. Returns their sum.
 pub(super) fn unpack(code: &[u8], dimensions: usize, levels: &mut [i8]) -> i32 {
     let odd = |nibble: u8| 2 * nibble as i8 - 15;

@@ -24,7 +24,7 @@ const TINIEST: f32 = 1e-35;
 /// The largest level of a query.
 const LEVEL_MAX: f32 = 127.0;
 
-/// A prepared query and the buffers it is made in. If it is kept, nothing is allocated twice.
+/// A prepared query and the buffers it is made in. If it is reused, nothing is allocated twice.
 #[derive(Default)]
 pub(crate) struct Query {
     /// For floats, the vector that the kernels read; for nibbles and bytes, the vector that the
@@ -223,8 +223,7 @@ impl Codebook {
         };
     }
 
-    /// The squared distance that the estimate of a code stands for. The query is one that finds
-    /// links.
+    /// The squared distance that the estimate of a code means. The query is one that finds links.
     pub(crate) fn squared_distance(&self, query: &Query, estimate: f32, meta: &Meta) -> f32 {
         match query.space {
             Space::Inner { own } => estimate + own + meta.raw_norm,
@@ -383,7 +382,7 @@ impl Codebook {
             .unwrap_or_default()
     }
 
-    /// The level that stands for zero.
+    /// The level that means zero.
     pub(super) fn middle(&self) -> f32 {
         match self.parts.kind {
             Kind::Nibbles => nibbles::CENTRE,
@@ -449,7 +448,7 @@ impl Codebook {
         let level = (kernels.max_abs)(&query.vector) / LEVEL_MAX;
         let factor = 1.0 / level;
         query.levels.resize(query.vector.len(), 0);
-        // A vector of zeros, or one too short or too long for an `f32`, tells nothing apart.
+        // A vector of zeros, or one too short or too long for an `f32`, distinguishes nothing.
         let sum = if factor.is_normal() {
             (kernels.quantize_i8)(&query.vector, factor, &mut query.levels)
         } else {

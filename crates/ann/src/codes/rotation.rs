@@ -151,7 +151,7 @@ fn turn_halves(vector: &mut [f32], turns: &[f32]) {
 }
 
 /// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-/// Snapshots rely on its numbers, as they keep the seed alone.
+/// Snapshots rely on its numbers, as they store only the seed.
 struct SplitMix64(u64);
 
 impl SplitMix64 {

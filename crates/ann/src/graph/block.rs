@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A search touches the code and the header of every slot that it measures, and the links of the
-//! few that it expands, so the header lies right behind the code, on the line that a kernel fetches
+//! few that it expands, so the header is right after the code, on the line that a kernel fetches
 //! with it. Code, id and meta are written before a slot can be reached and stay as they are until
-//! nobody can reach it any more; everything else is atomic.
+//! no one can reach it any more; everything else is atomic.
 
 mod stored;
 
@@ -65,7 +65,7 @@ impl Layout {
     }
 }
 
-/// The header of a block, behind its code. Its layout is part of the snapshot's format.
+/// The header of a block, after its code. Its layout is part of the snapshot's format.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Header {
@@ -76,7 +76,7 @@ pub(crate) struct Header {
     in_degree: AtomicU32,
 }
 
-/// Estimates find the meta of a code here: [`Header::meta`], behind the state and the id.
+/// Estimates find the meta of a code here: [`Header::meta`], after the state and the id.
 const _: () = assert!(std::mem::offset_of!(Header, meta) == 8 && size_of::<Header>() == 32);
 
 /// The block of one slot.
@@ -91,7 +91,7 @@ impl<'a> Block<'a> {
     /// The block at `start`.
     ///
     /// # Safety
-    /// At `start` lie `layout.stride` bytes, zeroed or written as a block, aligned to [`LINE`],
+    /// At `start` are `layout.stride` bytes, zeroed or written as a block, aligned to [`LINE`],
     /// which stay mapped for `'a`, and of which only blocks are made.
     pub(crate) unsafe fn new(start: *mut u8, layout: Layout) -> Block<'a> {
         debug_assert_eq!(start as usize % align_of::<Header>(), 0);
@@ -108,15 +108,15 @@ impl<'a> Block<'a> {
     }
 
     fn header(&self) -> &'a Header {
-        // SAFETY: `new` promises a header behind the code. Its meta is plain memory, which is only
-        // written while nobody else can reach the slot (`write`); the rest is atomic.
+        // SAFETY: `new` promises a header after the code. Its meta is plain memory, which is only
+        // written while no one else can reach the slot (`write`); the rest is atomic.
         unsafe { &*self.start.add(self.layout.code_bytes).cast::<Header>() }
     }
 
     /// The words for links. Those past the degree are left over from former links.
     fn room(&self) -> &'a [AtomicU32] {
         let at = self.layout.code_bytes + size_of::<Header>();
-        // SAFETY: `new` promises the stride, of which the layout leaves `capacity` words behind the
+        // SAFETY: `new` promises the stride, of which the layout leaves `capacity` words after the
         // header, and these are only ever used as atomics.
         unsafe { std::slice::from_raw_parts(self.start.add(at).cast(), self.layout.capacity) }
     }
@@ -126,7 +126,7 @@ impl<'a> Block<'a> {
     /// # Safety
     /// The slot has been filled, and cannot be given away while the slice is in use.
     pub(crate) unsafe fn code(&self) -> &'a [u8] {
-        // SAFETY: `new` promises the bytes, and the caller that nobody writes them.
+        // SAFETY: `new` promises the bytes, and the caller that no one writes them.
         unsafe { std::slice::from_raw_parts(self.start, self.layout.code_bytes) }
     }
 
@@ -142,9 +142,9 @@ impl<'a> Block<'a> {
     /// meta.
     ///
     /// # Safety
-    /// Nobody else has the slot.
+    /// No one else has the slot.
     pub(crate) unsafe fn write(&self, id: u32, encode: impl FnOnce(&mut [u8]) -> Meta) {
-        // SAFETY: `new` promises the bytes, and the caller that they are ours alone.
+        // SAFETY: `new` promises the bytes, and the caller that only we have them.
         unsafe {
             let code = std::slice::from_raw_parts_mut(self.start, self.layout.code_bytes);
             let header = self.start.add(self.layout.code_bytes).cast::<Header>();
@@ -167,7 +167,7 @@ impl<'a> Block<'a> {
 
     /// Whether the slot links to others and is not dead. Such a slot has been filled. It stays so
     /// while the epoch is pinned, if it was pinned before this call: a slot is filled before it
-    /// links to others, and one that has had a link is free again only when all are gone who may
+    /// links to others, and one that has had a link is free again only when no one is left who may
     /// have seen it alive ([`mend`](super::mend)).
     pub(crate) fn is_linked(&self) -> bool {
         let state = self.header().state.load(Ordering::Acquire);
@@ -277,7 +277,7 @@ impl Links<'_> {
         self.state |= SHARED;
     }
 
-    /// Marks that this id alone has the slot.
+    /// Marks that only this id has the slot.
     pub(crate) fn unshare(&mut self, id: u32) {
         self.block.header().id.store(id, Ordering::Relaxed);
         self.state &= !SHARED;
@@ -351,7 +351,7 @@ mod tests {
                 raw_norm: 3.0,
                 ..Meta::default()
             };
-            // SAFETY: the block is this test's alone.
+            // SAFETY: only this test has the block.
             unsafe {
                 block.write(7, |code| {
                     code.fill(9);

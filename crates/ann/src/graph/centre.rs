@@ -18,7 +18,7 @@ use super::pool::Pool;
 use super::space::Space;
 use crate::codes::{Codebook, ORIGIN};
 
-/// The ranks of two neighbours whose distances have to be told apart.
+/// The ranks of two neighbours whose distances have to be distinguished.
 const RANKS: (usize, usize) = (4, 16);
 
 /// The share of the difference of these two distances that an error may have. A search measures
@@ -27,7 +27,7 @@ const RANKS: (usize, usize) = (4, 16);
 const ERROR_SHARE: f32 = 0.17;
 
 /// The squared distance from a vector to the middle of its neighbours, as a share of that to the
-/// last of these: they lie about it in all directions.
+/// last of these: they surround it.
 const MIDDLE_SHARE: f32 = 0.55;
 
 /// Factor by which squared lengths must fall for a centre to be worth it.

@@ -11,7 +11,7 @@ use crate::codes::{Codebook, squared_norm};
 const ALPHA: f32 = 1.2;
 
 /// One in so many links is taken at least, even if all lead in one direction: where a new cluster
-/// begins, its first slots are found by these links alone.
+/// begins, its first slots are found only by these links.
 const LEAST_SHARE: usize = 4;
 
 /// Number of neighbours that a slot's walk is to find for sure. The walk looks as much farther than
@@ -85,7 +85,7 @@ impl Graph {
         None
     }
 
-    /// Links a slot anew by its code, after it has lost its last link.
+    /// Links a slot again by its code, after it has lost its last link.
     ///
     /// # Safety
     /// The epoch is pinned since the slot could be reached, and the slot has a code.

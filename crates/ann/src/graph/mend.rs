@@ -1,10 +1,10 @@
 //! Mending: dead slots leave the graph, and new links close the gaps.
 //!
-//! Killed slots gather in a batch. A batch that is full waits until nobody is left who may have
+//! Killed slots gather in a batch. A batch that is full waits until no one is left who may have
 //! taken one of its slots for a living one, so that no new link to it can come up. Then a cursor
 //! passes over all slots, a few with every change: a slot that links to one of the batch gets some
 //! of its neighbours instead (in-place deletion: Xu et al., IP-DiskANN, 2025). After that, a slot
-//! that had its last link from the batch is linked anew. When nobody is left who may have seen an
+//! that had its last link from the batch is linked again. When no one is left who may have seen an
 //! old link, the slots of the batch are free. Meanwhile the next batch gathers.
 
 use super::Graph;
@@ -114,7 +114,7 @@ impl Graph {
         alive
     }
 
-    /// Marks that one id alone has a slot from now on.
+    /// Marks that only one id has a slot from now on.
     pub(crate) fn unshare(&self, slot: u32, id: u32) {
         self.block(slot).lock().unshare(id);
     }
@@ -298,7 +298,7 @@ impl Graph {
         is_full
     }
 
-    /// Frees the slots of the batch once nobody can read them any more.
+    /// Frees the slots of the batch once no one can read them any more.
     fn drain(&self, epochs: &Epochs, mark: Mark, mending: &mut Mending) {
         if epochs.passed(mark) {
             self.slots.give_back(mending.batch.drain(..));
@@ -371,7 +371,7 @@ impl Graph {
         }
     }
 
-    /// Takes back the links of a dead slot, and links anew each neighbour that had its last link
+    /// Takes back the links of a dead slot, and links again each neighbour that had its last link
     /// from it.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! The graph: every slot links to some that are near it.
 //!
 //! It is the graph of Vamana (Subramanya et al., DiskANN, 2019): every slot links to a few others
-//! that are near it and lie in different directions, so that a walk which always goes on from the
+//! that are near it and are in different directions, so that a walk which always goes on from the
 //! nearest slot it knows comes near any query in a few steps. Distances along the way are estimated
 //! from [codes](crate::codes); exact ones are the caller's business. A walk starts from the slots
 //! that a short walk of the [upper level](upper) finds ([`starts`]).
@@ -13,15 +13,15 @@
 //! neighbours without counting it as a candidate. A [sweep](mend) over all slots, of which every
 //! change does a piece, takes dead slots out of the links that still name them, and links the
 //! neighbours of the dead with each other instead, as IP-DiskANN does (Xu et al., 2025). When the
-//! sweep has passed all slots, nothing can reach the dead. When all who may have read of them
-//! before are gone ([epochs](crate::epoch)), their slots are free.
+//! sweep has passed all slots, nothing can reach the dead. When no one is left who may have read of
+//! them before ([epochs](crate::epoch)), their slots are free.
 //!
 //! # Concurrency
 //!
 //! Any number of threads that have pinned the epoch may do anything at the same time. Links are
-//! atomics and change under a lock in their own block; nobody who only reads waits for it, and
-//! nobody holds two such locks. The contents of a slot are written before the first link from it or
-//! to it.
+//! atomics and change under a lock in their own block; no one who only reads waits for it, and no
+//! one holds two such locks. The contents of a slot are written before the first link from it or to
+//! it.
 
 mod block;
 mod centre;
@@ -64,7 +64,7 @@ use crate::memory::{Array, GrowError, Place};
 pub(crate) struct Graph {
     layout: Layout,
     blocks: Array,
-    /// The codebook, by which vectors become codes. Before there is one, slots are kept but not
+    /// The codebook, by which vectors become codes. Before there is one, slots are filled but not
     /// linked.
     codebook: OnceLock<Codebook>,
     slots: Slots,
@@ -139,7 +139,7 @@ impl Graph {
         &self.blocks
     }
 
-    /// Bytes of the tables beside the blocks.
+    /// Bytes of the tables other than the blocks.
     pub(crate) fn tables_bytes(&self) -> usize {
         let upper = self.upper.as_ref().map_or(0, |upper| upper.memory_bytes());
         let centres = self.codebook().map(|codebook| codebook.centres());
@@ -172,7 +172,7 @@ impl Graph {
     /// Fills a slot for `id`, with the code of `vector` from a centre if there is a codebook.
     ///
     /// # Safety
-    /// The slot was given out by [`Slots::take`], there is room for it, and nobody else has it.
+    /// The slot was given out by [`Slots::take`], there is room for it, and no one else has it.
     pub(crate) unsafe fn fill(
         &self,
         slot: u32,

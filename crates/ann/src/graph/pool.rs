@@ -58,19 +58,20 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Pool {
     width: usize,
-    /// The most slots that are kept: more than the width as long as they are in doubt.
+    /// The most slots that are retained: more than the width as long as they are in doubt.
     most: usize,
     keys: Vec<Key>,
     /// All keys before this index have been expanded.
     cursor: usize,
-    /// Number of the nearest slots that are kept however far they are, while there is room.
+    /// Number of the nearest slots that are retained however far they are, while there is room.
     kept: usize,
     reach: Reach,
     /// The distance beyond which no slot is expanded.
     limit: f32,
-    /// The distance up to which slots are in doubt: they are kept and expanded whatever the width.
+    /// The distance up to which slots are in doubt: they are retained and expanded whatever the
+    /// width.
     doubt: f32,
-    /// The distance from which on no slot is kept.
+    /// The distance from which on no slot is retained.
     bound: f32,
 }
 
@@ -97,8 +98,8 @@ impl Pool {
     }
 
     /// Empties the pool for a walk that ends at a distance: slots beyond `reach` are not expanded,
-    /// and are kept only if they are among the nearest `kept` of all. `width` slots are kept, or up
-    /// to `most` that are in doubt.
+    /// and are retained only if they are among the nearest `kept` of all. `width` slots are
+    /// retained, or up to `most` that are in doubt.
     pub(crate) fn reset_within(
         &mut self,
         reach: Reach,
@@ -446,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_reach_is_neither_expanded_nor_kept() {
+    fn slots_beyond_reach_are_neither_expanded_nor_retained() {
         let spread = Spread::of(1.0);
         let mut pool = Pool::default();
         // Twice as wide as wanted means 2^0.8 times as far.

@@ -1,11 +1,11 @@
 //! The reach of a walk: how far it looks beyond the nearest slots that it has found.
 //!
 //! A walk that ends when a fixed number of the nearest slots has been expanded takes as long for a
-//! query whose neighbours stand out as for one that has many of them, all about as far. It finds as
-//! much in fewer steps if it ends at a *distance*: some factor beyond that of the last neighbour
-//! wanted (Al-Jazzazi et al., "Distance adaptive beam search for provably accurate graph-based
-//! nearest neighbor search", 2025, arXiv 2505.15636). On real embeddings a recall of 0.99 takes a
-//! quarter fewer comparisons.
+//! query whose neighbours are much nearer than all others as for one that has many of them, all
+//! about as far. It finds as much in fewer steps if it ends at a *distance*: some factor beyond
+//! that of the last neighbour wanted (Al-Jazzazi et al., "Distance adaptive beam search for
+//! provably accurate graph-based nearest neighbor search", 2025, arXiv 2505.15636). On real
+//! embeddings a recall of 0.99 takes a quarter fewer comparisons.
 //!
 //! The right factor depends on the data: the more dimensions they fill, the closer together are the
 //! distances of a query's neighbours. So a caller still says how *wide* to walk, and the index
@@ -97,7 +97,7 @@ impl Reach {
     }
 
     /// The distance beyond which no slot is worth expanding, if the last neighbour wanted is at
-    /// `last`. It is infinite if it lies beyond the floats.
+    /// `last`. It is infinite if it is beyond the floats.
     pub(super) fn limit(&self, last: f32) -> f32 {
         if self.factor == f32::INFINITY {
             return f32::INFINITY;
@@ -109,7 +109,7 @@ impl Reach {
 
 /// The growth of distances from neighbour to neighbour: the exponent of their ranks.
 ///
-/// Threads that learn at the same time may lose one another's samples. One thread alone learns the
+/// Threads that learn at the same time may lose one another's samples. A single thread learns the
 /// same from the same neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {

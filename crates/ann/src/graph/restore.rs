@@ -2,8 +2,8 @@
 //!
 //! Links change while blocks are copied one after the other, so a snapshot may hold a graph that
 //! never existed: a link that moved between two blocks may be in neither or in both. But every link
-//! leads to a slot of the snapshot. When the graph comes back, links are counted anew, and a slot
-//! that has lost its last link that way is linked again. (A slot that nobody linked to when it was
+//! leads to a slot of the snapshot. When the graph comes back, links are counted again, and a slot
+//! that has lost its last link that way is linked again. (A slot that no one linked to when it was
 //! saved stays as it was.)
 
 use super::Graph;
@@ -79,7 +79,7 @@ impl Graph {
                     let codebook = self.codebook();
                     codebook.map_or(0.0, |codebook| codebook.error_of(code, meta))
                 };
-                // SAFETY: nobody else has the graph yet.
+                // SAFETY: no one else has the graph yet.
                 unsafe { self.block(slot).modernise(error_of) };
             }
         }
@@ -190,7 +190,7 @@ impl Graph {
     /// Builds the upper level of a restored graph that came without one.
     ///
     /// # Safety
-    /// The epoch is pinned, and nobody else has the graph yet.
+    /// The epoch is pinned, and no one else has the graph yet.
     pub(crate) unsafe fn rebuild_upper(&self, space: &mut Space) {
         if let (Some(upper), Some(codebook)) = (&self.upper, self.codebook()) {
             // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
 //! The candidates of a walk for the few slots that a filter admits.
 //!
 //! The walk passes through any slots, the nearest to the query first, and of those it finds, the
-//! admitted ones are kept. Where one slot in ten is admitted, the tenth admitted is about the
+//! admitted ones are retained. Where one slot in ten is admitted, the tenth admitted is about the
 //! hundredth of all, so the walk looks as far as one for a hundred neighbours of all. That is much
 //! less than ten times as far as one for ten. How many of all are nearer than the last one wanted
 //! shows on the way, whether the filter has to do with the query or not.

@@ -19,7 +19,7 @@ impl Slots {
         self.end.load(Ordering::Acquire)
     }
 
-    /// Gives out a slot that nobody has; None if there is none left.
+    /// Gives out a slot that no one has; None if there is none left.
     pub(crate) fn take(&self) -> Option<u32> {
         if let Some(slot) = self.free.lock().pop() {
             return Some(slot);
@@ -30,7 +30,7 @@ impl Slots {
             .ok()
     }
 
-    /// Takes back slots that nobody can reach any more.
+    /// Takes back slots that no one can reach any more.
     pub(crate) fn give_back(&self, slots: impl IntoIterator<Item = u32>) {
         self.free.lock().extend(slots);
     }

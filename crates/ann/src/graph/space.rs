@@ -1,4 +1,4 @@
-//! Working memory of a walk or a change, kept from one to the next.
+//! Working memory of a walk or a change, reused from one to the next.
 
 use super::pool::Pool;
 use super::visited::Visited;
@@ -33,7 +33,7 @@ pub(crate) struct Space {
     /// Dead slots that the walk has come to and is to pass through.
     pub bypassed: Vec<u32>,
     pub candidates: Vec<Candidate>,
-    /// Candidates for which no chosen link stands in yet.
+    /// Candidates that no chosen link replaces yet.
     pub left: Vec<Candidate>,
     /// Candidates that are nearer to a chosen link than to the slot, but not by much.
     pub spare: Vec<Candidate>,
@@ -41,7 +41,7 @@ pub(crate) struct Space {
     pub pruned: Vec<Candidate>,
     pub chosen: Vec<u32>,
     pub rotated: Vec<f32>,
-    /// The estimates of the slots that a scan of codes has kept, in their order.
+    /// The estimates of the slots that a scan of codes has retained, in their order.
     pub estimates: Vec<f32>,
     /// Number of slots that the last scan of codes had room for.
     pub room: usize,
@@ -122,7 +122,7 @@ impl Batch {
         query: &mut Query,
     ) -> impl Iterator<Item = (u32, f32)> + '_ {
         self.distances.resize(self.slots.len(), 0.0);
-        // SAFETY: blocks lie as codebooks expect them, and the caller promises what they hold.
+        // SAFETY: blocks are laid out as codebooks expect, and the caller promises what they hold.
         unsafe { codebook.estimate(query, &self.blocks, &mut self.distances) };
         let distances = self.distances.iter().copied();
         self.slots.iter().copied().zip(distances)

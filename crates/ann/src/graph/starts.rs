@@ -1,4 +1,4 @@
-//! The slots where walks start, beside those that the [upper level](super::upper) finds.
+//! The slots where walks start, in addition to those that the [upper level](super::upper) finds.
 //!
 //! # Landmarks
 //!
@@ -7,8 +7,8 @@
 //! of all, and goes on from the nearest.
 //!
 //! Landmarks are computed: one slot in every stretch is a landmark, if it is linked just then.
-//! Slots are given out in the order of inserting, which tells nothing of where vectors are unless
-//! it has a period; so the place within each stretch varies. The number of landmarks grows with the
+//! Slots are given out in the order of inserting, which says nothing of where vectors are unless it
+//! has a period; so the place within each stretch varies. The number of landmarks grows with the
 //! root of the number of slots: the more slots there are, the more an unlucky start costs, and
 //! measuring landmarks counts for little next to a walk. A small graph has none.
 //!

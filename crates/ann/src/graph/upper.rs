@@ -87,7 +87,7 @@ impl Upper {
             return;
         }
         codebook.prepare_link(vector, &mut space.query);
-        // SAFETY: the caller's promise; the slot is ours alone.
+        // SAFETY: the caller's promise; only we have the slot.
         unsafe {
             self.graph.walk_for_links(codebook, space);
             self.graph
@@ -145,7 +145,7 @@ impl Upper {
                 break;
             }
             let (from, to) = (below.block(slot_below), self.graph.block(slot));
-            // SAFETY: nobody else has either graph yet, and the slot below is filled.
+            // SAFETY: no one else has either graph yet, and the slot below is filled.
             unsafe {
                 to.write(slot_below, |code| {
                     code.copy_from_slice(from.code());
@@ -175,7 +175,7 @@ impl Upper {
     /// leaves them.
     ///
     /// # Safety
-    /// The epoch is pinned, and nobody else has the graphs yet.
+    /// The epoch is pinned, and no one else has the graphs yet.
     pub(super) unsafe fn rebuild(&self, below: &Graph, codebook: &Codebook, space: &mut Space) {
         for slot_below in 0..below.slots().end() {
             let from = below.block(slot_below);

@@ -43,7 +43,7 @@ pub(crate) fn f32_to_f16(value: f32) -> u16 {
     } else if magnitude >= F16_OVERFLOW {
         F16_INFINITY
     } else if magnitude < F16_MIN_NORMAL {
-        // The last bit of 0.5 stands for 2^-24, the smallest f16, so the addition rounds there.
+        // The last bit of 0.5 is worth 2^-24, the smallest f16, so the addition rounds there.
         ((magnitude + 0.5).to_bits() - 0.5f32.to_bits()) as u16
     } else {
         let bits = magnitude.to_bits() - ((127 - 15) << 23);
@@ -79,7 +79,7 @@ fn round_off(bits: u32, dropped: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// All finite, positive values of a format in ascending order, and the infinity behind them.
+    /// All finite, positive values of a format in ascending order, and the infinity after them.
     fn ladder(infinity: u16, decode: fn(u16) -> f32) -> Vec<f32> {
         (0..=infinity).map(decode).collect()
     }
@@ -122,7 +122,7 @@ mod tests {
                 assert_eq!(f32_to_bf16(value), bits, "{bits:#x}");
             }
         }
-        // A NaN whose mantissa lies wholly in the dropped half.
+        // A NaN whose mantissa is wholly in the dropped half.
         assert!(bf16_to_f32(f32_to_bf16(f32::from_bits(0x7f80_0001))).is_nan());
     }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_becomes_infinity_and_what_is_too_small_zero() {
+    fn too_large_floats_become_infinity_and_too_small_ones_zero() {
         assert_eq!(
             around(F16_OVERFLOW).map(f32_to_f16),
             [0x7bff, 0x7c00, 0x7c00]

@@ -1,14 +1,14 @@
 //! The distance kernels: the inner loops of walks, rescoring, exact scans and encoding.
 //!
 //! Each kernel exists once for every instruction set, under the same contract, and [`Kernels`] is
-//! the table of one set. [`kernels`] gives the best table for this processor; it is asked for once
-//! and kept. The scalar set in `scalar.rs` is the definition of what each kernel computes and the
+//! the table of one set. [`kernels`] gives the best table for this processor; it is chosen once and
+//! stored. The scalar set in `scalar.rs` is the definition of what each kernel computes and the
 //! oracle that the others are tested against.
 //!
 //! Two kinds of kernel:
 //!
 //! - **Walk codes.** A walk compares one query with all unseen neighbours of a node at once, a hop.
-//!   Their codes lie scattered in memory, so most of a hop is waiting for it: the kernels take the
+//!   Their codes are scattered in memory, so most of a hop is waiting for it: the kernels take the
 //!   whole hop, work on four codes at a time (each load of the query serves four) and prefetch the
 //!   codes that come after (`hop.rs`).
 //! - **Full vectors**, of any length and at any alignment.
@@ -61,12 +61,12 @@ const CHOICE_VARIABLE: &str = "ANN_KERNELS";
 /// # Safety
 ///
 /// Each code points to as many readable bytes as the query's length calls for, aligned to 64, and
-/// nobody writes them meanwhile. What lies behind a code is prefetched, but not read.
+/// no one writes them meanwhile. What follows a code is prefetched, but not read.
 ///
 /// # Panics
 ///
 /// If there are not as many results as codes, or the query's length is no multiple of what the
-/// kernel asks for.
+/// kernel requires.
 pub(crate) type HopKernel<Query, Result> =
     unsafe fn(query: &[Query], codes: &[*const u8], out: &mut [Result]);
 
@@ -100,15 +100,15 @@ pub(crate) struct Kernels {
     pub dot_f64: PairKernel<f32, f32, f64>,
     /// Squared Euclidean distance, subtracted, squared and summed in `f64`.
     pub squared_l2_f64: PairKernel<f32, f32, f64>,
-    /// Dot product of a query and a vector kept as the bits of half floats.
+    /// Dot product of a query and a vector stored as the bits of half floats.
     pub dot_f16: PairKernel<f32, u16, f32>,
-    /// Squared Euclidean distance of a query and a vector kept as the bits of half floats.
+    /// Squared Euclidean distance of a query and a vector stored as the bits of half floats.
     pub squared_l2_f16: PairKernel<f32, u16, f32>,
-    /// Dot product of a query and a vector kept as the bits of bfloat16s.
+    /// Dot product of a query and a vector stored as the bits of bfloat16s.
     pub dot_bf16: PairKernel<f32, u16, f32>,
-    /// Squared Euclidean distance of a query and a vector kept as the bits of bfloat16s.
+    /// Squared Euclidean distance of a query and a vector stored as the bits of bfloat16s.
     pub squared_l2_bf16: PairKernel<f32, u16, f32>,
-    /// Dot product of a query and a vector kept as signed bytes.
+    /// Dot product of a query and a vector stored as signed bytes.
     pub dot_i8: PairKernel<f32, i8, f32>,
     /// The number of differing bits.
     pub hamming: PairKernel<u8, u8, u32>,

@@ -20,11 +20,11 @@ const RECORD_BITS_MIN: u32 = 6;
 /// small.
 const RECORD_BITS_MAX: u32 = 16;
 
-/// Up to 2^32 records of one size. They begin as zeros, and lie at addresses that never change,
+/// Up to 2^32 records of one size. They begin as zeros, and are at addresses that never change,
 /// except through [`make_writable`](Array::make_writable).
 ///
 /// The array hands out pointers and knows nothing of what is read and written through them, nor of
-/// races there: that is up to the owner, who writes records with atomics, or while nobody else can
+/// races there: that is up to the owner, who writes records with atomics, or while no one else can
 /// reach them. All pointers die with the array.
 pub(crate) struct Array {
     table: Table,
@@ -172,8 +172,8 @@ impl Array {
             let chunk = self.table.get(number).expect("the chunk is there");
             let room = (chunk_bytes - offset) as usize;
             let (now, later) = bytes.split_at(room.min(bytes.len()));
-            // SAFETY: what is copied lies within the chunk, which may be written; `&mut self`, so
-            // nobody else does.
+            // SAFETY: what is copied is within the chunk, which may be written; `&mut self`, so no
+            // one else writes there.
             unsafe {
                 let target = chunk.as_ptr().add(offset as usize);
                 target.copy_from_nonoverlapping(now.as_ptr(), now.len());
@@ -213,7 +213,7 @@ impl Array {
     }
 
     /// Makes the records of a read-only chunk writable, by copying them to a chunk of the array's
-    /// own. Addresses asked for before still lead to the old memory, which is returned. `None` if
+    /// own. Addresses returned before still lead to the old memory, which is returned. `None` if
     /// the chunk was writable already. Growth waits for the copying.
     pub(crate) fn make_writable(&self, index: u32) -> Result<Option<Retired>, GrowError> {
         let number = self.chunk_of(index);
@@ -230,7 +230,7 @@ impl Array {
             unreachable!("only adopted chunks are read-only");
         };
         let records_bytes = self.stride << self.record_bits;
-        // SAFETY: nobody writes to the old memory, as it is read-only, and nobody knows the new
+        // SAFETY: no one writes to the old memory, as it is read-only, and no one knows the new
         // memory yet; both have the length of a chunk's records.
         unsafe { copy.copy_from_nonoverlapping(piece.mapping.at(piece.offset), records_bytes) };
         self.table.set(number, copy, State::Writable);

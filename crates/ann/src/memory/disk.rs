@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Makes sure that a range of a file has its space on the disk, so that no write to it through a
-/// memory map can find the disk full. Bytes that lay there stay; new ones read as zeros.
+/// memory map can find the disk full. Bytes that were there stay; new ones read as zeros.
 pub(super) type Allocate = fn(&File, Range<u64>) -> io::Result<()>;
 
 /// Makes a file without a name, which goes with the process, however that ends.
@@ -57,8 +57,8 @@ pub(super) fn punch_hole(file: &File, range: Range<u64>) -> io::Result<()> {
     }
 }
 
-/// Allocates by writing zeros. The range must have no content: it lies behind the end of the file,
-/// or was released. (Where releasing is not supported, the zeros written instead still have their
+/// Allocates by writing zeros. The range must have no content: it is after the end of the file, or
+/// was released. (Where releasing is not supported, the zeros written instead still have their
 /// space.)
 fn write_zeros(file: &File, range: Range<u64>) -> io::Result<()> {
     use std::os::unix::fs::FileExt;

@@ -1,10 +1,10 @@
 //! Mapped files that can no longer be read.
 //!
-//! A reader of a memory map can't be told that the file was cut short or that its disk fails: the
-//! process gets `SIGBUS`, and would end by it. So every mapping of a file is entered into a table
-//! (`ranges`). The handler of the signal (`handler`) looks the address up, notes the file in the
-//! [`Faults`] of its array, and maps zeros over all of the mapping. The read goes on with zeros,
-//! and whoever used them asks [`Faults::unreadable`] before the result leaves.
+//! A reader of a memory map can't be notified that the file was cut short or that its disk fails:
+//! the process gets `SIGBUS`, and would end by it. So every mapping of a file is entered into a
+//! table (`ranges`). The handler of the signal (`handler`) looks the address up, notes the file in
+//! the [`Faults`] of its array, and maps zeros over all of the mapping. The read goes on with
+//! zeros, and whoever used them checks [`Faults::unreadable`] before the result leaves.
 //!
 //! Bytes between the new end of a file and the end of its page are read as zeros without a
 //! signal. Only a look at the file's length finds that.

@@ -17,7 +17,7 @@ use super::{Faults, MappedFile, Mapping};
 /// without huge pages, so that a small index stays small.
 const REGION_BYTES: usize = if cfg!(miri) { 0 } else { 64 << 20 };
 
-/// Chunks of at least this length ask for huge pages. Shorter ones hold sparse tables, of which a
+/// Chunks of at least this length request huge pages. Shorter ones hold sparse tables, of which a
 /// huge page would fill with zeros more than is used.
 const HUGE_CHUNK_BYTES: usize = 1 << 20;
 
@@ -48,7 +48,7 @@ pub enum GrowError {
     /// The file of the array could not be made or made longer.
     #[error("cannot keep vectors in a file in {}: {source}", directory.display())]
     File {
-        /// The directory in which the array's file lies, or was to be made.
+        /// The directory of the array's file, or that in which it was to be made.
         directory: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -56,7 +56,7 @@ pub enum GrowError {
     /// The system gave no memory or no address space.
     #[error("cannot get {bytes} bytes of memory for the index: {source}")]
     Memory {
-        /// Bytes that were asked for.
+        /// Bytes that were requested.
         bytes: usize,
         /// The error of the system.
         source: io::Error,
@@ -124,7 +124,7 @@ impl Growth {
         let range = self.file_range(cut);
         (self.allocate)(file, range.clone()).map_err(|source| {
             // A part may have been allocated. If that can't be undone, it is still there when the
-            // chunk is asked for again.
+            // chunk is requested again.
             let _ = disk::punch_hole(file, range);
             match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => GrowError::DiskFull {

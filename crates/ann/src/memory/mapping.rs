@@ -39,7 +39,7 @@ impl Mapping {
     /// The mapped bytes.
     ///
     /// # Safety
-    /// Nobody writes to the memory, or to the file behind it, while the slice lives.
+    /// No one writes to the memory, or to its file, while the slice lives.
     pub(crate) unsafe fn bytes(&self) -> &[u8] {
         // SAFETY: the range is mapped readable while `self` lives; the rest is the caller's
         // promise.
@@ -49,10 +49,10 @@ impl Mapping {
     /// The address of the byte at `offset`.
     ///
     /// # Panics
-    /// If `offset` lies beyond the end.
+    /// If `offset` is beyond the end.
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset <= self.len, "{offset} lies beyond {}", self.len);
-        // SAFETY: it was checked that the offset lies within the mapping or just behind it.
+        // SAFETY: it was checked that the offset is within the mapping or just after it.
         unsafe { self.start.add(offset) }
     }
 }
@@ -93,8 +93,8 @@ mod system {
 
         /// Maps a range of a file. The file need not reach that far yet: bytes beyond its end may
         /// be touched once it does. `offset` is a multiple of the page size. Writes go to the file.
-        /// The system is told not to read ahead, as reads are random. `of` is told if the file
-        /// can't be read, and the mapping is zeros from then on.
+        /// The system is advised not to read ahead, as reads are random. `of` is notified if the
+        /// file can't be read, and the mapping is zeros from then on.
         pub(crate) fn shared(
             file: &File,
             offset: u64,
@@ -146,7 +146,7 @@ mod system {
         fn trim_to(&mut self, alignment: usize, len: usize) {
             let before = self.start.align_offset(alignment);
             let behind = before + len;
-            // SAFETY: both ranges lie within the mapping, and nobody has seen its address yet.
+            // SAFETY: both ranges are within the mapping, and no one has seen its address yet.
             unsafe {
                 unmap(self.start, before);
                 unmap(self.start.add(behind), self.len - behind);
@@ -164,8 +164,8 @@ mod system {
 
     impl Drop for Mapping {
         fn drop(&mut self) {
-            // The entry goes first: another mapping may come to lie there as soon as this one is
-            // gone.
+            // The entry goes first: another mapping may get the address as soon as this one is
+            // unmapped.
             self.entered = None;
             // SAFETY: whoever dropped the mapping gave up all pointers into it.
             unsafe { unmap(self.start, self.len) }
@@ -175,7 +175,7 @@ mod system {
     /// Unmaps a range.
     ///
     /// # Safety
-    /// The range is mapped, and nobody uses it any more.
+    /// The range is mapped, and no one uses it any more.
     unsafe fn unmap(start: NonNull<u8>, len: usize) {
         if len > 0 {
             // SAFETY: the caller's promise. It fails only for a range that is none.
@@ -194,7 +194,7 @@ mod heap {
 
     impl Mapping {
         pub(crate) fn anonymous(len: usize) -> io::Result<Mapping> {
-            // SAFETY: nobody maps nothing: `layout` refuses a length of 0.
+            // SAFETY: no one maps an empty range: `layout` refuses a length of 0.
             let start = unsafe { alloc_zeroed(layout(len)) };
             let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
             Ok(Mapping { start, len })
@@ -247,7 +247,7 @@ mod tests {
         let mapping = Mapping::anonymous_huge(len).unwrap();
         assert_eq!(mapping.start().align_offset(2 << 20), 0);
         assert_eq!(mapping.len(), len);
-        // SAFETY: the memory is this test's alone.
+        // SAFETY: only this test has the memory.
         unsafe {
             assert!(mapping.bytes().iter().all(|&byte| byte == 0));
             mapping.at(0).write(1);
@@ -261,7 +261,7 @@ mod tests {
         let faults = Arc::<Faults>::default();
         let of = faults.file("a file".to_owned());
         let read_only = Mapping::read_only(&file_of(b"abc"), 3, &of).unwrap();
-        // SAFETY: the file is this test's alone.
+        // SAFETY: only this test has the file.
         assert_eq!(unsafe { read_only.bytes() }, b"abc");
     }
 
@@ -275,7 +275,7 @@ mod tests {
         let of = faults.file("a file".to_owned());
         let mapping = Mapping::shared(&file, page as u64, page, &of).unwrap();
         file.set_len(2 * page as u64).unwrap();
-        // SAFETY: the file is this test's alone and reaches far enough.
+        // SAFETY: only this test has the file, which reaches far enough.
         unsafe { mapping.at(page - 1).write(9) };
         let mut byte = [0];
         file.read_exact_at(&mut byte, 2 * page as u64 - 1).unwrap();
@@ -297,7 +297,7 @@ mod tests {
             };
             let mapping = mapping.unwrap();
             file.set_len(page as u64).unwrap();
-            // SAFETY: the file is this test's alone.
+            // SAFETY: only this test has the file.
             unsafe {
                 assert_eq!(mapping.at(0).read(), 7);
                 assert_eq!(mapping.at(2 * page).read_volatile(), 0);

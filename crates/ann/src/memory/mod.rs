@@ -3,7 +3,7 @@
 //! An [`Array`] is a sequence of records of one size (its *stride*) in *chunks* of a power of two
 //! of records. A chunk never moves, so a reader holds plain pointers, and growing touches nothing
 //! that is there (except chunks of a snapshot, which are copied before they are written to). The
-//! array only hands out places: the epochs (`epoch.rs`) decide when a record that nobody wants any
+//! array only hands out places: the epochs (`epoch.rs`) decide when a record that no one wants any
 //! more is used again.
 //!
 //! - [`Array`]: the records, by index.

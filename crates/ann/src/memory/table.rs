@@ -65,7 +65,7 @@ impl Table {
         let (leaf, place) = self.split(chunk);
         // SAFETY: `chunk` is in range as it was set, so `leaf` is; the leaf was made before the
         // entry was, and it has an entry for every `place`. Both loads acquire, as another thread
-        // may have set the entry anew since.
+        // may have set the entry again since.
         unsafe {
             let leaf = self.root.get_unchecked(leaf).load(Ordering::Acquire);
             (*leaf.add(place)).start.load(Ordering::Acquire)
@@ -100,7 +100,7 @@ impl Table {
         let exchanged =
             leaf.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
         if exchanged.is_err() {
-            // SAFETY: another thread was faster; nobody has seen this one.
+            // SAFETY: another thread was faster; no one has seen this one.
             unsafe { dealloc(made.cast(), layout) };
         }
         Ok(())

@@ -12,7 +12,7 @@ pub struct SaveProgress {
     pub total: u64,
 }
 
-/// Reports each step of a save, and asks whether there is to be another.
+/// Reports each step of a save, and checks whether there is to be another.
 pub(super) struct Steps<'a> {
     progress: SaveProgress,
     keep_going: &'a mut dyn FnMut(SaveProgress) -> bool,
@@ -27,7 +27,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Sets the number of bytes to be written in all, and asks whether to begin.
+    /// Sets the number of bytes to be written in all, and checks whether to begin.
     pub fn begin(&mut self, total: u64) -> Result<(), SnapshotError> {
         self.progress.total = total;
         self.passed(0)

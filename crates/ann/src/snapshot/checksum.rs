@@ -109,7 +109,7 @@ pub(super) fn verify(
     Ok(())
 }
 
-/// Compares a piece that lies at `offset` of a file with its checksum.
+/// Compares a piece that is at `offset` of a file with its checksum.
 pub(super) fn verify_piece(
     piece: &[u8],
     path: &Path,

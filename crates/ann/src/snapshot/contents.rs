@@ -1,4 +1,4 @@
-//! The options and tables of an index, beside its blocks and full vectors.
+//! The options and tables of an index, without its blocks and full vectors.
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,7 @@ pub(crate) struct Contents {
     pub(crate) spread: Option<f32>,
     /// The widths that walks were found to need ([`crate::Calibration`]); finite and not negative.
     pub(crate) widths: [f32; 2],
-    /// The points of the codebook's centres, one behind the other; all finite.
+    /// The points of the codebook's centres, one after the other; all finite.
     pub(crate) centres: Vec<f32>,
     /// The upper level of the graph, as its words (`graph::upper`). Its user checks them.
     pub(crate) upper: Vec<u32>,
@@ -161,7 +161,7 @@ mod tests {
     type Break = fn(&mut Contents);
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn inconsistent_contents_are_refused() {
         assert_eq!(sound().check(&SHAPE), Ok(()));
         let breaks: [(&str, Break); 13] = [
             ("option", |c| c.options.dimensions = 0),

@@ -79,10 +79,10 @@ pub enum SnapshotError {
         option: &'static str,
         /// Its value in the snapshot.
         found: String,
-        /// The value asked for.
+        /// The value that was requested.
         expected: String,
     },
-    /// An option that was asked for is outside of its range.
+    /// An option that was requested is outside of its range.
     #[error(transparent)]
     OutOfRange(#[from] OptionOutOfRange),
     /// The index was opened from a snapshot that turned out to be damaged, so it is not saved.

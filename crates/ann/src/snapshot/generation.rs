@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_linked_is_copied() {
+    fn a_file_that_cannot_be_linked_is_copied() {
         let parent = tempfile::tempdir().unwrap();
         let directory = |name: &str| {
             let path = parent.path().join(name);

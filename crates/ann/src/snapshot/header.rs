@@ -14,7 +14,7 @@ const MAGIC: &[u8; 8] = b"ANNGRAPH";
 const NO_ENTRY: u32 = u32::MAX;
 /// The kind of codes where there is no codebook.
 const NO_CODEBOOK: u8 = 0;
-/// The offset of the header's own checksum, which lies at its end.
+/// The offset of the header's own checksum, which is at its end.
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - Checksum::BYTES;
 
 /// The spread where none has been learned.
@@ -124,7 +124,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads all fields behind the version. Returns the header, and the file's length as it has it.
+    /// Reads all fields after the version. Returns the header, and the file's length as it has it.
     fn fields(mut reader: FieldReader) -> Result<(Header, u64), &'static str> {
         reader.take::<4>();
         let length = reader.u64();
@@ -197,7 +197,7 @@ impl Header {
     }
 }
 
-/// Fields, put one behind the other.
+/// Fields, put one after the other.
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
@@ -207,7 +207,7 @@ impl Fields {
     }
 }
 
-/// Takes fields from the front. All of them lie within the header, so it never runs out.
+/// Takes fields from the front. All of them are within the header, so it never runs out.
 struct FieldReader<'a>(&'a [u8]);
 
 impl FieldReader<'_> {
@@ -239,7 +239,7 @@ fn metric_byte(metric: Metric) -> u8 {
     }
 }
 
-/// The codebook, but for its mean, which stands elsewhere; `None` if there is none.
+/// The codebook, but for its mean, which is stored elsewhere; `None` if there is none.
 fn codebook_of(
     kind: u8,
     metric: u8,

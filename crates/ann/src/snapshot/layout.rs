@@ -15,7 +15,7 @@ pub(super) const VERSION_MIN: u32 = 1;
 pub(super) const BLOCK_ALIGNMENT: u32 = 64;
 const BLOCK_BYTES: RangeInclusive<u32> = BLOCK_ALIGNMENT..=1 << 20;
 const VECTOR_BYTES_MAX: u32 = 1 << 20;
-/// The most bytes of a segment, which is written anew if one of its vectors changes.
+/// The most bytes of a segment, which is rewritten if one of its vectors changes.
 const SEGMENT_BYTES: u32 = 64 << 20;
 
 /// The sizes that everything else follows from.
@@ -84,7 +84,7 @@ impl Shape {
     }
 }
 
-/// The number of entries in each table behind the blocks of `graph`.
+/// The number of entries in each table after the blocks of `graph`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) mean_elements: u32,
@@ -94,7 +94,7 @@ pub(super) struct Counts {
     pub(super) zero_ids: u64,
 }
 
-/// The parts of `graph`, as ranges of bytes, one behind the other.
+/// The parts of `graph`, as ranges of bytes, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) blocks: Range<u64>,

@@ -1,4 +1,4 @@
-//! An index in files: written beside changes, opened by memory map and used at once.
+//! An index in files: written while changes go on, opened by memory map and used at once.
 //!
 //! A snapshot is a *generation*, a directory with a file `graph` (blocks, ids, tables, checksums)
 //! and *segments* `vectors-NNNNN` of full vectors. `docs/snapshot-format.md` draws them to the
@@ -7,14 +7,14 @@
 //! - [`Writer`] streams a generation out, in steps of at most a few MiB, so that a save holds
 //!   nothing up. Segments whose vectors did not change are linked from the last generation.
 //! - [`open`] reads `graph` into memory and verifies it on the way, and returns [`Opened`]. Blocks
-//!   are read and not mapped, since all of them have to be read for verification, lie on huge pages
+//!   are read and not mapped, since all of them have to be read for verification, are on huge pages
 //!   then, and cannot change after they were verified.
 //! - [`Source`] has the files of full vectors. Their mapped pages take the place of an array's
 //!   chunks, and are verified piece by piece while they are already searched.
 //! - [`Generation`] is a directory that was written or opened, from which the next may keep
 //!   segments.
 //! - [`check_snapshot`] reads all files of a snapshot and looks for damage, without opening it.
-//! - [`Contents`] has the options and tables of an index, beside blocks and vectors.
+//! - [`Contents`] has the options and tables of an index, without blocks and vectors.
 //!
 //! The module knows nothing of graphs: blocks and vectors are bytes to it.
 
@@ -43,7 +43,7 @@ use segment::Segment;
 pub(crate) use source::Source;
 pub(crate) use writer::Writer;
 
-// Blocks and vectors lie in memory as they lie in the files.
+// Blocks and vectors have the same layout in memory as in the files.
 const _: () = assert!(
     cfg!(target_endian = "little"),
     "snapshots are little-endian"

@@ -9,7 +9,7 @@ use super::segment::{self, Segment};
 use super::{Generation, SnapshotError};
 use crate::memory::{Array, Mapping, Piece};
 
-/// Full vectors that are searched where they lie, and may turn out to be damaged.
+/// Full vectors that are searched in place, and may turn out to be damaged.
 pub(crate) struct Source {
     generation: Arc<Generation>,
     /// The mapping of each segment's whole file, for reading.
@@ -19,7 +19,7 @@ pub(crate) struct Source {
 impl Source {
     /// Puts the vectors of a generation into an empty array. Whole chunks are pages of the files,
     /// which must not be written to; the rest of the last chunk is a copy. The vectors are not
-    /// verified. The array's faults are told of a file that can't be read later.
+    /// verified. The array's faults are notified of a file that can't be read later.
     ///
     /// # Panics
     /// If the array's stride is not the size of a vector.
@@ -128,7 +128,7 @@ impl Source {
     }
 }
 
-/// Puts the records of a segment, which lie in `mapping` behind a header, into an array.
+/// Puts the records of a segment, which are in `mapping` after a header, into an array.
 fn put_records(
     array: &mut Array,
     mapping: &Arc<Mapping>,

@@ -1,4 +1,4 @@
-//! Generations as their user sees them: written, opened, kept, damaged.
+//! Generations as their user sees them: written, opened, reused, damaged.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -83,7 +83,7 @@ fn copy_vectors(version: u8) -> impl FnMut(std::ops::Range<u32>, &mut [u8]) {
     }
 }
 
-/// Writes a generation; segments of `last` with these numbers are kept.
+/// Writes a generation; segments of `last` with these numbers are reused.
 fn save(
     directory: &Path,
     slots: u32,
@@ -143,7 +143,7 @@ fn verify(directory: &Path) -> Result<(Opened, Array), SnapshotError> {
 
 fn record(array: &Array, slot: u32) -> &[u8] {
     let record = array.get(slot).expect("the slot is there");
-    // SAFETY: nobody writes to the array.
+    // SAFETY: no one writes to the array.
     unsafe { std::slice::from_raw_parts(record, array.stride()) }
 }
 
@@ -152,7 +152,7 @@ fn inode(directory: &Path, name: &str) -> u64 {
 }
 
 #[test]
-fn what_was_written_is_opened() {
+fn a_written_snapshot_is_opened() {
     let slots = 65;
     let directory = saved(slots);
     let names: BTreeSet<_> = fs::read_dir(directory.path())
@@ -175,7 +175,7 @@ fn what_was_written_is_opened() {
             assert!(record(array, slot).iter().all(|&found| found == byte));
         }
     }
-    // The first 64 vectors are a whole chunk, and lie in the file; the rest was copied.
+    // The first 64 vectors are a whole chunk, and are in the file; the rest was copied.
     assert!(!vectors.is_writable(0) && vectors.is_writable(64));
     assert!(opened.blocks.is_writable(0) && read.is_writable(0));
 }
@@ -227,7 +227,7 @@ fn segments_that_did_not_change_are_linked() {
     let parent = tempfile::tempdir().unwrap();
     let [first, second, third] = ["1", "2", "3"].map(|name| parent.path().join(name));
     let last = save(&first, 65, None, 0);
-    // The index has grown: the last segment is another one, the first is kept.
+    // The index has grown: the last segment is another one, the first is reused.
     let last = save(&second, 70, Some((&last, &[0, 1])), 0);
     assert_eq!(
         inode(&first, "vectors-00000"),
@@ -242,7 +242,7 @@ fn segments_that_did_not_change_are_linked() {
     let (opened, _) = verify(&second).unwrap();
     assert_eq!(opened.generation.segments(), last.segments());
 
-    // An opened segment is kept as a written one is, unless its vectors changed. It makes no
+    // An opened segment is reused as a written one is, unless its vectors changed. It makes no
     // difference that its directory was moved.
     let moved = parent.path().join("moved");
     fs::rename(&second, &moved).unwrap();

@@ -67,7 +67,7 @@ impl Writer {
 
     /// Writes the next segment and waits for the disk. `copy` is called with some slots after the
     /// other, and puts their vectors into the bytes it is given, at most a MiB (or one vector).
-    /// Bytes that it leaves alone are zeros.
+    /// Bytes that it does not write are zeros.
     ///
     /// # Panics
     /// If all segments are there.

@@ -38,7 +38,7 @@ impl Authority {
     pub fn new_pair(days: u32) -> Result<Pair, Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([])?;
-        // Authorities are told apart by their names, so part of the key belongs to it.
+        // Authorities are distinguished by their names, so part of the key belongs to it.
         let mark: String = params
             .key_identifier(&key)
             .iter()
@@ -111,7 +111,7 @@ impl Authority {
     fn sign(&self, mut params: CertificateParams, days: u32) -> Result<Pair, Error> {
         let key = KeyPair::generate()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        // Strict clients, such as Python's, ask for it.
+        // Strict clients, such as Python's, require it.
         params.use_authority_key_identifier_extension = true;
         for_days(&mut params, days);
         // No client takes a certificate for longer than its authority's.
@@ -130,7 +130,7 @@ fn named(common_name: &str) -> DistinguishedName {
 }
 
 /// Sets the days for which a certificate is valid. They begin a day ago, as the clocks of clients
-/// may be behind.
+/// may be slow.
 fn for_days(params: &mut CertificateParams, days: u32) {
     let now = now();
     let epoch = date_time_ymd(1970, 1, 1);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// The mode of a key: readable for its owner alone.
+/// The mode of a key: readable only for its owner.
 const KEY_MODE: u32 = 0o600;
 /// The mode of a certificate.
 const CERTIFICATE_MODE: u32 = 0o644;

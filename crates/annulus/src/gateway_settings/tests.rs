@@ -41,7 +41,7 @@ fn every_setting_stands_in_the_file_under_its_long_name() {
 }
 
 #[test]
-fn what_stands_in_the_file_and_makes_no_sense_is_named() {
+fn an_invalid_entry_of_the_file_is_named() {
     for (text, named) in [
         ("cql-prot = 1", "cql-prot"),
         ("tls-crt-path = \"a\"", "tls-crt-path"),
@@ -98,7 +98,7 @@ fn definitions_are_kept_in_the_cluster_unless_all_is_passed_through() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn impossible_settings_are_refused_by_name() {
     for (text, named) in [
         ("cassandra = \"10.0.0.1\"", "10.0.0.1"),
         ("cassandra = \"10.0.0.1:0\"", "HOST:PORT"),

@@ -6,8 +6,8 @@ use super::columns::aligned;
 
 const HEADING: [&str; 6] = ["INDEX", "STATE", "ROWS", "BUILT", "BEHIND", "WAITING"];
 
-/// A line for each index: its state, its rows, how much of it is built, how far it is behind the
-/// writes of its table, and the changes that wait for its graph.
+/// A line for each index: its state, its rows, how much of it is built, how far it lags the writes
+/// of its table, and the changes that wait for its graph.
 pub fn table(indexes: &[IndexInfo]) -> String {
     let lines: Vec<_> = indexes.iter().map(line).collect();
     aligned(HEADING, &lines)

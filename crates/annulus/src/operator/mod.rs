@@ -1,5 +1,5 @@
-//! The commands that ask a running service: `annulus tasks`, `annulus repair`, `annulus status`,
-//! `annulus scrub`.
+//! The commands that send requests to a running service: `annulus tasks`, `annulus repair`,
+//! `annulus status`, `annulus scrub`.
 
 mod columns;
 mod indexes;
@@ -111,7 +111,8 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// Makes a client of the named service. It asks no other, as no other knows what runs there.
+    /// Makes a client of the named service. It sends requests to no other, as no other knows what
+    /// runs there.
     pub async fn client(&self) -> anyhow::Result<Client> {
         let authorities = self.http_ca_cert_path.as_ref().map(std::fs::read);
         let options = ClientOptions {
@@ -200,7 +201,7 @@ impl Asking {
     }
 }
 
-/// Runs a command on one thread, as there is nothing to do beside it.
+/// Runs a command on one thread, as there is nothing else to do.
 pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_typed() {
+    fn the_commands_are_parsed() {
         let parses = |line: &str| CommandLine::try_parse_from(line.split(' ')).is_ok();
         for line in [
             "annulus repair ks.i",

@@ -12,7 +12,7 @@ use super::progress::Bar;
 use super::{Asking, block_on};
 use crate::exit::Failure;
 
-/// The longest time of one request to wait. Then the service answers, and is asked again.
+/// The longest time of one request to wait. Then the service answers, and gets the request again.
 const WAIT_AT_A_TIME: Duration = Duration::from_secs(60);
 
 #[derive(Args, Debug)]
@@ -161,7 +161,7 @@ async fn wait(
 /// Prints a task that has begun, once it has ended or, with `detach`, at once.
 ///
 /// # Errors
-/// If the service cannot be asked, or if the task ended before it was done.
+/// If the service cannot be reached, or if the task ended before it was done.
 pub async fn follow(
     asking: &Asking,
     client: &Client,

@@ -1,4 +1,4 @@
-//! The command that runs an index service. It decides where the settings stand, and some of their
+//! The command that runs an index service. It decides where the settings are, and some of their
 //! defaults.
 
 use std::ffi::OsString;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_gateway_asks_for_is_set() {
+    fn settings_that_the_gateway_requires_are_set() {
         let of = |asks, flags: &[&str]| complete("10.0.0.1:9043", asks, flags);
         let authorities = ["--scylladb-certificate-file", "ca.pem"];
         assert!(of(Asks::Tls, &authorities).is_ok());

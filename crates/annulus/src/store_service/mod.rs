@@ -1,5 +1,5 @@
-//! The index service as an operator runs it: alone beside a cluster (`annulus store`), or in the
-//! process of a gateway (`annulus gateway --with-store`).
+//! The index service as an operator runs it: by itself next to a cluster (`annulus store`), or in
+//! the process of a gateway (`annulus gateway --with-store`).
 //!
 //! The service takes the place of ScyllaDB's own Vector Store, so it understands that program's
 //! environment variables. On SIGHUP it reads all sources of settings again, and all files that they

@@ -1,4 +1,4 @@
-//! A running index service, which takes over other settings when it is told to.
+//! A running index service, which takes over other settings on request.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -205,11 +205,11 @@ impl Service {
 /// Settings that are being read.
 struct Reading {
     reread: JoinHandle<Reread>,
-    /// Whether a signal asked for it.
+    /// Whether a signal requested it.
     asked_for: bool,
 }
 
-/// Waits for the settings that are being read, and returns them with whether a signal asked for
+/// Waits for the settings that are being read, and returns them with whether a signal requested
 /// them. Waits for ever if none are being read.
 async fn ended(reading: &mut Option<Reading>) -> (Result<Reread, Failure>, bool) {
     let Some(reading) = reading else {

@@ -150,7 +150,7 @@ fn is_of_the_process(argument: &Arg) -> bool {
     OF_THE_PROCESS.iter().any(is)
 }
 
-/// Fails if these settings alone can't be parsed. The error names their source.
+/// Fails if these settings by themselves can't be parsed. The error names their source.
 fn check(known: &Command, settings: &[(String, String)], origin: &str) -> Result<(), Failure> {
     let command = known
         .clone()

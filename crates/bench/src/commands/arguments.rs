@@ -135,14 +135,14 @@ impl TargetArguments {
         }
     }
 
-    /// The CQL server for writes beside the searches: the one that is given for them, that of the
+    /// The CQL server for writes during the searches: the one that is given for them, that of the
     /// searches, or the one on this machine.
     pub fn write_server(&self, given: Option<&String>) -> String {
         let server = given.or(self.cql.as_ref()).cloned();
         server.unwrap_or_else(|| CQL_SERVER.to_owned())
     }
 
-    /// The index service that tells its state: the one that is given for that, that of the
+    /// The index service that reports its state: the one that is given for that, that of the
     /// searches, or the one on this machine.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_by_time_takes_requests_at_a_rate_alone() {
+    fn a_timed_plan_takes_requests_only_at_a_rate() {
         let takes =
             |arguments: &[&str]| typed(arguments).timed_plan().map(|(_, duration)| duration);
         let three = Duration::from_secs(3);

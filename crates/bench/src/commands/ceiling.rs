@@ -197,7 +197,7 @@ async fn respond_on(mut stream: TcpStream, answer: Arc<[u8]>) -> std::io::Result
     }
 }
 
-/// The offset behind the first request in `bytes`, if it is whole. The generator gives every body a
+/// The offset after the first request in `bytes`, if it is whole. The generator gives every body a
 /// length.
 fn request_end(bytes: &[u8]) -> Option<usize> {
     let head = bytes

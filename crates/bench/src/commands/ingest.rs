@@ -24,7 +24,7 @@ use crate::servers::cql::{Inserter, Searches};
 const PROBES_AT_ONCE: usize = 2;
 /// The pause between two searches of a probe.
 const PROBE_PAUSE: Duration = Duration::from_millis(2);
-/// The number of rows that a probe asks for. It is above 1, as a row may have equals.
+/// The number of rows that a probe requests. It is above 1, as a row may have equals.
 const PROBE_ROWS: usize = 10;
 
 /// The arguments of `ingest`.

@@ -1,7 +1,7 @@
 //! `isolation`: measures how much searches slow down point reads and writes.
 //!
 //! Reads of rows by their keys, and overwrites, are due at a fixed rate, so that every request that
-//! a stall delays shows it. Each kind is measured alone and then beside searches, in rounds. The
+//! a stall delays shows it. Each kind is measured without and then during searches, in rounds. The
 //! ratio of the two latencies is taken within a round.
 
 use std::collections::HashSet;
@@ -62,7 +62,7 @@ enum Kind {
     Write,
 }
 
-/// Measures both kinds of requests alone and beside searches.
+/// Measures both kinds of requests without and during searches.
 pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let (plan, duration) = arguments.load.timed_plan()?;

@@ -1,4 +1,4 @@
-//! `report`: writes an HTML page of results that were kept as JSON lines.
+//! `report`: writes an HTML page of results that were stored as JSON lines.
 
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
 //! `restart`: measures how soon an index service serves again, from its snapshot and without one.
 //!
-//! The service is `annulus store` of the program beside this one (`--annulus`), beside a database
-//! that keeps running, so the figures have no restart of a database in them. Each round begins
-//! without a snapshot: the index is built, and then the service is stopped and started again. Both
-//! times are from the start of the process until the service says over HTTP that the index serves.
-//! With `--behind` the position of the snapshot is set back at the end. The time is then until the
-//! log has been read to where it was when the process started.
+//! The service is `annulus store` of the program in this one's folder (`--annulus`), next to a
+//! database that keeps running, so the figures have no restart of a database in them. Each round
+//! begins without a snapshot: the index is built, and then the service is stopped and started
+//! again. Both times are from the start of the process until the service says over HTTP that the
+//! index serves. With `--behind` the position of the snapshot is set back at the end. The time is
+//! then until the log has been read to where it was when the process started.
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
@@ -125,8 +125,8 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// The times as a measurement. `caught_up` has the hours of the log that were behind, and the
-/// seconds that reading them took.
+/// The times as a measurement. `caught_up` has the hours of the log that were still to be read, and
+/// the seconds that reading them took.
 fn measurement(
     target: String,
     rows: usize,

@@ -39,7 +39,7 @@ pub fn questions(
     })
 }
 
-/// A target that answers and has the index, with the queries to ask it.
+/// A target that answers and has the index, with the queries to send to it.
 pub struct Searching {
     target: Target,
     names: Names,
@@ -105,7 +105,7 @@ impl Searching {
         self
     }
 
-    /// Records each request in a file, which each run writes anew.
+    /// Records each request in a file, which each run overwrites.
     pub fn logging(mut self, path: &Path) -> anyhow::Result<Searching> {
         // The file is made now, so that a load is not measured in vain.
         File::create(path).with_context(|| path.display().to_string())?;

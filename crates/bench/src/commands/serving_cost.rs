@@ -1,5 +1,5 @@
-//! `serving-cost`: measures the processor time that serving a search takes beside the search
-//! itself.
+//! `serving-cost`: measures the processor time that serving a search takes in addition to the
+//! search itself.
 //!
 //! The processor time of the server's process, as the system accounts for it, is divided by the
 //! searches that it answered. It is compared with the processor time of the same searches on an
@@ -129,7 +129,7 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// The servers that are measured, by the names of their ways, and how they are asked.
+/// The servers that are measured, by the names of their ways, and how requests are sent to them.
 fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target, RequestArguments)> {
     let requests = &arguments.search.requests;
     let http = |wire| Target::Http(arguments.http.clone(), wire);

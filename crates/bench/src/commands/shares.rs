@@ -1,7 +1,7 @@
 //! `shares`: measures what searches leave of ingest, and what ingest leaves of searches.
 //!
-//! Rows are overwritten as fast as the server takes them, alone and beside so many searches in
-//! flight, and searches run alone and beside writes at a rate. Each pair is measured in one round,
+//! Rows are overwritten as fast as the server takes them, without and with so many searches in
+//! flight, and searches run without and with writes at a rate. Each pair is measured in one round,
 //! and its ratio is taken there. A write counts as taken in once the index has it: the time of an
 //! ingest ends when nothing waits for the index any more, so that a server gains nothing by letting
 //! work pile up.
@@ -34,7 +34,7 @@ const WRITES_AT_ONCE: usize = 32;
 /// The pause between two looks at the index.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The longest time for which searches run beside an ingest.
+/// The longest time for which searches run during an ingest.
 const INGEST_MAX: Duration = Duration::from_secs(3600);
 
 /// The arguments of `shares`.
@@ -162,7 +162,7 @@ impl Bench {
         (0..WRITES_AT_ONCE).map(writer).collect()
     }
 
-    /// Overwrites rows as fast as the server takes them, alone or beside searches. The rate is that
+    /// Overwrites rows as fast as the server takes them, without or with searches. The rate is that
     /// of rows in the index. The second value is that of the searches.
     async fn ingest(
         &self,
@@ -223,7 +223,7 @@ impl Bench {
         Ok((ingested, searched))
     }
 
-    /// Searches alone, and then beside writes at a rate.
+    /// Searches without, and then with writes at a rate.
     async fn search(
         &self,
         searches: usize,

@@ -1,10 +1,10 @@
 //! `visible-after`: measures the time from an acknowledged write until `ANN OF` finds the row.
 //!
-//! Rows are inserted one after the other while background writers keep the server as busy as asked.
-//! Each row has a vector that is nearest to itself, so it is visible as soon as a search for that
-//! vector gives its key. The time starts when the insert is acknowledged, and ends when the search
-//! that found the row is answered. Searches follow one another without a pause, so the resolution
-//! is the time of one search.
+//! Rows are inserted one after the other while background writers keep the server as busy as
+//! requested. Each row has a vector that is nearest to itself, so it is visible as soon as a search
+//! for that vector gives its key. The time starts when the insert is acknowledged, and ends when
+//! the search that found the row is answered. Searches follow one another without a pause, so the
+//! resolution is the time of one search.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -262,7 +262,7 @@ async fn measure(
     Ok(delays)
 }
 
-/// Overwrites rows at a steady rate until told to stop. Returns the number of writes.
+/// Overwrites rows at a steady rate until `stop` is set. Returns the number of writes.
 async fn update(
     table: Arc<Table>,
     rows: i64,

@@ -1,10 +1,10 @@
 //! Waits until an index serves, or until a dropped index is forgotten.
 //!
 //! An index service looks at the schema now and then, usually once a second. Until it notices a
-//! DROP INDEX it serves the old index under its name. ScyllaDB's service tells no version in the
-//! status of an index, so nothing tells that index from a later one of the same name and options.
-//! So an index is made only once the service has forgotten the earlier one: an answer about that
-//! name is then about the new index.
+//! DROP INDEX it serves the old index under its name. ScyllaDB's service reports no version in the
+//! status of an index, so nothing distinguishes that index from a later one of the same name and
+//! options. So an index is made only once the service has forgotten the earlier one: an answer
+//! about that name is then about the new index.
 
 use std::time::{Duration, Instant};
 

@@ -13,7 +13,7 @@ use super::source::{Role, Source, extension};
 use super::{cache, hdf5};
 
 /// The least number of neighbours that are computed for each query, so that a later command with
-/// another limit finds them kept.
+/// another limit finds them stored.
 const COMPUTED_NEIGHBOURS: usize = 100;
 
 /// The arguments that name a data set.
@@ -85,12 +85,12 @@ impl DataArguments {
             .unwrap_or_default()
     }
 
-    /// The metric asked for, or that of the data set.
+    /// The requested metric, or that of the data set.
     pub fn metric(&self) -> anyhow::Result<Metric> {
         Ok(self.known_metric()?.unwrap_or(Metric::Cosine))
     }
 
-    /// The metric asked for, or that of the data set if it names one.
+    /// The requested metric, or that of the data set if it names one.
     fn known_metric(&self) -> anyhow::Result<Option<Metric>> {
         match self.metric {
             Some(metric) => Ok(Some(metric)),
@@ -107,8 +107,8 @@ impl DataArguments {
         }
     }
 
-    /// Whether the true neighbours in the data set's own file are by another metric than the one
-    /// asked for.
+    /// Whether the true neighbours in the data set's own file are by another metric than the
+    /// requested one.
     fn asks_for_another_metric(&self) -> bool {
         if self.metric.is_none() || self.neighbours.is_some() {
             return false;

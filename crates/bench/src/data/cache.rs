@@ -1,6 +1,6 @@
-//! Keeps computed true neighbours beside the base, as an `ivecs` file. Its name has a checksum of
+//! Keeps computed true neighbours next to the base, as an `ivecs` file. Its name has a checksum of
 //! all that they were computed from. After a change no file has the new name, so they are computed
-//! anew.
+//! again.
 
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -41,7 +41,7 @@ pub fn path(
     base_file.with_file_name(name)
 }
 
-/// Reads the positions kept at `path`. Returns `None` if there is no such file.
+/// Reads the positions stored at `path`. Returns `None` if there is no such file.
 pub fn read(path: &Path, queries: usize, k: usize) -> anyhow::Result<Option<Vec<u32>>> {
     let Ok(file) = File::open(path) else {
         return Ok(None);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_what_changed_is_not_found() {
+    fn written_neighbours_are_read_and_changed_data_has_another_path() {
         let directory = tempfile::tempdir().unwrap();
         let base_file = directory.path().join("train.parquet");
         let (base, queries) = (vectors(&[1.0, 2.0, 3.0, 4.0]), vectors(&[1.0, 2.0]));

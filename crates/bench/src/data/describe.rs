@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::array::{Array, Values, Vectors};
 
-/// The largest difference from 1 of a length that counts as 1. Unit vectors kept with few bits
+/// The largest difference from 1 of a length that counts as 1. Unit vectors stored with few bits
 /// differ by so much.
 const UNIT_TOLERANCE: f64 = 0.01;
 
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_odd_is_counted() {
+    fn odd_rows_are_counted() {
         let rows = [
             [3.0, 4.0],
             [0.0, 0.0],

@@ -1,7 +1,7 @@
 //! Computes true neighbours by comparing every query with every vector.
 //!
 //! Blocks of queries are multiplied with blocks of vectors in `f32` (`sgemm`), on all cores. The
-//! best of these, a few more than asked for, are measured again in `f64`, so that the order is
+//! best of these, a few more than requested, are measured again in `f64`, so that the order is
 //! right to the last bit of the data.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use super::array::Vectors;
 const QUERIES_PER_BLOCK: usize = 64;
 /// Vectors multiplied at once.
 const VECTORS_PER_BLOCK: usize = 1024;
-/// The number of candidates beyond those asked for that are measured in `f64`.
+/// The number of candidates beyond those requested that are measured in `f64`.
 const CANDIDATES_BEYOND: usize = 32;
 
 /// The measure of how near two vectors are.

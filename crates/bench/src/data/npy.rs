@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn unreadable_files_are_refused_with_the_reason() {
         let four = [0; 4];
         let says = |descr: &str, shape: &str, elements: &[u8]| {
             let error = read(&file(1, &header(descr, shape), elements)[..]).unwrap_err();

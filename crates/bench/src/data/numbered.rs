@@ -47,7 +47,7 @@ struct First<'a> {
     begin: &'a str,
     /// The number of digits of the number.
     digits: usize,
-    /// The number of files, as it stands in the name.
+    /// The number of files, as it is in the name.
     of: &'a str,
 }
 

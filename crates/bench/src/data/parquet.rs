@@ -1,5 +1,5 @@
 //! Reads parquet files with a column of lists of numbers, one list a row, all of one length.
-//! VectorDBBench and most embeddings are kept like this. A column `id` of integers has the rows'
+//! VectorDBBench and most embeddings are stored like this. A column `id` of integers has the rows'
 //! ids.
 
 use std::fs::File;

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_ragged_is_refused() {
+    fn cut_off_and_ragged_files_are_refused() {
         let whole = fvecs(&[&[1.0, 2.0], &[3.0, 4.0]]);
         assert!(read(&whole[..whole.len() - 1], Element::F32).is_err());
         // Two rows of one element have the length of one row of three.

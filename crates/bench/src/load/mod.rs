@@ -75,7 +75,7 @@ pub struct Done {
     pub answered: Instant,
     /// The share of the expected rows that were found; `None` if that is not judged.
     pub recall: Option<f64>,
-    /// Whether the answer has fewer rows than were asked for.
+    /// Whether the answer has fewer rows than were requested.
     pub short: bool,
 }
 

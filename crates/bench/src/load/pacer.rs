@@ -72,7 +72,7 @@ pub fn start(
 }
 
 /// Has the system end the sleeps of this thread in time. Linux may let a thread sleep 50 µs longer
-/// than asked, so that processors wake less often.
+/// than requested, so that processors wake less often.
 fn wake_in_time() {
     #[cfg(target_os = "linux")]
     // If this fails the pacer is later, and records that.

@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(judge.recall(0, &mut vec![3, 9, 7]), Some(1.0));
         assert_eq!(judge.recall(0, &mut vec![3, 3, 1]), Some(1.0 / 3.0));
         assert_eq!(judge.recall(0, &mut vec![]), Some(0.0));
-        // Rows beyond those asked for do not count.
+        // Rows beyond those requested do not count.
         assert_eq!(judge.recall(0, &mut vec![3, 4, 5, 9, 7]), Some(1.0 / 3.0));
         let judge = Judge::new(&neighbours, 3, &HashSet::from([9, 3]));
         assert_eq!(judge.recall(0, &mut vec![7, 9, 1]), Some(1.0));

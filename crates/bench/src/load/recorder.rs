@@ -48,18 +48,18 @@ pub struct Measured {
     /// How late the pacer of an open loop handed out its requests, in nanoseconds. It covers all
     /// requests: sent, failed and not sent. This delay is part of the latencies.
     pub pacer_lateness: Option<Histogram<u64>>,
-    /// The number of answers with fewer rows than were asked for.
+    /// The number of answers with fewer rows than were requested.
     pub short_answers: u64,
     /// The processor time that this process took during the load.
     pub cpu_time: Duration,
     /// The share of the processor time of this machine that a hypervisor gave to others, if the
-    /// system tells.
+    /// system reports it.
     pub stolen_share: Option<f64>,
     /// The intervals of the load in order, of equal length.
     pub intervals: Vec<Interval>,
     /// The time when the load began, by the system's monotonic clock.
     pub begin_ns: u64,
-    /// The requests in the order in which they were due, if they were to be kept.
+    /// The requests in the order in which they were due, if they were to be recorded.
     pub requests: Vec<Request>,
     recall_sum: f64,
     recall_count: u64,
@@ -196,7 +196,7 @@ impl Intervals {
         }
     }
 
-    /// The number of the interval that a time lies in. A run that takes longer than planned has a
+    /// The number of the interval that contains a time. A run that takes longer than planned has a
     /// long last interval.
     fn slot(&self, time: Instant) -> usize {
         let since = time.saturating_duration_since(self.begin);
@@ -215,7 +215,7 @@ pub struct Recorder {
     /// The number of the interval that `current` belongs to.
     slot: usize,
     current: Histogram<u64>,
-    /// The requests, if they are to be kept.
+    /// The requests, if they are to be recorded.
     requests: Option<Vec<Request>>,
 }
 
@@ -235,7 +235,7 @@ impl Recorder {
     }
 
     /// Empties the recorder but keeps its memory. `keep_requests` says whether each request is
-    /// kept.
+    /// recorded.
     pub fn reset(&mut self, keep_requests: bool) {
         self.latencies.reset();
         self.errors.clear();

@@ -120,7 +120,7 @@ async fn a_stall_delays_all_that_were_due_in_an_open_loop_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_not_be_sent_in_time_is_counted() {
+async fn requests_that_were_not_sent_in_time_are_counted() {
     // 1,000 a second are due, one worker manages fewer than half.
     let open = plan(Some(1_000.0), Length::Duration(Duration::from_millis(500)));
     let workers = sleepers(1, Duration::ZERO);

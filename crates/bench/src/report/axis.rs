@@ -23,7 +23,7 @@ pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// The values that are written beside the line, from the low end up.
+    /// The values that are written next to the line, from the low end up.
     pub(super) ticks: Vec<f64>,
 }
 

@@ -31,7 +31,7 @@ pub struct Chart {
     pub title: String,
     /// The label below the chart, with the unit.
     pub x_label: String,
-    /// The label beside the chart, with the unit.
+    /// The label next to the chart, with the unit.
     pub y_label: String,
     /// The scale of the horizontal axis.
     pub x_scale: Scale,
@@ -147,7 +147,7 @@ impl Chart {
     }
 }
 
-/// The pen of the series with the number `at`. Twice as many can be told apart as there are
+/// The pen of the series with the number `at`. Twice as many can be distinguished as there are
 /// colours.
 fn pen(at: usize) -> Pen {
     Pen {

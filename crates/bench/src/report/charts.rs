@@ -4,7 +4,7 @@ use super::axis::Scale;
 use super::chart::{Chart, Series};
 use super::measurement::{Measurement, Point, Record};
 
-/// The most lines in the chart over time. More can't be told apart.
+/// The most lines in the chart over time. More can't be distinguished.
 const LINES_OVER_TIME_MAX: usize = 8;
 
 /// The charts of some results. Empty ones are left out when they are drawn.

@@ -75,7 +75,7 @@ pub struct Measurement {
     pub series: String,
     /// The name of the data set.
     pub dataset: String,
-    /// The number of rows that a search asks for.
+    /// The number of rows that a search requests.
     pub k: Option<usize>,
     /// The most requests that are under way at once.
     pub concurrency: usize,
@@ -94,7 +94,7 @@ pub struct Measurement {
     pub pacer_lateness_ms: Option<LatencyMs>,
     /// The mean share of the true neighbours in the measured answers.
     pub recall: Option<f64>,
-    /// The number of answers with fewer rows than asked for.
+    /// The number of answers with fewer rows than requested.
     pub short_answers: u64,
     /// The number of failed requests by kind.
     pub errors: BTreeMap<String, u64>,
@@ -105,7 +105,7 @@ pub struct Measurement {
     /// The number of cores that the client may use.
     pub client_cores: usize,
     /// The share of the processor time of the client's machine that a hypervisor gave to others
-    /// during the load, if the system tells.
+    /// during the load, if the system reports it.
     pub stolen_share: Option<f64>,
     /// The intervals of the load in order.
     pub moments: Vec<Moment>,

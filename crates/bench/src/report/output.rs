@@ -93,7 +93,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the page and the charts, if they were asked for.
+    /// Writes the page and the charts, if they were requested.
     pub fn finish(self) -> anyhow::Result<()> {
         if let Some(directory) = &self.arguments.png {
             write_charts(directory, &self.records)?;

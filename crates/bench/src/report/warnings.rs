@@ -3,7 +3,7 @@
 use super::measurement::Measurement;
 
 /// The share of failed requests from which a warning is given. If more fail than P99 leaves out,
-/// P99 tells nothing of the slowest.
+/// P99 says nothing of the slowest.
 const FAILED_SHARE_MAX: f64 = 0.01;
 
 /// The share of the latency up to which the lateness of the pacer, in the same quantile, is
@@ -96,7 +96,7 @@ mod tests {
     use crate::report::measurement::LatencyMs;
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn problems_of_a_measurement_are_warned_of() {
         let measurement = Measurement {
             errors: BTreeMap::from([("timeout".to_owned(), 3)]),
             operations: 97,
@@ -114,8 +114,7 @@ mod tests {
         assert!(warnings[1].starts_with("3.0 % failed"), "{warnings:?}");
         assert!(warnings[2].contains("P99 and"), "{warnings:?}");
         assert_eq!(Measurement::default().warnings(), [""; 0]);
-        // The failures are listed, but are too few to hide behind P99. P99.9 has requests beyond
-        // it.
+        // The failures are listed, but are too few to affect P99. P99.9 has requests beyond it.
         let many = Measurement {
             operations: 1000,
             concurrency: 1,

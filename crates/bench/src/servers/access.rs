@@ -1,7 +1,7 @@
 //! Logins at servers, and TLS to them: the options, and the contents of the files that they name.
 //!
-//! All servers of a command get one login and are believed by one authority. The options come from
-//! the command line alone, never from variables, so that no server gets a password by accident.
+//! All servers of a command get one login and are believed by one authority. The options come only
+//! from the command line, never from variables, so that no server gets a password by accident.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,8 +94,8 @@ impl Access {
     /// Begins a session of the CQL server at `HOST:PORT`.
     ///
     /// # Errors
-    /// If there is a password that the server would not look at, as the certificate alone lets its
-    /// role in.
+    /// If there is a password that the server would not look at, as the certificate by itself lets
+    /// its role in.
     pub async fn session(&self, address: &str) -> anyhow::Result<SessionBuilder> {
         let builder = SessionBuilder::new()
             .known_node(address)
@@ -116,7 +116,7 @@ impl Access {
     /// The HTTP server at a URL.
     ///
     /// # Errors
-    /// If the URL asks for TLS, and there is no authority to believe.
+    /// If the URL is for TLS, and there is no authority to believe.
     pub fn server(&self, url: &Url) -> anyhow::Result<Server> {
         ensure!(
             !url.is_secure() || self.tls.is_some(),

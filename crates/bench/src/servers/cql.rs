@@ -327,7 +327,7 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    /// Makes a worker that asks `questions`; `searches` must ask for as many rows.
+    /// Makes a worker that sends `questions`; `searches` must request as many rows.
     pub fn new(searches: &Searches, questions: &Questions) -> Searcher {
         Searcher {
             searches: searches.clone(),

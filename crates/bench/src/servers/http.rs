@@ -72,7 +72,7 @@ impl fmt::Display for Url {
     }
 }
 
-/// A server, and what it is asked with. Cheap to clone.
+/// A server, and what requests to it are sent with. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Its URL.
@@ -83,7 +83,7 @@ pub struct Server {
     pub authorization: Option<HeaderValue>,
 }
 
-/// A server that asks for no login and has no TLS.
+/// A server that requires no login and has no TLS.
 impl From<Url> for Server {
     fn from(url: Url) -> Server {
         Server {
@@ -253,13 +253,13 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// Asks for the status of an index. Fails if the server does not know the index.
+/// Requests the status of an index. Fails if the server does not know the index.
 pub async fn index_status(server: &Server, names: &Names) -> anyhow::Result<IndexStatus> {
     let found = find_index_status(server, names).await?;
     found.ok_or_else(|| no_index(server, names))
 }
 
-/// Asks for the status of an index. Returns `None` if the server does not know it.
+/// Requests the status of an index. Returns `None` if the server does not know it.
 pub async fn find_index_status(
     server: &Server,
     names: &Names,
@@ -268,7 +268,7 @@ pub async fn find_index_status(
     find(server, &path).await
 }
 
-/// Asks for the options that an index was made with.
+/// Requests the options that an index was made with.
 pub async fn index_info(server: &Server, names: &Names) -> anyhow::Result<IndexInfo> {
     let path = format!("/api/v1/indexes/{}/{}", names.keyspace, names.index);
     let found = find(server, &path).await?;

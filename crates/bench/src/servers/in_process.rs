@@ -30,7 +30,7 @@ pub struct Searched {
 }
 
 impl InProcess {
-    /// Builds an index with the options that a server told, on all cores.
+    /// Builds an index with the options that a server reported, on all cores.
     pub fn build(options: &IndexOptions, base: &Vectors) -> anyhow::Result<InProcess> {
         let index = ann::Index::new(ann_options(options, base.dimensions)?)?;
         let next = AtomicUsize::new(0);
@@ -109,7 +109,7 @@ impl InProcess {
     }
 }
 
-/// Turns options that the server told into those of an index.
+/// Turns options that the server reported into those of an index.
 fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann::Options> {
     let IndexOptions::Vector {
         dimensions: of_server,

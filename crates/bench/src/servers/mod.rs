@@ -33,26 +33,26 @@ pub struct Names {
     pub vector_column: String,
 }
 
-/// The queries that are asked again and again, with the judge of their answers.
+/// The queries that are sent again and again, with the judge of their answers.
 #[derive(Clone, Debug)]
 pub struct Questions {
-    /// The queries, which are asked in turn.
+    /// The queries, which are sent in turn.
     pub queries: Arc<Vectors>,
     /// The judge of the answers.
     pub judge: Arc<Judge>,
-    /// Rows asked for.
+    /// The rows that are requested.
     pub k: usize,
     /// The metric of the true neighbours, if it is known.
     pub metric: Option<Metric>,
 }
 
 impl Questions {
-    /// The position of the query that the `number`th request asks.
+    /// The position of the query that the `number`th request sends.
     fn query(&self, number: u64) -> usize {
         (number % self.queries.len() as u64) as usize
     }
 
-    /// Adds to `done` the recall of an answer, and whether it has fewer rows than were asked for.
+    /// Adds to `done` the recall of an answer, and whether it has fewer rows than were requested.
     fn judged(&self, query: usize, mut done: Done, mut ids: Vec<i64>) -> Done {
         done.short = ids.len() < self.k;
         done.recall = self.judge.recall(query, &mut ids);

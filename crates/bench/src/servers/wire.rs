@@ -37,7 +37,7 @@ impl Wire {
         }
     }
 
-    /// The media type that is asked for in an answer.
+    /// The media type that is requested for an answer.
     pub fn accepted(self) -> &'static str {
         match self {
             Wire::Json => "application/json",

@@ -1,7 +1,7 @@
 //! Types as written in a statement, in which a user type is a name.
 //!
-//! A [`DataType`] becomes a [`CqlType`] once it is known what the names stand for. The rules on
-//! which type may lie in which are checked then.
+//! A [`DataType`] becomes a [`CqlType`] once it is known what the names mean. The rules on which
+//! type may be in which are checked then.
 
 use std::fmt;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl fmt::Display for DataType {
 
 impl DataType {
     /// The type that is meant. Collections and user types within another collection must be frozen:
-    /// by the word `frozen`, or because they lie in something frozen.
+    /// by the word `frozen`, or because they are in something frozen.
     ///
     /// # Errors
     /// An unknown user type, and a type that can't exist.
@@ -196,7 +196,7 @@ fn no_counter(element: &CqlType, place: &str) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// Refuses durations in the elements of a set or the keys of a map. These are kept sorted, and
+/// Refuses durations in the elements of a set or the keys of a map. These are stored sorted, and
 /// durations have no order.
 fn no_durations(
     element: &CqlType,

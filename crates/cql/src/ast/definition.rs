@@ -66,7 +66,7 @@ pub struct ColumnDefinition {
     pub data_type: DataType,
     /// Whether `STATIC` is written.
     pub is_static: bool,
-    /// Whether `TTL` is written: the value of the column tells when its row expires.
+    /// Whether `TTL` is written: the value of the column says when its row expires.
     pub is_row_ttl: bool,
 }
 
@@ -104,7 +104,7 @@ pub enum AlterTableChange {
     RenameColumns(Vec<(String, String)>),
     /// `WITH ..`: options by name, in the order written.
     Options(Vec<(String, OptionValue)>),
-    /// `TTL c`, of which the value tells when its row expires, or `TTL NULL`.
+    /// `TTL c`, of which the value says when its row expires, or `TTL NULL`.
     RowTtl(Option<String>),
     /// `ALTER c TYPE t`, which no current database allows.
     ChangeType {

@@ -11,7 +11,7 @@ pub struct Describe {
     pub internals: bool,
 }
 
-/// The thing that a `DESCRIBE` asks for.
+/// The thing that a `DESCRIBE` requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DescribeTarget {
     /// `DESCRIBE CLUSTER`.
@@ -49,7 +49,7 @@ pub enum DescribeTarget {
     Empty {
         /// The words that name the kind, in lower case (`functions`, `materialized view`).
         kind: String,
-        /// The name asked for, if the statement asks for one thing.
+        /// The requested name, if the statement requests one thing.
         name: Option<TableName>,
     },
     /// `DESCRIBE name`: a keyspace, table, type or index, whichever is found.

@@ -71,9 +71,9 @@ impl Operation {
     }
 }
 
-/// A tree in which operators stand.
+/// A tree in which operators occur.
 pub trait Operand: Sized {
-    /// Whether columns stand in such trees.
+    /// Whether columns occur in such trees.
     const HOLDS_COLUMNS: bool;
 
     /// The call of a function of such values.

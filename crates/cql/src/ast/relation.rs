@@ -68,7 +68,7 @@ impl Operator {
 /// The right side of a relation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparand {
-    /// One term. In `IN ?` and `IN :x` the marker stands for the whole list.
+    /// One term. In `IN ?` and `IN :x` the marker is the whole list.
     Term(Term),
     /// `IN (a, b, c)`; possibly empty.
     List(Vec<Term>),

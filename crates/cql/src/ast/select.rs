@@ -121,7 +121,7 @@ pub enum Selector {
     Term(Term),
 }
 
-/// A function that tells times of cells.
+/// A function that returns times of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeFunction {
     /// `writetime`: when cells were written.
@@ -159,7 +159,7 @@ pub enum Part {
         /// The last key or element.
         to: Option<Term>,
     },
-    /// Several of them behind each other, `.field[key]`.
+    /// Several of them after each other, `.field[key]`.
     Nested {
         /// The part of the column whose cell has the time: the first that is no slice.
         timed: Box<Part>,

@@ -15,7 +15,7 @@ pub(super) type Parse<T> = Result<T, CqlError>;
 
 /// The state of the parser within a text.
 pub(super) struct Cursor<'a> {
-    /// The lexer, behind the current token.
+    /// The lexer, after the current token.
     lexer: Lexer<'a>,
     /// The current token, which is not taken yet.
     current: Token<'a>,
@@ -33,7 +33,7 @@ pub(super) struct Cursor<'a> {
     parts: usize,
     /// The number of tokens taken, at most [`MAX_TOKENS`].
     tokens: usize,
-    /// Whether errors leave out what stands at the current token, which may be a password.
+    /// Whether errors leave out the text of the current token, which may be a password.
     hides_strings: bool,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
         std::iter::from_fn(move || lexer.next_token().ok())
     }
 
-    /// The offset in the text behind what was taken; comments there count as taken.
+    /// The offset in the text after what was taken; comments there count as taken.
     pub(super) fn end_of_taken(&self) -> usize {
         self.lexer.text()[..self.current.start].trim_end().len()
     }
@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
         result
     }
 
-    /// Parses an expression: a term or a selector, in which operators may stand.
+    /// Parses an expression: a term or a selector, in which operators may occur.
     pub(super) fn expression<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.open_expressions == 0 {
             self.operators = 0;
@@ -312,7 +312,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The error for the current token, which is `found`. It is not quoted where it may be a
-    /// secret: in a statement about roles, and behind a word that tells of a secret, as a statement
+    /// secret: in a statement about roles, and after a word that announces a secret, as a statement
     /// about roles may begin with a mistake.
     fn unexpected_with(&self, found: &str, remedy: &str) -> CqlError {
         let before = &self.lexer.text()[..self.current.start];

@@ -117,7 +117,7 @@ impl Cursor<'_> {
         Ok(Assignment::Set { column, value })
     }
 
-    /// Whether `name +` or `name -` stands here.
+    /// Whether `name +` or `name -` comes here.
     fn at_column_in_arithmetic(&self) -> bool {
         let token = self.current();
         let is_name =

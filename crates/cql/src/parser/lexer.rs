@@ -1,8 +1,7 @@
 //! The lexer: it cuts a statement into tokens, one at a time.
 //!
 //! A token is a slice of the statement and its kind. Nothing is copied or converted before the
-//! grammar asks for it. A minus sign is always a token of its own, so `c-1` and `c - 1` are the
-//! same.
+//! grammar needs it. A minus sign is always a token of its own, so `c-1` and `c - 1` are the same.
 
 use value::resembles_duration;
 
@@ -209,8 +208,8 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The number of bytes at the start of `text` that fulfil `condition`. It must hold for ASCII bytes
-/// alone, so that no character is cut.
+/// The number of bytes at the start of `text` that fulfil `condition`. It must hold only for ASCII
+/// bytes, so that no character is cut.
 fn count(text: &str, condition: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|byte| condition(*byte)).count()
 }
@@ -241,7 +240,7 @@ fn is_uuid(text: &str) -> bool {
         && !bytes.get(UUID_LENGTH).copied().is_some_and(is_word_byte)
 }
 
-/// The shape of the one ISO 8601 form of a duration that is no word. `0` stands for any digit.
+/// The shape of the one ISO 8601 form of a duration that is no word. `0` means any digit.
 const ALTERNATIVE_DURATION: &[u8] = b"P0000-00-00T00:00:00";
 
 fn is_alternative_duration(text: &str) -> bool {
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_no_token_is_named() {
+    fn text_that_begins_no_token_is_named() {
         assert_eq!(refused("a ^"), (2, "unexpected character '^'".to_owned()));
         assert_eq!(
             refused("_a"),

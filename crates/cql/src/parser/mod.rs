@@ -49,7 +49,7 @@ pub const MAX_OPERATORS: usize = 128;
 pub const MAX_PARTS: usize = 128;
 
 /// The most tokens of a statement. A token takes up to about 100 bytes in the tree, so without this
-/// limit a statement of the largest frame, made of commas and digits alone, would take gigabytes.
+/// limit a statement of the largest frame, made only of commas and digits, would take gigabytes.
 /// The limit allows half a million elements of a list: 341 vectors of 1,536 dimensions, written
 /// out.
 pub const MAX_TOKENS: usize = 1 << 20;
@@ -78,7 +78,7 @@ pub fn parse_type(text: &str) -> Result<CqlType, CqlError> {
     parse_data_type(text)?.resolve(&no_user_types)
 }
 
-/// Parses the text of a type, in which user types may stand by their names.
+/// Parses the text of a type, in which user types may occur by their names.
 ///
 /// # Errors
 /// As [`parse_statement`].

@@ -79,7 +79,7 @@ impl Cursor<'_> {
         self.name("a column name")
     }
 
-    /// Parses `[term]` after a column, if it stands here.
+    /// Parses `[term]` after a column, if it comes here.
     pub(super) fn element_key(&mut self) -> Parse<Option<Term>> {
         if !is_symbol(&self.current(), "[") {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Cursor<'_> {
         Ok(Some(key))
     }
 
-    /// Parses `.field` after a column, if it stands here.
+    /// Parses `.field` after a column, if it comes here.
     pub(super) fn field_name(&mut self) -> Parse<Option<String>> {
         if !is_symbol(&self.current(), ".") {
             return Ok(None);
@@ -99,7 +99,7 @@ impl Cursor<'_> {
         self.name("the name of a field").map(Some)
     }
 
-    /// Takes `IF NOT EXISTS`, if it stands here. Returns whether it does.
+    /// Takes `IF NOT EXISTS`, if it comes here. Returns whether it does.
     pub(super) fn if_not_exists(&mut self) -> Parse<bool> {
         let found = self.eat_word("IF")?;
         if found {
@@ -108,7 +108,7 @@ impl Cursor<'_> {
         Ok(found)
     }
 
-    /// Takes `IF EXISTS`, if it stands here. Returns whether it does.
+    /// Takes `IF EXISTS`, if it comes here. Returns whether it does.
     pub(super) fn if_exists(&mut self) -> Parse<bool> {
         let found = self.eat_word("IF")?;
         if found {

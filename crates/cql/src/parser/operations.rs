@@ -30,7 +30,7 @@ impl Cursor<'_> {
         Ok(product)
     }
 
-    /// Takes an operator of one of the two kinds, if one stands here.
+    /// Takes an operator of one of the two kinds, if one comes here.
     fn operator(&mut self, is_product: bool) -> Parse<Option<Operation>> {
         let token = self.current();
         let found = Operation::ALL.into_iter().find(|operation| {
@@ -62,7 +62,7 @@ impl Cursor<'_> {
         Ok(true)
     }
 
-    /// Whether `+ column` stands here, as after the value in `c = [1] + c`.
+    /// Whether `+ column` comes here, as after the value in `c = [1] + c`.
     fn at_assigned_column(&self) -> bool {
         let Some(next) = self.second().filter(|_| is_symbol(&self.current(), "+")) else {
             return false;

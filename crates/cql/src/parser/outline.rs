@@ -56,7 +56,7 @@ pub fn changed(text: &str) -> Option<Changed> {
 /// `None` if the text is no batch, or is malformed as far as it is read.
 ///
 /// The statements are not parsed: INSERT, UPDATE and DELETE are reserved words, so a statement
-/// begins wherever one of them stands.
+/// begins wherever one of them occurs.
 pub fn changed_by_batch(text: &str) -> Option<Vec<TableName>> {
     let mut lexer = Lexer::new(text);
     if !is_word(&lexer.next_token().ok()?, "BEGIN") {

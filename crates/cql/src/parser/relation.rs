@@ -36,7 +36,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Whether `(name, ..` or `(name)` stands here, and not a relation in parentheses.
+    /// Whether `(name, ..` or `(name)` comes here, and not a relation in parentheses.
     fn at_tuple_of_names(&self) -> bool {
         let is_name = self
             .second()
@@ -84,7 +84,7 @@ impl Cursor<'_> {
         self.term()
     }
 
-    /// Takes an operator of order or equality, if one stands here.
+    /// Takes an operator of order or equality, if one comes here.
     fn sign(&mut self) -> Parse<Option<Operator>> {
         const SIGNS: [Operator; 6] = [
             Operator::Eq,

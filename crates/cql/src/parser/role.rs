@@ -174,8 +174,8 @@ impl Cursor<'_> {
         })
     }
 
-    /// Whether a role stands behind `GRANT` or `REVOKE`, and no permission. A role may have the
-    /// name of a permission: `GRANT select TO bob`.
+    /// Whether a role comes after `GRANT` or `REVOKE`, and no permission. A role may have the name
+    /// of a permission: `GRANT select TO bob`.
     fn at_granted_role(&self) -> bool {
         let token = self.current();
         let is_permission = is_word(&token, "ALL") || is_permission(token.text);
@@ -214,7 +214,7 @@ impl Cursor<'_> {
     }
 
     /// Parses `ALL [PERMISSIONS]`, or permissions with commas between them, each with `PERMISSION`
-    /// behind it or not, or `PERMISSIONS` behind all.
+    /// after it or not, or `PERMISSIONS` after all.
     fn permissions(&mut self) -> Parse<PermissionNames> {
         let names = match self.eat_word("ALL")? {
             true => PermissionNames::All,

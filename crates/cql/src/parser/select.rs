@@ -119,7 +119,7 @@ impl Cursor<'_> {
         Ok(!continues_name)
     }
 
-    /// Whether a slice, `[from..to]`, and no list stands behind the current token.
+    /// Whether a slice, `[from..to]`, and no list comes after the current token.
     fn is_slice_ahead(&self) -> bool {
         let mut depth = 0;
         for token in self.all_ahead() {

@@ -54,7 +54,7 @@ impl Cursor<'_> {
         self.parts_of(selector)
     }
 
-    /// Parses a selector without the parts behind it.
+    /// Parses a selector without the parts after it.
     fn whole_selector(&mut self) -> Parse<Selector> {
         let token = self.current();
         let may_be_named = match token.kind {
@@ -82,7 +82,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses the fields and brackets behind a selector: `.field`, `[key]`, `[from..to]`.
+    /// Parses the fields and brackets after a selector: `.field`, `[key]`, `[from..to]`.
     fn parts_of(&mut self, mut selector: Selector) -> Parse<Selector> {
         loop {
             let part = self.part()?;
@@ -163,7 +163,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Whether `AS alias` stands `distance` tokens ahead, and not a column of the name `as`.
+    /// Whether `AS alias` comes `distance` tokens ahead, and not a column of the name `as`.
     pub(super) fn is_alias_at(&self, distance: usize) -> bool {
         let is_name = |token: Token<'_>| match token.kind {
             Kind::QuotedName => true,
@@ -175,7 +175,7 @@ impl Cursor<'_> {
             && self.ahead(distance + 1).is_some_and(is_name)
     }
 
-    /// Whether `(type) term` stands here, and not a selector in parentheses.
+    /// Whether `(type) term` comes here, and not a selector in parentheses.
     fn at_hint(&self) -> bool {
         let is_name = self
             .second()
@@ -234,7 +234,7 @@ impl Cursor<'_> {
             .is_some_and(|argument| is_symbol(&argument, "*") || argument.kind == Kind::Integer)
     }
 
-    /// Parses `name(column)`, where the column may have a part behind it.
+    /// Parses `name(column)`, where the column may have a part after it.
     fn time_of_column(&mut self, function: TimeFunction) -> Parse<Selector> {
         self.take()?;
         self.expect_symbol("(")?;
@@ -249,7 +249,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Parses the parts behind the first of a column.
+    /// Parses the parts after the first of a column.
     fn nested_part(&mut self, column: &str, first: Part) -> Parse<Part> {
         let mut timed = first.clone();
         let mut whole = part_of(Selector::Column(column.to_owned()), first.clone());
@@ -281,7 +281,7 @@ impl Cursor<'_> {
     }
 
     /// Parses `[key]`, `[from..to]`, `[from..]` or `[..to]` after a column; [`Part::Whole`] if none
-    /// of them stands here.
+    /// of them comes here.
     fn elements(&mut self) -> Parse<Part> {
         if !is_symbol(&self.current(), "[") {
             return Ok(Part::Whole);

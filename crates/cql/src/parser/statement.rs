@@ -33,7 +33,7 @@ const ABSENT: [(&[&str], AbsentKind); 4] = [
     ),
 ];
 
-/// Words that stand before the service levels in ScyllaDB's statements about them.
+/// Words that come before the service levels in ScyllaDB's statements about them.
 const BEFORE_SERVICE_LEVELS: [&[&str]; 10] = [
     &["CREATE"],
     &["ALTER"],
@@ -97,7 +97,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Parses a DROP with `IF EXISTS` of something that is never there, if it stands here.
+    /// Parses a DROP with `IF EXISTS` of something that is never there, if it comes here.
     fn drop_absent(&mut self) -> Parse<Option<Statement>> {
         let mut drops = ABSENT.into_iter();
         let found = drops.find(|(words, _)| self.at_words(&[*words, &["IF", "EXISTS"]].concat()));
@@ -125,7 +125,7 @@ impl Cursor<'_> {
         }))
     }
 
-    /// Whether these words stand here.
+    /// Whether these words come here.
     pub(super) fn at_words(&self, words: &[&str]) -> bool {
         is_word(&self.current(), words[0])
             && words[1..].iter().enumerate().all(|(position, word)| {

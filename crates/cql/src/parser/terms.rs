@@ -46,7 +46,7 @@ impl Cursor<'_> {
         is_symbol(&token, "?") || is_symbol(&token, ":")
     }
 
-    /// Parses a term, in which operators may stand.
+    /// Parses a term, in which operators may occur.
     pub(super) fn term(&mut self) -> Parse<Term> {
         self.expression(|cursor| cursor.operations(Self::signed_term))
     }
@@ -235,7 +235,7 @@ impl Cursor<'_> {
         Ok(Term::Map(entries))
     }
 
-    /// Whether `field:` stands here, and not the key of a map.
+    /// Whether `field:` comes here, and not the key of a map.
     fn at_field(&self) -> bool {
         let token = self.current();
         let is_name = match token.kind {

@@ -1,16 +1,16 @@
-//! The memory behind a buffer off whose front pieces are taken.
+//! The memory of a buffer off whose front pieces are taken.
 //!
 //! A piece shares the memory of its buffer, and so does the rest of the buffer. A long message
-//! would stay in memory for as long as anything that came with it: a short message behind it, or
-//! the empty buffer of a connection that asks nothing more. So pieces and rests of large buffers
+//! would stay in memory for as long as anything that came with it: a short message after it, or the
+//! empty buffer of a connection that requests nothing more. So pieces and rests of large buffers
 //! are copied out where they are small.
 
 use bytes::{Buf, BytesMut};
 
-/// The longest rest of a large buffer that is copied out of it behind a short piece, in bytes.
+/// The longest rest of a large buffer that is copied out of it after a short piece, in bytes.
 const REST_MAX: usize = 16 << 10;
 
-/// The memory behind one buffer. It must see all that is taken off the front.
+/// The memory of one buffer. It must see all that is taken off the front.
 #[derive(Debug)]
 pub struct BufferMemory {
     /// Buffers up to this many bytes are left as they are.
@@ -64,7 +64,7 @@ impl BufferMemory {
         self.allocated = self.allocated.max(buffer.capacity());
     }
 
-    /// Copies the rest of a large buffer behind a piece of `length` bytes. A rest that is longer
+    /// Copies the rest of a large buffer after a piece of `length` bytes. A rest that is longer
     /// than the piece is not, since it would be copied again for every piece.
     fn leave_behind(&mut self, buffer: &mut BytesMut, length: usize) {
         if self.allocated > self.small && buffer.len() <= length.max(REST_MAX) {
@@ -81,7 +81,7 @@ mod tests {
     const SMALL: usize = 32 << 10;
     const LARGE: usize = 1 << 20;
 
-    /// A buffer of these bytes with room behind them, as one has that grew.
+    /// A buffer of these bytes with room after them, as one has that grew.
     fn grown(bytes: &[u8]) -> BytesMut {
         let mut buffer = BytesMut::with_capacity(bytes.len() + bytes.len() / 2);
         buffer.extend_from_slice(bytes);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_a_long_piece_has_memory_of_its_own() {
+    fn the_rest_after_a_long_piece_has_memory_of_its_own() {
         for rest in [0, 1, 1_000, LARGE / 4] {
             let mut buffer = grown(&vec![7; LARGE + rest]);
             let shared = memory_of(&buffer);
@@ -111,7 +111,7 @@ mod tests {
         let bytes: Vec<u8> = (0..LARGE).map(|at| at as u8).collect();
         let mut buffer = grown(&bytes);
         let shared = memory_of(&buffer);
-        // No other buffer comes to lie here.
+        // No other buffer is allocated at this address.
         let _kept = buffer.split_to(0);
         let mut memory = BufferMemory::new(SMALL);
         let mut pieces = Vec::new();

@@ -3,7 +3,7 @@
 //! - LZ4: the length of the plain body in four big-endian bytes, then one raw LZ4 block.
 //! - Snappy: one raw Snappy block, which begins with its own length.
 //!
-//! Both state the plain length first, so a few bytes could ask for gigabytes. Before anything is
+//! Both state the plain length first, so a few bytes could request gigabytes. Before anything is
 //! allocated, the stated length is checked against the limit, and against the most that a block of
 //! the size can hold.
 
@@ -14,8 +14,8 @@ use super::reader::DecodeError;
 /// The bytes of the stated length before an LZ4 block.
 const LZ4_PREFIX: usize = 4;
 
-/// The most plain bytes for one byte of an LZ4 block: one byte of a match's length stands for up to
-/// 255 bytes.
+/// The most plain bytes for one byte of an LZ4 block: one byte of a match's length means up to 255
+/// bytes.
 const LZ4_RATIO_MAX: usize = 255;
 
 /// The most plain bytes for one byte of a Snappy block, rounded up: a copy of 64 bytes takes 3

@@ -19,7 +19,7 @@ const WRITE_TYPES: [&str; 8] = [
     "CDC",
 ];
 
-/// The conditional write's kind, whose timeout tells of contentions since version 5.
+/// The conditional write's kind, whose timeout reports contentions since version 5.
 const CAS: &str = "CAS";
 
 /// The fewest bytes of a replica that failed: an address of no bytes, and a code.

@@ -98,7 +98,7 @@ pub enum StatusChange {
 pub struct SchemaChange {
     /// The kind of the change.
     pub change: SchemaChangeKind,
-    /// The keyspace that changed, or that the changed part lies in.
+    /// The keyspace that changed, or that contains the changed part.
     pub keyspace: String,
     /// The part that changed.
     pub target: SchemaTarget,

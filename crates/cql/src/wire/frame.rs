@@ -152,7 +152,7 @@ pub struct FrameDecoder {
 /// and little to waste on a peer that announces a body and doesn't send it.
 const READ_AHEAD: usize = 64 << 10;
 
-/// The room behind a frame whose end is in sight, so that a reader need not make more.
+/// The room after a frame whose end is in sight, so that a reader need not make more.
 const SPARE: usize = 4 << 10;
 
 /// Makes room for `more` bytes, and a little. A large buffer that grows by itself would take twice
@@ -170,7 +170,7 @@ fn make_room(input: &mut BytesMut, more: usize) {
     *input = grown;
 }
 
-/// Buffers up to this many bytes may be kept in memory by any frame within them.
+/// Buffers up to this many bytes may stay in memory by any frame within them.
 pub(super) const SHARED_MAX: usize = 32 << 10;
 
 impl FrameDecoder {

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_no_text_and_no_id() {
+    fn a_truncated_body_has_no_text_and_no_id() {
         let plain = Flags::default();
         assert!(statement_text(plain, b"\0\0\0\x05four").is_err());
         assert!(statement_text(plain, &[0xFF; 4]).is_err());

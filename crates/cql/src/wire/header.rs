@@ -37,7 +37,7 @@ impl ProtocolVersion {
             .find(|version| version.number() == number)
     }
 
-    /// The version in which to tell a client that it asks for an unsupported one.
+    /// The version in which to tell a client that it requested an unsupported one.
     pub fn nearest(number: u8) -> ProtocolVersion {
         match number > ProtocolVersion::V5.number() {
             true => ProtocolVersion::V5,
@@ -71,14 +71,14 @@ pub enum Direction {
     Response,
 }
 
-/// The flags of a frame. Bits that the protocol does not define are kept and mean nothing.
+/// The flags of a frame. Bits that the protocol does not define are preserved and mean nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
 impl Flags {
     /// The body is compressed. In version 5 it means nothing, as segments are compressed instead.
     pub const COMPRESSION: Flags = Flags(0x01);
-    /// A request asks for tracing. The body of a response begins with the id of the trace.
+    /// A request enables tracing. The body of a response begins with the id of the trace.
     pub const TRACING: Flags = Flags(0x02);
     /// The body has a custom payload, a map of names to bytes, before its content.
     pub const CUSTOM_PAYLOAD: Flags = Flags(0x04);

@@ -48,8 +48,8 @@ pub fn marshal_name(cql_type: &CqlType) -> String {
     name
 }
 
-/// Appends the marshal name of a type. `frozen_already` says whether it lies within something
-/// frozen; then it isn't wrapped in `FrozenType` again.
+/// Appends the marshal name of a type. `frozen_already` says whether it is within something frozen;
+/// then it isn't wrapped in `FrozenType` again.
 fn write_name(name: &mut String, cql_type: &CqlType, frozen_already: bool) {
     let is_freezable = cql_type.is_collection() || cql_type.user_type().is_some();
     let wrapped = is_freezable && !cql_type.is_multi_cell() && !frozen_already;
@@ -135,7 +135,7 @@ fn push_hex(name: &mut String, text: &str) {
     }
 }
 
-/// Reads a marshal name, with or without its package. Blanks may stand around a comma.
+/// Reads a marshal name, with or without its package. Blanks may be around a comma.
 ///
 /// # Errors
 /// If the name is malformed, has an unknown class, or nests too deep.
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.error("has a name that is no text in hexadecimal digits"))
     }
 
-    /// Takes the next class name or number, after any blanks. Empty if none stands here.
+    /// Takes the next class name or number, after any blanks. Empty if none comes here.
     fn word(&mut self) -> &'a str {
         let text = self.rest.trim_start();
         let end = text

@@ -2,9 +2,9 @@
 //!
 //! A server uses this module in three steps: [`FrameDecoder`] cuts the bytes of a socket into
 //! [`Frame`]s, [`Request::decode`] reads a frame, and [`Response::encode`] writes the answer. In
-//! version 5 a [`SegmentDecoder`] stands before the first step. The
-//! client's side ([`Request::encode`], [`Response::decode`]) is here for tests and for the gateway,
-//! which reads only the front of most messages ([`glance`]).
+//! version 5 a [`SegmentDecoder`] comes before the first step. The client's side
+//! ([`Request::encode`], [`Response::decode`]) is here for tests and for the gateway, which reads
+//! only the front of most messages ([`glance`]).
 //!
 //! Counts and lengths in a message are checked against the bytes that came before anything is
 //! allocated for them. So the memory taken for a message is a small multiple of its bytes, whatever

@@ -16,7 +16,7 @@ use crate::secret::Secret;
 pub enum Request {
     /// Opens the connection: STARTUP.
     Startup(Startup),
-    /// Asks for the options that the server supports.
+    /// Requests the options that the server supports.
     Options,
     /// Executes a statement given as text.
     Query {
@@ -43,9 +43,9 @@ pub enum Request {
     },
     /// Executes several INSERTs, UPDATEs and DELETEs as one.
     Batch(Batch),
-    /// Asks for events on this connection.
+    /// Requests events on this connection.
     Register {
-        /// The kinds asked for.
+        /// The requested kinds.
         events: Vec<EventKind>,
     },
     /// Answers the server in a step of authentication.

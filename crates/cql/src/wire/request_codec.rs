@@ -1,6 +1,6 @@
 //! Reading requests from frames, and writing them as a client does.
 //!
-//! Bytes behind the end of a request are ignored, as in Cassandra.
+//! Bytes after the end of a request are ignored, as in Cassandra.
 
 use std::borrow::Cow;
 
@@ -309,7 +309,7 @@ fn check_flags(flags: u32, defined: u32, version: ProtocolVersion) -> Result<(),
 
 fn put_flags(out: &mut BytesMut, flags: u32, version: ProtocolVersion) {
     match version {
-        // All bits that version 4 has lie within these 8.
+        // All bits that version 4 has are within these 8.
         ProtocolVersion::V4 => out.put_u8((flags & flag::OF_V4) as u8),
         ProtocolVersion::V5 => out.put_u32(flags),
     }

@@ -22,7 +22,7 @@ pub enum Response {
         /// The Java class name of the authenticator.
         authenticator: String,
     },
-    /// The server asks for another step of authentication.
+    /// The server requires another step of authentication.
     AuthChallenge {
         /// The server's token.
         token: Secret<Option<Bytes>>,
@@ -48,7 +48,7 @@ pub enum Response {
     Event(Event),
 }
 
-/// The fields of a response's frame beside the response itself.
+/// The fields of a response's frame in addition to the response itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResponseContext {
     /// The version of the protocol, which is that of the request.

@@ -57,7 +57,7 @@ impl PartialEq for Rows {
 /// A decoded result set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodedRows {
-    /// The columns; `None` if the server was asked to leave them out.
+    /// The columns; `None` if the server was requested to leave them out.
     pub metadata: Option<Metadata>,
     /// The position where the next page begins, as opaque bytes; `None` on the last page.
     pub paging_state: Option<Bytes>,

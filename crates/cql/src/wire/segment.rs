@@ -93,7 +93,7 @@ pub enum SegmentError {
     /// The payload is no LZ4 block of the stated length. The string is a sentence for the user.
     #[error("{0}")]
     Malformed(String),
-    /// A frame goes on behind the end of a self-contained segment.
+    /// A frame goes on beyond the end of a self-contained segment.
     #[error("a frame goes beyond the end of its self-contained segment")]
     Beyond,
     /// A self-contained segment came before the end of a frame of several segments.

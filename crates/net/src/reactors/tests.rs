@@ -20,7 +20,7 @@ async fn connection() -> (TcpStream, TcpStream) {
     (client.unwrap(), server.unwrap().0)
 }
 
-/// Echoes, and tells on which thread each byte was read.
+/// Echoes, and reports on which thread each byte was read.
 async fn echo(mut stream: TcpStream, told: mpsc::UnboundedSender<ThreadId>) {
     let mut byte = [0];
     while stream.read_exact(&mut byte).await.is_ok() {

@@ -1,4 +1,4 @@
-//! Certificates and keys as they stand in files.
+//! Certificates and keys as they are in files.
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::{CertificateError, Pem, client, provider, roots, wrong};
 
-/// A client that trusts some authorities alone, and presents a certificate of its own to servers
-/// that ask for one. [`RenewableClient::renew`] replaces both.
+/// A client that trusts only some authorities, and presents a certificate of its own to servers
+/// that request one. [`RenewableClient::renew`] replaces both.
 #[derive(Clone, Debug)]
 pub struct RenewableClient {
     config: Arc<ClientConfig>,

@@ -12,7 +12,7 @@ use super::authority::{Authority, pem};
 use super::*;
 
 #[test]
-fn what_is_no_certificate_or_not_its_key_is_refused_by_name() {
+fn invalid_certificates_and_foreign_keys_are_refused_by_name() {
     let authority = Authority::new();
     let (certificates, key) = authority.sign();
     let (_, other_key) = authority.sign();
@@ -124,7 +124,7 @@ fn a_certificate_that_has_ended_is_not_let_in_by_a_session_of_before() {
         let first = shake_hands(&client, &server).unwrap();
         assert_eq!(first, Some(HandshakeKind::Full), "{version:?}");
         let second = shake_hands(&client, &server).unwrap();
-        // The client resumes what it can: sessions of servers that ask for no certificate.
+        // The client resumes what it can: sessions of servers that request no certificate.
         let expected = match asks {
             true => HandshakeKind::Full,
             false => HandshakeKind::Resumed,
@@ -136,7 +136,7 @@ fn a_certificate_that_has_ended_is_not_let_in_by_a_session_of_before() {
     }
 }
 
-/// A client that speaks this version alone, and shows this certificate to servers that ask.
+/// A client that speaks only this version, and shows this certificate to servers that request one.
 fn of_version(
     version: &'static SupportedProtocolVersion,
     authority: &Authority,

@@ -1,7 +1,7 @@
 //! Terms: the values of a statement. They are checked when the statement is prepared, and evaluated
 //! when it is executed.
 //!
-//! [`prepare_term`] checks a term against the type of the place where it stands, notes its bind
+//! [`prepare_term`] checks a term against the type of the place where it occurs, notes its bind
 //! markers in a [`PrepareContext`], and evaluates constants to bytes. [`PreparedTerm::evaluate`]
 //! puts the bound values in and calls the functions.
 
@@ -119,7 +119,7 @@ impl PrepareContext {
     /// The specs of all markers.
     ///
     /// # Errors
-    /// If a marker stands where no term was prepared, so that its type is not known.
+    /// If a marker occurs where no term was prepared, so that its type is not known.
     pub fn finish(self) -> Result<Vec<ColumnSpec>, CqlError> {
         self.variables
             .into_iter()

@@ -31,7 +31,7 @@ pub(super) enum Node {
     Hinted(Box<PreparedTerm>),
 }
 
-/// Checks `term` against the type of the place where it stands and notes its bind markers.
+/// Checks `term` against the type of the place where it occurs and notes its bind markers.
 /// `spec_name` names the place in messages and in the specs of markers: the column's name, or
 /// `[ttl]`, `[timestamp]`, `[limit]`.
 ///
@@ -240,7 +240,7 @@ fn part(
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<PreparedTerm, CqlError> {
-    // `(null)` is a tuple with a null where tuples lie.
+    // `(null)` is a tuple with a null where the type is a tuple.
     let is_tuple = matches!((term, cql_type), (Term::Tuple(_), CqlType::Tuple(_)));
     if !is_tuple && *term.without_parentheses() == Term::Null {
         return Err(null_inside(kind, name));

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use value::{CqlType, Value, json_text};
 
 /// The most digits before the point with which a decimal is expanded into an integer. A decimal of
-/// 10 bytes can stand for a number of two billion digits.
+/// 10 bytes can mean a number of two billion digits.
 const EXPANDED_DIGITS_MAX: i64 = 40_000;
 
 /// Milliseconds of a day.
@@ -123,7 +123,7 @@ impl Cast {
         })
     }
 
-    /// The number as an integer of 64 bits. Of a longer integer only the low bits are kept.
+    /// The number as an integer of 64 bits. Of a longer integer only the low bits are used.
     fn low_bits(&self, value: &Value) -> Result<i64, CqlError> {
         match value {
             Value::Tinyint(number) => Ok(i64::from(*number)),
@@ -257,7 +257,7 @@ fn plain_text(cql_type: &CqlType, value: &Value) -> String {
     }
 }
 
-/// The text that Java gives a value, which stands in JSON, too.
+/// The text that Java gives a value, which is used in JSON, too.
 fn java_text(cql_type: &CqlType, value: &Value) -> String {
     json_text(cql_type, Some(&value.serialize())).map_or_else(
         |_| value.to_literal(),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_cast_is_refused() {
+    fn types_without_a_cast_are_refused() {
         let refused = Cast::new(&CqlType::Text, &CqlType::Int).unwrap_err();
         assert_eq!(refused.message, "text cannot be cast to int");
         assert!(Cast::new(&CqlType::Blob, &CqlType::Text).is_err());

@@ -177,7 +177,7 @@ fn average(
     }
 }
 
-/// The decimal divided by a count, with as many digits behind the point, rounded half to even.
+/// The decimal divided by a count, with as many digits after the point, rounded half to even.
 fn divided(sum: &BigDecimal, count: i64) -> BigDecimal {
     let (unscaled, scale) = sum.as_bigint_and_exponent();
     let count = BigInt::from(count);

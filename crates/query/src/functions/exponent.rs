@@ -53,7 +53,7 @@ pub(super) fn of_decimal(
         Curve::Log10 => "Log10",
         Curve::Exp | Curve::Log => "Natural log",
     };
-    // The digits before the point; below zero there are as many zeros behind it.
+    // The digits before the point; below zero there are as many zeros after it.
     let whole = digits as i64 - scale;
     if function == Curve::Exp {
         if unscaled.sign() == Sign::NoSign || whole < -(DIGITS_MAX as i64) {
@@ -74,7 +74,7 @@ pub(super) fn of_decimal(
     computed(function, &repr, precision).ok_or_else(|| too_large(function, "is out of range"))
 }
 
-/// Computes the same of a whole number, and cuts it behind the point.
+/// Computes the same of a whole number, and cuts it after the point.
 ///
 /// # Errors
 /// As [`of_decimal`].

@@ -1,5 +1,5 @@
-//! `floor(time, duration)`: the beginning of the span of time, as long as the duration, that a time
-//! lies in.
+//! `floor(time, duration)`: the beginning of the span of time, as long as the duration, that
+//! contains a time.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -123,7 +123,7 @@ impl Span {
     }
 
     /// The last beginning of a span that is not after `to`. `begin` gives the beginning of the span
-    /// behind so many others, if there is one, and `least` is the least length of a span.
+    /// after so many others, if there is one, and `least` is the least length of a span.
     fn last_before(
         &self,
         from: i64,
@@ -142,7 +142,7 @@ impl Span {
         if self.months == 0 {
             return Ok(to - to.saturating_sub(from) % least);
         }
-        // Months differ in length, so the span is searched for. So many spans end behind `to`.
+        // Months differ in length, so the span is searched for. So many spans end after `to`.
         let (mut first, mut behind) = (0, to.saturating_sub(from) / least + 1);
         while first + 1 < behind {
             let middle = first + (behind - first) / 2;

@@ -1,4 +1,4 @@
-//! Functions that mask values: by null, by a value that tells nothing, or by other characters.
+//! Functions that mask values: by null, by a value that reveals nothing, or by other characters.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,10 +11,10 @@ use value::{CqlType, Value};
 
 use super::hash;
 
-/// The character that stands for others.
+/// The character that replaces others.
 const PADDING: char = '*';
 
-/// The text that stands for others.
+/// The text that replaces others.
 const MASKED_TEXT: &str = "****";
 
 /// The serialised day of 1970-01-01.
@@ -171,7 +171,7 @@ impl Mask {
     }
 }
 
-/// The value that tells nothing but its type; `None` if there is none.
+/// The value that reveals nothing but its type; `None` if there is none.
 fn default_value(cql_type: &CqlType) -> Option<Value> {
     Some(match cql_type {
         CqlType::Ascii => Value::Ascii(MASKED_TEXT.to_owned()),

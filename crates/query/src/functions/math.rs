@@ -10,7 +10,7 @@ use super::exponent::Curve;
 use super::{exponent, numbers};
 use crate::clock::StatementClock;
 
-/// The most digits behind the decimal point of which a decimal is rounded, and the most zeros that
+/// The most digits after the decimal point of which a decimal is rounded, and the most zeros that
 /// are written out before it.
 const ROUNDED_DIGITS_MAX: i64 = 40_000;
 
@@ -58,7 +58,7 @@ fn is_negative(value: &Value) -> bool {
 }
 
 /// The function of the number as a double, or of a varint or decimal as it is. Integers are cut
-/// behind the point and become the nearest bound if they are out of range.
+/// after the point and become the nearest bound if they are out of range.
 fn exponential(
     curve: Curve,
     value: Value,

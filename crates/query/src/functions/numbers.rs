@@ -12,7 +12,7 @@ const EXPANDED_DIGITS_MAX: i64 = 40_000;
 /// The least digits that a quotient of decimals has, before zeros at its end are cut.
 const QUOTIENT_DIGITS: i64 = 32;
 
-/// The most digits behind the point of a quotient.
+/// The most digits after the point of a quotient.
 const QUOTIENT_SCALE_MAX: i64 = 1_000;
 
 /// The numbers from narrow to wide, as far as the result of an operation depends on it.
@@ -167,7 +167,7 @@ fn parts(number: &Value) -> Result<(BigInt, i64), String> {
     match number {
         Value::Decimal(number) => Ok(number.as_bigint_and_exponent()),
         Value::Float(_) | Value::Double(_) => {
-            // Java prints at least one digit behind the point.
+            // Java prints at least one digit after the point.
             let text = format!("{:?}", double(number));
             let number: BigDecimal = text
                 .parse()
@@ -205,12 +205,12 @@ fn remainder(
         _ => preferred_scale.max(without_zeros(quotient, 0).1.min(0)),
     };
     let rest_scale = left_scale.max(quotient_scale + right_scale);
-    // The difference of two numbers has no digits behind their scales.
+    // The difference of two numbers has no digits beyond their scales.
     let shorter = expanded(&BigInt::from(1), (scale - rest_scale).max(0))?;
     Ok((rest / shorter, rest_scale.min(scale)))
 }
 
-/// The number with so many zeros behind it.
+/// The number with so many zeros after it.
 fn expanded(number: &BigInt, zeros: i64) -> Result<BigInt, String> {
     match u32::try_from(zeros) {
         Ok(zeros) if i64::from(zeros) <= EXPANDED_DIGITS_MAX => {

@@ -7,8 +7,7 @@ use value::{CqlType, Value, shift_date, shift_timestamp};
 
 use super::numbers;
 
-/// The longest text that `+` makes, in bytes. One statement can put a text behind itself many
-/// times.
+/// The longest text that `+` makes, in bytes. One statement can append a text to itself many times.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// Computes the result of an operator on two values, which are valid for their types; `None` for

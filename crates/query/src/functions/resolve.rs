@@ -290,7 +290,7 @@ fn of_receiver(
     }
 }
 
-/// Whether calls of a function are of the type that is wanted where they stand.
+/// Whether calls of a function are of the type that is wanted where they occur.
 fn is_of_receiver(name: &str) -> bool {
     overloads(name).any(|declaration| matches!(declaration.signature, Signature::Receiver))
 }

@@ -28,7 +28,7 @@ pub(super) enum Signature {
     FloatVectors,
     /// Takes one value of any type and returns a text.
     Any,
-    /// Takes a text and returns a value of the type that is wanted where the call stands.
+    /// Takes a text and returns a value of the type that is wanted where the call occurs.
     Receiver,
 }
 
@@ -48,7 +48,7 @@ const fn fixed(
     }
 }
 
-/// Declares a function whose result depends on its arguments alone.
+/// Declares a function whose result depends only on its arguments.
 const fn pure(
     name: &'static str,
     arguments: &'static [CqlType],

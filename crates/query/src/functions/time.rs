@@ -79,7 +79,7 @@ fn timeuuid_millis(bytes: &[u8]) -> Result<i64, CqlError> {
     Ok(timeuuid::unix_millis(&Uuid::from_bytes(array(bytes)?)))
 }
 
-/// The serialised date that lies `days` after 1970-01-01.
+/// The serialised date that is `days` after 1970-01-01.
 fn date(days: i64) -> Result<Bytes, CqlError> {
     match u32::try_from(days + EPOCH_DAY) {
         Ok(day) => Ok(Bytes::copy_from_slice(&day.to_be_bytes())),

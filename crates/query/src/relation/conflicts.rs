@@ -14,14 +14,14 @@ enum Narrowing {
     In,
     Lower,
     Upper,
-    /// A collection holds a value, key or entry. Any number of these may stand together.
+    /// A collection holds a value, key or entry. Any number of these may occur together.
     Holds,
 }
 
 /// Refuses relations that contradict or repeat each other.
 ///
 /// # Errors
-/// Two relations on a column that can't stand together, in Cassandra's words.
+/// Two relations on a column that can't occur together, in Cassandra's words.
 pub fn check(relations: &[Relation]) -> Result<(), CqlError> {
     for (position, later) in relations.iter().enumerate() {
         for earlier in &relations[..position] {

@@ -107,7 +107,7 @@ pub enum TupleList {
 }
 
 impl RelationKind {
-    /// The column whose elements the relation asks for, and which of them: its values, keys or
+    /// The column whose elements the relation looks for, and which of them: its values, keys or
     /// entries.
     pub fn element_of(&self) -> Option<(&Column, IndexedPart)> {
         match self {
@@ -148,7 +148,7 @@ impl Relation {
         matches!(kind, RelationKind::Column { test, .. } if matches!(test, Test::Like(_)))
     }
 
-    /// Whether the relation restricts this column, alone or within a tuple.
+    /// Whether the relation restricts this column, by itself or within a tuple.
     pub fn is_on(&self, name: &str) -> bool {
         match &self.kind {
             RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {

@@ -138,7 +138,7 @@ fn in_test(list: PreparedInList) -> Test {
     }
 }
 
-/// The type of the value behind CONTAINS or CONTAINS KEY, and the name of its place.
+/// The type of the value after CONTAINS or CONTAINS KEY, and the name of its place.
 fn contained_part(column: &Column, operator: Operator) -> Result<(CqlType, String), CqlError> {
     let name = &column.name;
     match (&column.cql_type, operator) {

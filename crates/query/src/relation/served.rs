@@ -1,7 +1,7 @@
 //! Secondary indexes that serve a relation, by the rules of Cassandra.
 //!
 //! A storage-attached index serves ranges, too, and several serve the columns of a tuple together;
-//! an index without a class serves equalities of one column alone. Where a column has both, the
+//! an index without a class serves equalities of only one column. Where a column has both, the
 //! storage-attached one is taken. A local index, as ScyllaDB has it, is one without a class that
 //! serves where the query names one partition, and is taken there before one of the whole table.
 

@@ -117,7 +117,7 @@ fn tuple_term(
 }
 
 /// The error for a term that is neither a tuple nor a bind marker. The parser lets no such term
-/// stand behind a tuple of columns.
+/// come after a tuple of columns.
 fn no_tuple(term: &Term) -> CqlError {
     CqlError::invalid(format!(
         "Expected a tuple of values in parentheses or a bind marker, but got {}",

@@ -38,7 +38,7 @@ pub struct VectorOrdering<'a> {
     pub index: &'a str,
     /// The vector to look for, serialised.
     pub vector: Bytes,
-    /// The number of candidates to ask for, and whether they are put in order again.
+    /// The number of candidates to request, and whether they are put in order again.
     pub candidates: &'a Candidates,
     /// Whether the answer must be the true nearest rows.
     pub exact: bool,
@@ -128,7 +128,7 @@ impl<'a> RowSearch<'a> {
         }
     }
 
-    /// The number of candidates to ask each index for at first.
+    /// The number of candidates to request from each index at first.
     pub(super) fn wanted(&self) -> usize {
         let count = self.span().end;
         let orderings = self.orderings.iter();

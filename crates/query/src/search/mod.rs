@@ -16,9 +16,9 @@
 //!
 //! # The loop
 //!
-//! 1. If the access path leads to few rows, all of them are ranked, and no index is asked.
+//! 1. If the access path leads to few rows, all of them are ranked, and no index is searched.
 //! 2. If the index can search by all of WHERE and keeps all that is selected, it answers without
-//!    rows, where the adapter has asked for `returned` columns. An answer that lacks values is
+//!    rows, where the adapter has requested `returned` columns. An answer that lacks values is
 //!    dropped, and the search goes on.
 //! 3. The indexes are searched. Where the answer must know a new write and the index does not know
 //!    it in time, it is searched once more for what it knows. Where it refuses conditions on
@@ -27,9 +27,9 @@
 //!    its vector or is left out by WHERE makes place for the next neighbour.
 //! 5. The rows come in the order of the neighbours (`order`); where the index keeps its vectors
 //!    quantized, in the order of their stored vectors; where something was written since the index
-//!    was asked in the same process, in the order of the vectors that were read.
-//! 6. If rows are missing, the index is asked for more, up to a bound (`refill`). Beyond it, all
-//!    rows of the access path are ranked, or the answer comes with a [`SearchWarning`].
+//!    was searched in the same process, in the order of the vectors that were read.
+//! 6. If rows are missing, more are requested from the index, up to a bound (`refill`). Beyond it,
+//!    all rows of the access path are ranked, or the answer comes with a [`SearchWarning`].
 //!
 //! Rows that are taken are put at once wherever their place is certain, so that the adapter can
 //! charge what it makes of them, and end the search when there is no room. An adapter that has to

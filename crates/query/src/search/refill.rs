@@ -1,10 +1,10 @@
 //! Refilling an answer: more neighbours in place of those whose rows are deleted.
 //!
 //! An index learns of a deletion moments after the table. So some of the keys that it names may
-//! have no row, or one without a vector, and the next neighbours take their places. The index is
-//! asked for more until LIMIT rows are found or it has named all that it holds.
+//! have no row, or one without a vector, and the next neighbours take their places. More are
+//! requested from the index until LIMIT rows are found or it has named all that it holds.
 
-/// The most neighbours to ask for: as many as the index service names in one answer.
+/// The most neighbours to request: as many as the index service names in one answer.
 const CANDIDATES_MAX: usize = 100_000;
 
 /// The next step for an answer, after `named` of `asked` neighbours were named, of which `alive`
@@ -15,7 +15,7 @@ pub enum Refill {
     Whole,
     /// The answer is short, although the index may know more rows.
     Short,
-    /// The index is to be asked for this many neighbours.
+    /// This many neighbours are to be requested from the index.
     Ask(usize),
 }
 
@@ -28,8 +28,8 @@ impl Refill {
         if asked >= CANDIDATES_MAX {
             return Refill::Short;
         }
-        // Where few rows are gone, twice as many neighbours make up for them. Where most are gone,
-        // four more are asked for each of them, as they lie close together.
+        // Where few rows are deleted, twice as many neighbours make up for them. Where most are
+        // deleted, four more are requested for each of them, as they are close together.
         let gone = named - alive.min(named);
         let more = asked.max(4 * gone);
         Refill::Ask(asked.saturating_add(more).min(CANDIDATES_MAX))
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_asked_for_until_the_index_is_exhausted() {
+    fn missing_rows_are_requested_until_the_index_is_exhausted() {
         assert_eq!(Refill::after(10, 10, 10, 10), Refill::Whole);
         assert_eq!(Refill::after(10, 10, 9, 3), Refill::Whole);
         assert_eq!(Refill::after(10, 10, 10, 9), Refill::Ask(20));

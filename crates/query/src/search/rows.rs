@@ -31,11 +31,11 @@ pub trait SearchedRows: Send {
     /// The key that an index has sent; `None` if it is no key of the table.
     fn key(&self, sent: &[KeyValue]) -> Option<Self::Key>;
 
-    /// Begins an answer, before an index is asked. Rows that were put before are dropped.
+    /// Begins an answer, before an index is searched. Rows that were put before are dropped.
     fn begin(&mut self);
 
-    /// Looks at the rows as they are now, after an index was asked. Returns whether one of them may
-    /// have got another vector since.
+    /// Looks at the rows as they are now, after an index was searched. Returns whether one of them
+    /// may have got another vector since.
     ///
     /// # Errors
     /// Failures of the storage.

@@ -237,7 +237,8 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         asked
     }
 
-    /// Asks an index that knows the newest write, or else for what it knows.
+    /// Searches the index if it knows the newest write in time, or else, where the answer may be
+    /// stale, by the writes that it knows.
     async fn ask(&mut self, mut question: IndexQuestion<'r>) -> Result<FoundRows, ClientError> {
         let index = self.index;
         let SearchFreshness {

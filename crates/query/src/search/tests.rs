@@ -326,7 +326,7 @@ fn rows_that_are_not_there_are_made_up_for() {
         table.left_out = [11, 13].into();
         carry_out(&nearest(4, &PLAIN), &index, &mut table).unwrap();
         assert_eq!(table.answer, [10, 12, 14, 15]);
-        // Four are deleted at first, so four more are asked for each of them.
+        // Four are deleted at first, so four more are requested for each of them.
         assert_eq!(index.asked(), [(4, 0), (20, 0)]);
         let read: usize = table.reads.iter().sum();
         // The four rows of the first round are read again, unless they are remembered.

@@ -1,4 +1,4 @@
-//! The binary forms of a search and of its answer, beside JSON.
+//! The binary forms of a search and of its answer, in addition to JSON.
 //!
 //! They have the content of [`AnnRequest`](crate::types::AnnRequest) and
 //! [`AnnResponse`](crate::types::AnnResponse), and take a fraction of the processor time: writing
@@ -8,8 +8,8 @@
 //!
 //! **A search** is a `POST` to the same path with `Content-Type: application/octet-stream`. The
 //! body is the vector and nothing else. Each element is an IEEE 754 `f32` in little-endian order,
-//! so the length is four times the number of dimensions. The limit and the filter stand in the
-//! query string: `?limit=10`, by default 1, and `filter=` with the JSON object of the JSON form,
+//! so the length is four times the number of dimensions. The limit and the filter are in the query
+//! string: `?limit=10`, by default 1, and `filter=` with the JSON object of the JSON form,
 //! percent-encoded.
 //!
 //! **An answer** has this form if the request's `Accept` names [`ANSWER_MEDIA_TYPE`]. A later form
@@ -36,7 +36,7 @@ mod write;
 pub use read::{Column, Malformed, ReturnedColumn, Rows};
 pub use write::{Writer, vector};
 
-/// The content type of a search whose body is the vector alone.
+/// The content type of a search whose body is only the vector.
 pub const SEARCH_MEDIA_TYPE: &str = "application/octet-stream";
 
 /// The content type of a binary answer, which names its version.
@@ -51,7 +51,7 @@ const HEAD_BYTES: usize = 8;
 /// The place of the number of returned columns.
 const RETURNED_AT: usize = 6;
 
-/// The length that stands for null.
+/// The length that means null.
 const NULL: u32 = u32::MAX;
 
 /// The elements of a vector; `None` if the bytes are not a whole number of elements.

@@ -19,7 +19,7 @@ pub struct Rows {
     pub similarity_scores: Vec<f32>,
     /// The columns of the primary key, partition key first.
     pub columns: Vec<Column>,
-    /// The columns whose values were asked for.
+    /// The columns whose values were requested.
     pub returned: Vec<ReturnedColumn>,
 }
 
@@ -34,7 +34,7 @@ pub struct Column {
     pub values: Vec<Bytes>,
 }
 
-/// A column whose values were asked for.
+/// A column whose values were requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReturnedColumn {
     /// The name of the column.
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_answer_is_read() {
         let rows = Rows::read(answer()).unwrap();
         assert_eq!(rows.distances, [0.5, 1.0]);
         assert_eq!(rows.similarity_scores, [0.75, 0.5]);

@@ -15,7 +15,7 @@ pub fn vector(elements: &[f32]) -> Bytes {
 pub struct Writer {
     out: Vec<u8>,
     rows: usize,
-    /// The number of columns whose values were asked for.
+    /// The number of columns whose values were requested.
     returned: usize,
 }
 
@@ -67,8 +67,7 @@ impl Writer {
         self.put(name, typ, values.map(Some));
     }
 
-    /// Adds a column whose values were asked for, as [`Writer::column`] does; `None` stands for
-    /// null.
+    /// Adds a column whose values were requested, as [`Writer::column`] does; `None` is null.
     ///
     /// # Panics
     ///

@@ -66,7 +66,7 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Asks a task to stop, and returns its status.
+    /// Requests that a task stop, and returns its status.
     pub async fn abort_task(&self, id: &str) -> Result<TaskStatus, ClientError> {
         self.fetch(Method::DELETE, task_path(id), &()).await
     }

@@ -44,7 +44,7 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
 pub struct Columns<'a> {
     /// All columns of the primary key, partition key first.
     pub key: &'a [&'a str],
-    /// The columns whose values were asked for.
+    /// The columns whose values were requested.
     pub returned: &'a [String],
 }
 
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::binary::Writer;
 
-    /// The columns of a key, and none beside it.
+    /// The columns of a key, and no others.
     fn key<'a>(columns: &'a [&'a str]) -> Columns<'a> {
         Columns {
             key: columns,

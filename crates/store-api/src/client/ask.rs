@@ -14,7 +14,7 @@ use super::uri::BaseUri;
 use crate::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
 use crate::types::AnnRequest;
 
-/// The name of the header that tells a service how many milliseconds its answer is waited for.
+/// The name of the header that says how many milliseconds the client waits for the answer.
 const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
 /// The forms of answers that a search accepts: binary, and JSON from services that know no other.
@@ -28,11 +28,11 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub struct Ask<'a> {
     /// The path, escaped.
     pub path: String,
-    /// The question that is asked there.
+    /// The question of the request.
     pub question: Question<'a>,
     /// Whether the answer to a search may be binary.
     pub takes_binary: bool,
-    /// The time after which nobody waits for the answer.
+    /// The time after which no one waits for the answer.
     pub deadline: tokio::time::Instant,
 }
 
@@ -41,7 +41,7 @@ pub struct Ask<'a> {
 pub enum Question<'a> {
     /// Reads the resource at the path.
     Read,
-    /// Asks for the nearest rows of a vector.
+    /// Requests the nearest rows of a vector.
     Search(&'a AnnRequest),
     /// Changes something, such as starting or stopping a task.
     Change {

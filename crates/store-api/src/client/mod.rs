@@ -1,8 +1,8 @@
-//! A client that asks index services.
+//! A client that sends requests to index services.
 //!
-//! The rules of failover are those of the contract (section 2.2). A host name stands for all its
-//! addresses. The services are asked in random order, in up to three rounds, then the secondary
-//! ones likewise. The next service is asked only if one is unavailable: there is no connection, or
+//! The rules of failover are those of the contract (section 2.2). A host name means all its
+//! addresses. The services are tried in random order, in up to three rounds, then the secondary
+//! ones likewise. The next service is tried only if one is unavailable: there is no connection, or
 //! it is still starting. An unavailable service goes to quarantine until it says that it serves.
 //! ScyllaDB has the same rules, so a node or a gateway here behaves like a node of ScyllaDB.
 //!
@@ -40,28 +40,28 @@ pub use json_filter::{request_of, restriction};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
 
-/// The services to ask, and the limits for asking them.
+/// The services that get the requests, and the limits of the requests.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// The URI of each index service: `http://host:port` or `https://host:port`. Vector search is
     /// disabled if this list and `secondary_uris` are empty.
     pub base_uris: Vec<String>,
-    /// Services that are asked when none of the others is available.
+    /// Services that get requests when none of the others is available.
     pub secondary_uris: Vec<String>,
     /// Zones of the services and of the caller.
     pub zones: Zones,
     /// The authorities that sign the certificates of `https` services, in PEM. `None` allows no
     /// such services.
     pub certificate_authorities: Option<Vec<u8>>,
-    /// The client's own certificate and its key, for `https` services that ask for one.
+    /// The client's own certificate and its key, for `https` services that require one.
     pub own_certificate: Option<(Pem, Pem)>,
-    /// The value of the header `Authorization` of every request, for services that ask for a login.
+    /// The value of the header `Authorization` of every request, for services that require a login.
     pub authorization: Option<HeaderValue>,
     /// The longest time that a request may take, from the first byte sent to the last received.
     pub request_timeout: Duration,
     /// The longest time that a connection may take to open, and that an open one may be without a
-    /// sign of life. A service in quarantine is asked for its status after twice this time at the
-    /// latest.
+    /// sign of life. The status of a service in quarantine is requested after twice this time at
+    /// the latest.
     pub connect_timeout: Duration,
     /// The most idle connections that each reactor keeps to each address.
     pub idle_connections_max: usize,
@@ -75,8 +75,7 @@ pub struct ClientOptions {
 pub struct Zones {
     /// The caller's own zone.
     pub own: Option<String>,
-    /// The zone of each service, by its URI as it stands in the options. Other services are in no
-    /// zone.
+    /// The zone of each service, by its URI as it is in the options. Other services are in no zone.
     pub of: HashMap<String, String>,
 }
 
@@ -97,7 +96,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// Asks index services for neighbours. Cheap to clone; clones share their connections.
+/// Requests neighbours from index services. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Option<Arc<Inner>>,
@@ -119,8 +118,8 @@ impl std::fmt::Debug for Inner {
 /// An `/ann` answer, reduced to the parts that a CQL node needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    /// The primary key of each row, nearest first: the values of its columns in the order asked
-    /// for.
+    /// The primary key of each row, nearest first: the values of its columns in the requested
+    /// order.
     pub keys: Vec<Vec<KeyValue>>,
     /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
@@ -221,7 +220,7 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Waits until all services that can be asked serve an index of this version, which was just
+    /// Waits until all services that can be reached serve an index of this version, which was just
     /// created, but no longer than `within`. Unavailable services are not waited for.
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid, within: Duration) {
         let Some(inner) = &self.inner else { return };
@@ -240,12 +239,13 @@ impl Client {
         let _ = tokio::time::timeout_at(ask.deadline, all).await;
     }
 
-    /// Asks the services and returns a successful answer.
+    /// Sends a request to the services and returns a successful answer.
     async fn ask(&self, path: String, question: Question<'_>) -> Result<Answer, ClientError> {
         self.ask_longer(path, question, Duration::ZERO).await
     }
 
-    /// Asks the services and returns a successful answer, which may take `longer` than others.
+    /// Sends a request to the services and returns a successful answer, which may take `longer`
+    /// than others.
     async fn ask_longer(
         &self,
         path: String,

@@ -1,7 +1,7 @@
 //! One address of a service, and its quarantine.
 //!
 //! A service that was unavailable goes to quarantine, where it gets no requests until it says that
-//! it serves. It is asked for its status in the background, at growing intervals. So at most one
+//! it serves. Its status is requested in the background, at growing intervals. So at most one
 //! request pays for a service that is down.
 
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use crate::ClientError;
 use crate::types::{EXACT_HEADER, NodeStatus, SHORT_HEADER};
 
 /// Bytes of an answer beyond which it is refused. There is room for 100,000 rows, the most that a
-/// CQL query can ask for, with keys of 2 KiB.
+/// CQL query can request, with keys of 2 KiB.
 const RESPONSE_BYTES_MAX: usize = 256 << 20;
 
 /// The first pause between two looks at a service in quarantine.
@@ -83,13 +83,13 @@ impl Node {
         self.address
     }
 
-    /// Whether the service may be asked, as it is not in quarantine.
+    /// Whether the service may get requests, as it is not in quarantine.
     pub fn is_available(&self) -> bool {
         !self.quarantined.load(Ordering::Acquire)
     }
 
-    /// Asks the service and returns a successful answer. If it is unavailable it goes to
-    /// quarantine.
+    /// Sends the request to the service and returns a successful answer. If it is unavailable it
+    /// goes to quarantine.
     pub async fn ask(self: &Arc<Node>, ask: &Ask<'_>) -> Result<Answer, ClientError> {
         let answer = match self.ask_in(self.form(), ask).await {
             // Another program has taken the service's place and knows no binary form.
@@ -105,14 +105,14 @@ impl Node {
         answer
     }
 
-    /// Asks the service like [`Node::ask`], but does not send it to quarantine. A caller that only
-    /// asks whether it serves an index does without an unavailable service, and searches may come
+    /// Sends the request like [`Node::ask`], but does not send it to quarantine. A caller that only
+    /// checks whether it serves an index does without an unavailable service, and searches may come
     /// as soon as it is there.
     pub async fn look(&self, ask: &Ask<'_>) -> Result<Answer, ClientError> {
         self.ask_in(self.form(), ask).await.map_err(Refused::error)
     }
 
-    /// The form in which the service is asked.
+    /// The form of requests to the service.
     fn form(&self) -> Form {
         match self.binary.load(Ordering::Relaxed) {
             true => Form::Binary,
@@ -183,7 +183,7 @@ impl Node {
     }
 }
 
-/// The reason why a service did not answer as asked.
+/// The reason why a service did not answer as requested.
 enum Refused {
     /// The service does not know the form of the search.
     Form,

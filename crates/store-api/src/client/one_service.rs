@@ -1,8 +1,8 @@
-//! A client of one service, which is asked at one address.
+//! A client of one service, which is reached at one address.
 //!
-//! A name may stand for several services, and any of them can answer a search. But a task is known
-//! only to the service in which it runs, so a client that starts a task has to ask the same service
-//! about it. A change is never asked for twice ([`super::ask::Question::Change`]).
+//! A name may mean several services, and any of them can answer a search. But a task is known only
+//! to the service in which it runs, so a client that starts a task has to send all requests about
+//! it to the same service. A change is never requested twice ([`super::ask::Question::Change`]).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::NotOneService;
 impl Client {
     /// Makes a client of the one service that the options name. Its name is looked up now and never
     /// again. If the name has more than one address, they have to be those of this machine, as
-    /// `localhost` may have two. Then the first that takes a connection is asked.
+    /// `localhost` may have two. Then the first that takes a connection is used.
     pub async fn of_one_service(options: ClientOptions) -> Result<Client, NotOneService> {
         Client::of_one_service_by(options, system_lookup()).await
     }

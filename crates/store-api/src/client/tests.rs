@@ -69,7 +69,7 @@ async fn requests_are_spread_over_all_services() {
 }
 
 #[tokio::test]
-async fn what_is_unavailable_is_asked_once_and_then_left_alone() {
+async fn an_unavailable_service_gets_one_request_and_then_none() {
     let down = closed().await;
     let (good, starting) = (
         FakeStore::start(found()).await,
@@ -220,7 +220,7 @@ async fn the_callers_own_zone_comes_first() {
     assert_eq!(far.searches(), 1);
 }
 
-/// A name server with one name, and the number of times that it was asked.
+/// A name server with one name, and the number of times that it was queried.
 fn names(addresses: Vec<SocketAddr>) -> (Lookup, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();

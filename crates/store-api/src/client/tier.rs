@@ -62,7 +62,7 @@ pub struct Member {
 pub struct Connections {
     /// The longest time that a connection may take to open.
     pub timeout: Duration,
-    /// The most idle connections that are kept to each address.
+    /// The most idle connections to each address.
     pub idle_max: usize,
     /// The TLS configuration, which `https` needs.
     pub tls: Option<Arc<ClientConfig>>,
@@ -152,8 +152,8 @@ impl Tier {
         None
     }
 
-    /// Waits until each service that can be asked says that the index of this version is serving.
-    /// `ask` asks for the state of the index.
+    /// Waits until each service that can be reached says that the index of this version is serving.
+    /// `ask` requests the state of the index.
     pub async fn serve(&self, ask: &Ask<'_>, version: Uuid) {
         if !self.has_addresses() {
             self.look_up().await;
@@ -182,7 +182,7 @@ impl Tier {
         *self.looked_up.lock().await = None;
     }
 
-    /// Looks up the names anew, unless that has just been done.
+    /// Looks up the names again, unless that has just been done.
     async fn look_up(&self) {
         let mut looked_up = self.looked_up.lock().await;
         if looked_up.is_some_and(|when| when.elapsed() < LOOKUP_INTERVAL) {
@@ -257,7 +257,7 @@ impl Nodes {
             .cloned()
     }
 
-    /// The services that may be asked, in the order of asking.
+    /// The services that may get requests, in the order in which they get them.
     fn order(&self) -> Vec<Arc<Node>> {
         let available = |nodes: &[Arc<Node>]| {
             let available = nodes.iter().filter(|node| node.is_available());

@@ -37,8 +37,8 @@ pub struct AnnRequest {
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     #[schema(default = true)]
     pub routing: bool,
-    /// The columns whose values are answered beside the key: columns that the index stores, and the
-    /// indexed column itself, whose vectors come at the precision of the index.
+    /// The columns whose values are answered in addition to the key: columns that the index stores,
+    /// and the indexed column itself, whose vectors come at the precision of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_columns: Option<Vec<String>>,
     /// The write time, in microseconds since the epoch, up to which the answer must know all
@@ -50,7 +50,7 @@ pub struct AnnRequest {
     #[serde(default, skip_serializing_if = "is_no")]
     #[schema(default = false)]
     pub exact: bool,
-    /// Whether an answer in JSON tells how the search was done.
+    /// Whether an answer in JSON reports how the search was done.
     #[serde(default, skip_serializing_if = "is_no")]
     #[schema(default = false)]
     pub debug: bool,

@@ -35,14 +35,14 @@ pub enum IndexOptions {
         search_beam_width: usize,
         /// The function as configured, even if the quantization forces another one.
         similarity_function: Metric,
-        /// The form in which the elements of a vector are kept.
+        /// The form in which the elements of a vector are stored.
         quantization: Quantization,
     },
     /// An index over a text column.
     FullText {
         /// The analyzer that turns text into terms.
         analyzer: String,
-        /// Whether the positions of terms are kept, which phrases need.
+        /// Whether the positions of terms are stored, which phrases need.
         positions: bool,
     },
 }
@@ -76,9 +76,8 @@ pub struct IndexStatus {
     /// are none. Each search measures them all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changes_waiting: usize,
-    /// Seconds by which the index is behind the writes of its table: the age of the oldest write
-    /// that searches don't see. Absent while that is not known, and in answers of ScyllaDB's
-    /// service.
+    /// Seconds by which the index lags the writes of its table: the age of the oldest write that
+    /// searches don't see. Absent while that is not known, and in answers of ScyllaDB's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_seconds: Option<f64>,
     /// The recall that samples of the data have shown. Absent while there are none, and in answers
@@ -88,8 +87,8 @@ pub struct IndexStatus {
     /// Whether the graph is being mended and renewed after changes; left out when it is not.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tending: bool,
-    /// Which index of that name it is: the `index_version` of its definition, a timeuuid that every
-    /// CREATE INDEX makes anew. Absent in answers of ScyllaDB's service.
+    /// Which index of that name it is: the `index_version` of its definition, a timeuuid of which
+    /// every CREATE INDEX makes a new one. Absent in answers of ScyllaDB's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub version: Option<Uuid>,
@@ -117,7 +116,7 @@ pub struct IndexRecall {
 
 impl IndexStatus {
     /// Whether searches are answered by the index of that version, or by a later one of its name. A
-    /// service that tells no version is believed.
+    /// service that reports no version is believed.
     pub fn serves(&self, version: Uuid) -> bool {
         let time = |version: Uuid| version.get_timestamp().map(|time| time.to_gregorian().0);
         self.status == IndexState::Serving

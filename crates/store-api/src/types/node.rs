@@ -36,16 +36,16 @@ pub struct Info {
     pub engine: String,
 }
 
-/// The reason why a service can't answer yet. A database that fails over between services asks the
+/// The reason why a service can't answer yet. A database that fails over between services tries the
 /// next one only for `NODE_BOOTSTRAPPING`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum UnavailableReason {
-    /// The whole service is still starting; another one should be asked.
+    /// The whole service is still starting; another one should be tried.
     NodeBootstrapping,
     /// The service is up, but this index is still being built.
     IndexBuilding,
-    /// The index lacks writes that the search asks for by `min_time_us`.
+    /// The index lacks writes that the search requires by `min_time_us`.
     IndexBehind,
 }
 
@@ -57,8 +57,8 @@ pub struct Unavailable {
     /// A sentence for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Of an index that is behind: the microseconds before `min_time_us` of which it may lack
-    /// writes. Absent if it does not know.
+    /// Of an index that lags: the microseconds before `min_time_us` of which it may lack writes.
+    /// Absent if it does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_us: Option<u64>,
 }

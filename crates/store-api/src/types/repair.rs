@@ -9,14 +9,14 @@ use super::TaskStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepairRequest {
-    /// Sets of replicas that are compared at a time. 0 stands for as many as share no node, which
-    /// is also the most.
+    /// Sets of replicas that are compared at a time. 0 means as many as share no node, which is
+    /// also the most.
     pub parallel: usize,
-    /// Token ranges that are compared at a time for each set of replicas. 0 stands for as many as
-    /// the nodes allow, which is also the most. 1 if it is not given.
+    /// Token ranges that are compared at a time for each set of replicas. 0 means as many as the
+    /// nodes allow, which is also the most. 1 if it is not given.
     pub intensity: usize,
-    /// Seconds that ranges in flight may still take after the repair was asked to stop. 30 if it is
-    /// not given.
+    /// Seconds that ranges in flight may still take after the repair was requested to stop. 30 if
+    /// it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_s: Option<u64>,
 }

@@ -37,7 +37,7 @@ pub struct TaskStatus {
     pub state: TaskState,
     /// Whether the task can be aborted.
     pub is_abortable: bool,
-    /// Whether the task was asked to stop.
+    /// Whether it was requested that the task stop.
     #[serde(default)]
     pub abort_requested: bool,
     /// The time at which the task began, RFC 3339.
@@ -51,10 +51,10 @@ pub struct TaskStatus {
     /// The id of the task that this one is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
-    /// The ids of the parts of the task that are kept.
+    /// The ids of the parts of the task that are still listed.
     #[serde(default)]
     pub children_ids: Vec<String>,
-    /// The number of parts that have ended and are no longer kept.
+    /// The number of parts that have ended and are no longer listed.
     #[serde(default)]
     pub children_left_out: u64,
     /// The unit in which progress is counted.
@@ -111,7 +111,7 @@ pub struct TaskTree {
     /// The task.
     #[serde(flatten)]
     pub status: TaskStatus,
-    /// The parts of the task that are kept.
+    /// The parts of the task that are still listed.
     #[serde(default)]
     #[schema(no_recursion)]
     pub children: Vec<TaskTree>,

@@ -90,7 +90,7 @@ fn an_abort_reaches_the_parts_and_not_the_whole() {
 }
 
 #[test]
-fn what_can_not_be_aborted_says_so_and_what_has_ended_stays_as_it_ended() {
+fn a_fixed_task_refuses_to_abort_and_an_ended_one_stays_as_it_ended() {
     let registry = Registry::default();
     let fixed = registry.start(Spec {
         abortable: false,
@@ -157,7 +157,7 @@ fn only_the_last_trees_are_kept_and_whole() {
 }
 
 #[test]
-fn what_is_done_again_and_again_leaves_its_last_few_and_those_that_failed() {
+fn a_repeated_task_leaves_its_last_few_and_those_that_failed() {
     let registry = Registry::new(Retention {
         trees_of_a_kind_max: 100,
         trees_of_a_scope_max: 2,

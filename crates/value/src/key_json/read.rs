@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn values_that_are_no_key_are_refused() {
         for (cql_type, json) in [
             (CqlType::Int, json!(null)),
             (CqlType::Int, json!(3_000_000_000_i64)),

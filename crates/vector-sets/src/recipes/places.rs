@@ -7,7 +7,7 @@ use crate::random::Random;
 
 /// Cities, whose sizes follow Zipf's law.
 const CITIES: usize = 500;
-/// The share of places that lie in no city.
+/// The share of places that are in no city.
 const OUTSIDE: f64 = 0.1;
 
 /// The width of a city in degrees.

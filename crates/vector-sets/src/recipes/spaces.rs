@@ -13,7 +13,7 @@ const PATTERNS: usize = 500;
 /// The share of bits that differ from those of the pattern.
 const FLIPPED: f64 = 0.15;
 
-/// The noise beside a plane.
+/// The noise off a plane.
 const NOISE: f64 = 0.05;
 
 /// Kinds of histograms.

@@ -13,7 +13,7 @@ pub const DIMENSIONS: usize = 1_536;
 /// which makes them as hard as OpenAI's vectors.
 const NOISE: f64 = 0.85;
 
-/// Texts in as many dimensions as OpenAI's vectors have. Angles are kept but for the noise.
+/// Texts in as many dimensions as OpenAI's vectors have. Angles are preserved but for the noise.
 pub fn lifted_texts(draw: &Draw<'_>) -> Drawn {
     let map = orthonormal(&mut draw.random(COMMON));
     let drawn = texts(draw);

@@ -7,7 +7,7 @@ use super::*;
 /// `sqrt(dimensions)`, as theory has it: of a code with a vector, or of two codes.
 fn deviation(kind: Kind, of_codes: bool) -> f64 {
     match kind {
-        // The rounding of a query's levels is nothing beside that of the code.
+        // The rounding of a query's levels is negligible compared to that of the code.
         Kind::Nibbles if of_codes => 0.108 * std::f64::consts::SQRT_2,
         Kind::Nibbles => 0.108,
         // Both sides are rounded alike.
@@ -90,7 +90,7 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
     }
 }
 
-/// The values that estimates stand for, of a search and of linking alike.
+/// The values that estimates approximate, of a search and of linking alike.
 fn expected_estimate(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     match metric {
         Metric::DotProduct => -2.0 * dot(a, b),

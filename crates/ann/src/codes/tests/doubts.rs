@@ -71,8 +71,8 @@ fn a_deviation_is_that_of_the_errors() {
                 ];
                 for (centre, vectors, along) in cases {
                     let blocks = blocks_from(&codebook, vectors, centre);
-                    // What a code leaves out is at right angles to its vector: queries that lie in
-                    // much the same direction see less of it.
+                    // What a code leaves out is at right angles to its vector: queries that point
+                    // in much the same direction see less of it.
                     for way in [Way::Search, Way::Link] {
                         for (queries, least) in [(outside, 0.7), (&vectors[..60], along)] {
                             let measured =

@@ -26,7 +26,7 @@ fn zeros_and_the_shortest_vectors_are_measured() {
 }
 
 #[test]
-fn what_overflows_is_far_away() {
+fn overflowing_vectors_are_far_away() {
     for (metric, kind) in METRICS.iter().flat_map(|&m| KINDS.map(|k| (m, k))) {
         let codebook = Codebook::train(kind, metric, 40, std::iter::empty());
         let vectors = [f32::MAX, f32::MIN, 1e20, -1e20, 1.0, 0.0].map(|x| vec![x; 40]);
@@ -53,7 +53,7 @@ fn what_overflows_is_far_away() {
 }
 
 proptest! {
-    /// Estimates depend neither on the padding of a code, nor on what else is asked in the same
+    /// Estimates depend neither on the padding of a code, nor on what else is estimated in the same
     /// call.
     #[test]
     fn padding_and_company_change_nothing(

@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{Block, DEAD, DEGREE, Header, Layout};
 use crate::codes::{Meta, ORIGIN};
 
-/// The offsets of the fields of [`Header`] behind the code, as `docs/snapshot-format.md` draws
-/// them.
+/// The offsets of the fields of [`Header`] after the code, as `docs/snapshot-format.md` draws them.
 const STATE: usize = 0;
 const ID: usize = 4;
 const SCALE: usize = 8;
@@ -60,7 +59,7 @@ impl Block<'_> {
     /// another place, and `error_of` finds the error of its code.
     ///
     /// # Safety
-    /// Nobody else has the block.
+    /// No one else has the block.
     pub(crate) unsafe fn modernise(&self, error_of: impl FnOnce(&[u8], &Meta) -> f32) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -101,7 +100,7 @@ impl Block<'_> {
         (self.header().state.load(Ordering::Acquire) & DEGREE) as usize
     }
 
-    /// Corrects the number of links to this slot. Nobody else may have the graph yet.
+    /// Corrects the number of links to this slot. No one else may have the graph yet.
     pub(crate) fn correct_in_degree(&self, links: u32) {
         let in_degree = &self.header().in_degree;
         if in_degree.load(Ordering::Relaxed) != links {
@@ -125,7 +124,7 @@ mod tests {
     use crate::codes::Meta;
 
     #[test]
-    fn what_is_stored_is_a_block_again_but_for_links_that_are_not_kept() {
+    fn a_stored_block_is_restored_with_only_the_retained_links() {
         with_block(|block| {
             let meta = Meta {
                 scale: 0.5,
@@ -135,7 +134,7 @@ mod tests {
                 error: 5.0,
             };
             let mut bytes = vec![0; block.layout.stride];
-            // SAFETY: the block is this test's alone.
+            // SAFETY: only this test has the block.
             unsafe {
                 block.write(7, |code| {
                     code.fill(9);
@@ -146,7 +145,7 @@ mod tests {
                 block.store(&mut bytes, false, |link| link != 6);
             }
             with_block(|copy| {
-                // SAFETY: as long as a block, and this test's alone.
+                // SAFETY: as long as a block, and only this test has it.
                 unsafe {
                     let start = copy.start().cast_mut();
                     start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());

@@ -142,7 +142,7 @@ pub(super) unsafe fn differing_bits(query: &[u8], codes: &[*const u8], out: &mut
                 sums[i] = _mm256_add_epi64(sums[i], count_ones(differing));
             }
         }
-        // The counts lie in 64 bits, the upper halves of which are zero.
+        // The counts are in 64 bits, the upper halves of which are zero.
         put(out, sums_i32(sums).map(i32::cast_unsigned));
     }
 }

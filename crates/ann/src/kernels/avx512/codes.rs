@@ -28,7 +28,7 @@ pub(super) unsafe fn dots_u4(query: &[i8], codes: &[*const u8], out: &mut [i32])
     let low_nibbles = _mm512_set1_epi8(0xf);
     for (batch, out) in batches(codes, 64 * query.len(), out) {
         let mut low_sums = [_mm512_setzero_si512(); BATCH];
-        // High nibbles are multiplied where they stand, so these sums are 16 times too large.
+        // High nibbles are multiplied in place, so these sums are 16 times too large.
         let mut high_sums = [_mm512_setzero_si512(); BATCH];
         for (block, query) in query.iter().enumerate() {
             let ([low_query, high_query], _) = query.as_chunks::<64>() else {

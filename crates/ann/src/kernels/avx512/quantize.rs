@@ -13,7 +13,7 @@ fn first(count: usize) -> __mmask16 {
     (u16::MAX).checked_shr((WIDTH - count) as u32).unwrap_or(0)
 }
 
-/// Up to [`WIDTH`] floats, and zeros behind them.
+/// Up to [`WIDTH`] floats, and zeros after them.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn load_some(floats: &[f32]) -> __m512 {

@@ -38,7 +38,7 @@ unsafe fn float_register(code: *const u8, index: usize) -> float32x4_t {
 #[inline]
 fn add_dots(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
     // Written by hand, as Rust has this intrinsic in no stable version yet.
-    // SAFETY: the instruction reads and writes these registers alone, and the function is entered
+    // SAFETY: the instruction reads and writes only these registers, and the function is entered
     // only where the processor has it.
     unsafe {
         asm!(

@@ -118,7 +118,7 @@ mod tests {
             let mut written = [0; 128];
             (KERNELS.quantize_u4)(&values, 1.0, &mut written);
             assert_eq!(written[byte] >> shift & 0xf, 15, "dimension {dimension}");
-            // Zero lies between 7 and 8, and goes to the even one.
+            // Zero is between 7 and 8, and goes to the even one.
             assert_eq!(written.iter().filter(|&&byte| byte == 0x88).count(), 127);
         }
     }

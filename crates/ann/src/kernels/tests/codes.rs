@@ -88,7 +88,7 @@ proptest! {
     }
 }
 
-/// The largest sums that an index can ask for: of 16,000 dimensions, filled up to whole lines.
+/// The largest sums that an index can need: of 16,000 dimensions, filled up to whole lines.
 #[test]
 fn extreme_codes_do_not_overflow() {
     const DIMENSIONS: usize = 16_384;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{HopKernel, Kernels, supported};
 
-/// Codes as they lie in blocks: aligned, apart from each other, each with a line behind it.
+/// Codes as they are in blocks: aligned, apart from each other, each with a line after it.
 pub(super) struct Codes {
     lines: Vec<Line>,
     /// Lines from one code to the next.
@@ -57,7 +57,8 @@ fn float_bytes(floats: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// The sets beside the scalar one. On a processor without any the tests have nothing to compare.
+/// The sets other than the scalar one. On a processor without any the tests have nothing to
+/// compare.
 fn scalar_and_others() -> (&'static Kernels, Vec<&'static Kernels>) {
     let mut sets = supported();
     let scalar = sets.remove(0);

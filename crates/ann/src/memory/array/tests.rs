@@ -23,7 +23,7 @@ fn places() -> Vec<Place> {
 fn number(array: &Array, index: u32) -> &AtomicU64 {
     let record = array.get(index).expect("the chunk exists");
     // SAFETY: the record lives as long as the array, is aligned to eight bytes by the strides that
-    // the tests use, and is touched by atomics alone.
+    // the tests use, and is accessed only by atomics.
     unsafe { AtomicU64::from_ptr(record.cast()) }
 }
 
@@ -71,7 +71,7 @@ fn records_are_zeros_apart_and_aligned_as_their_stride() {
             assert_eq!(record.align_offset(64), 0);
             // SAFETY: ensured above.
             assert_eq!(unsafe { array.get_unchecked(index) }, record);
-            // SAFETY: the record is this test's alone.
+            // SAFETY: only this test has the record.
             let bytes = unsafe { std::slice::from_raw_parts_mut(record, 192) };
             assert!(bytes.iter().all(|&byte| byte == 0), "record {index}");
             bytes.fill(index as u8 | 1);
@@ -183,7 +183,7 @@ fn bytes_are_filled_in_across_chunks() {
         array.fill(start, &bytes);
         let at = |byte: u64| {
             let record = array.get((byte / 24) as u32).expect("the chunk exists");
-            // SAFETY: within the record, and the array is this test's alone.
+            // SAFETY: within the record, and only this test has the array.
             unsafe { record.add((byte % 24) as usize).read() }
         };
         assert!((0..100).all(|n| at(start + n) == n as u8));
@@ -211,7 +211,7 @@ fn a_read_only_chunk_is_copied_before_it_is_written() {
         assert!(array.is_writable(index));
         assert!(array.make_writable(index).unwrap().is_none());
         number(&array, index).store(99, Ordering::Relaxed);
-        // SAFETY: the old memory lives, and nobody writes to it.
+        // SAFETY: the old memory lives, and no one writes to it.
         assert_eq!(unsafe { before.cast::<u64>().read() }, 4);
         drop(retired);
         assert_eq!(number(&array, index).load(Ordering::Relaxed), 99);

@@ -62,7 +62,7 @@ pub(in crate::memory) struct Entered {
 }
 
 impl Entered {
-    /// Makes a range known, and installs the handler. Nobody may have read there yet.
+    /// Makes a range known, and installs the handler. No one may have read there yet.
     pub(in crate::memory) fn new(
         start: NonNull<u8>,
         bytes: usize,
@@ -114,7 +114,7 @@ impl Found {
 }
 
 impl Entry {
-    /// Takes an entry, which the caller alone may write.
+    /// Takes an entry, which only the caller may write.
     fn take() -> &'static Entry {
         let mut free = FREE.lock();
         if let Some(entry) = free.pop() {

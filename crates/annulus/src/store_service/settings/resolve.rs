@@ -207,7 +207,7 @@ impl StoreSettings {
         })
     }
 
-    /// The schedule that is set, and the one that is used behind gateways if none is set.
+    /// The schedule that is set, and the one that is used with gateways if none is set.
     fn repair_schedules(
         &self,
     ) -> Result<(Option<RepairSchedule>, Option<RepairSchedule>), Failure> {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_together_is_set_together() {
+    fn a_missing_counterpart_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, "secret\n").unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_used_is_named() {
+    fn an_unusable_setting_is_named() {
         for (arguments, name) in [
             (["--uri", "nonsense"], "uri `nonsense`"),
             (

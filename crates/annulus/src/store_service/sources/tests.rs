@@ -167,7 +167,7 @@ fn a_mistake_in_the_table_of_a_gateway_is_named() {
 }
 
 #[test]
-fn what_is_set_in_vain_is_told() {
+fn settings_without_effect_are_reported() {
     let names = [
         "VECTOR_STORE_USE_DISKANN",
         "VECTOR_STORE_DISABLE_COLORS",
@@ -186,7 +186,7 @@ fn what_is_set_in_vain_is_told() {
 }
 
 #[test]
-fn what_concerns_the_process_is_known_by_its_names() {
+fn settings_of_the_process_have_the_listed_names() {
     let known = StoreSettings::augment_args(Command::new("settings"));
     for (long, name, _) in OF_THE_PROCESS {
         let is = |argument: &&Arg| argument.get_long() == Some(long);

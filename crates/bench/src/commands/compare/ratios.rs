@@ -54,8 +54,8 @@ pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usi
         let best = measured.iter().map(|m| m.recall).fold(0.0, f64::max);
         let place = front::place(&measured, &front::front(&measured), recall);
         let place = place.ok_or((number, best))?;
-        // If even the fastest index lies above the recall, it is compared as it is, and its recall
-        // is reported.
+        // If even the fastest index is above the recall, it is compared as it is, and its recall is
+        // reported.
         let reached = measured[place.setting()].recall;
         let above = matches!(place, front::Place::Below(_)) && reached > recall + RECALL_TOLERANCE;
         places.push((place, above.then_some(reached)));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_or_not_reached_is_said() {
+    fn a_recall_that_is_above_or_not_reached_is_reported() {
         let us = [index(Some(0.98), &[10.0])];
         let them = [index(Some(0.9), &[10.0])];
         assert_eq!(at_recall([&us, &them], 0.95), Err((1, 0.9)));

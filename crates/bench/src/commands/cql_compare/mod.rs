@@ -5,7 +5,8 @@
 //! `workload` has what is measured, `server` carries it out.
 //!
 //! The client takes its part of a machine that it shares with the servers, which brings rates
-//! nearer to each other than the servers are. So the processor time of each server is told, too.
+//! nearer to each other than the servers are. So the processor time of each server is reported,
+//! too.
 
 mod server;
 mod workload;

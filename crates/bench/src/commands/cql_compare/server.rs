@@ -14,7 +14,7 @@ use super::Target;
 use super::workload::{Answer, Table, Workload};
 use crate::servers::access::Access;
 
-/// Rows of one page of a scan, as drivers ask for by default.
+/// Rows of one page of a scan, as drivers request by default.
 const PAGE_ROWS: i32 = 5_000;
 
 /// The fill's requests under way at once.

@@ -86,7 +86,8 @@ mod tests {
     #[tokio::test]
     async fn blocks_are_read_from_all_over_the_file() {
         const BLOCKS: u64 = 16;
-        // Beside the test's program, as not every file system of temporary files takes such reads.
+        // In the folder of the test's program, as not every file system of temporary files takes
+        // such reads.
         let program = std::env::current_exe().unwrap();
         let directory = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
         let disk = Disk::make(directory.path(), BLOCKS).unwrap();

@@ -1,9 +1,9 @@
-//! `in-memory`: measures point reads of a table in memory and of a regular one over time, alone and
-//! beside a writer.
+//! `in-memory`: measures point reads of a table in memory and of a regular one over time, without
+//! and with a writer.
 //!
 //! The two tables have equal rows, and both are read at the same rate in the same seconds. So what
-//! disturbs the machine disturbs both. A file on the server's disk may be read beside them, past
-//! the page cache: its latency is the part that a read which misses all caches can't avoid.
+//! disturbs the machine disturbs both. A file on the server's disk may be read at the same time,
+//! past the page cache: its latency is the part that a read which misses all caches can't avoid.
 
 mod disk;
 
@@ -37,10 +37,10 @@ const WARM_UP: Duration = Duration::from_secs(2);
 
 const KEYSPACE: &str = "bench";
 
-/// The options of both tables, so that their reads differ in the place of the rows alone.
+/// The options of both tables, so that their reads differ only in the place of the rows.
 const OPTIONS: &str = "compression = {}";
 
-/// The options of the table in memory, beside those of both.
+/// The options of the table in memory, in addition to those of both.
 const IN_MEMORY: &str =
     "in_memory = 'true' AND compaction = {'class': 'InMemoryCompactionStrategy'}";
 
@@ -81,7 +81,7 @@ struct Bench {
     rows: u64,
 }
 
-/// Measures reads of both tables, alone and beside the writer, and drops the tables.
+/// Measures reads of both tables, without and with the writer, and drops the tables.
 pub async fn run(arguments: InMemoryArguments) -> anyhow::Result<()> {
     ensure!(arguments.rows > 0, "--rows must be at least 1");
     ensure!(arguments.writes > 0, "--writes must be at least 1");

@@ -17,12 +17,12 @@ pub type Colour = (u8, u8, u8);
 pub struct Pen {
     /// The colour of lines and points.
     pub colour: Colour,
-    /// Whether lines are broken and points are rings. This tells a series from others of the same
-    /// colour.
+    /// Whether lines are broken and points are rings. This distinguishes a series from others of
+    /// the same colour.
     pub broken: bool,
 }
 
-/// The part of a text that lies at its place.
+/// The part of a text that is at its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Anchor {
     /// The beginning of the text.

@@ -87,7 +87,7 @@ impl Png {
             x: 0.0,
         };
         for letter in text.chars() {
-            // A question mark stands for a letter that the font lacks.
+            // A question mark replaces a letter that the font lacks.
             let glyph = self
                 .face
                 .glyph_index(letter)
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_font_lacks_is_a_question_mark() {
+    fn a_letter_that_the_font_lacks_is_a_question_mark() {
         let png = Png::new(10.0, 10.0);
         assert_eq!(png.outline("字"), png.outline("?"));
         assert!(png.outline("?").0.is_some());

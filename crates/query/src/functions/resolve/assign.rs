@@ -1,4 +1,4 @@
-//! Rules for which terms may stand where a type is wanted. Functions are chosen by them, too.
+//! Rules for which terms may occur where a type is wanted. Functions are chosen by them, too.
 
 use cql::ast::data_type::no_user_types;
 use cql::ast::{Operation, Term};
@@ -18,7 +18,7 @@ pub enum Assignability {
     Exact,
 }
 
-/// Tells how well `term` fits `cql_type`. A literal is judged by its kind alone: `'x'` fits a
+/// Returns how well `term` fits `cql_type`. A literal is judged only by its kind: `'x'` fits a
 /// timestamp.
 pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
     use Assignability::{No, Weak};
@@ -71,7 +71,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
     }
 }
 
-/// The one type that a term has by itself, wherever it stands: that of a type hint or of a
+/// The one type that a term has by itself, wherever it occurs: that of a type hint or of a
 /// function's result. `None` for all other terms, and for a hint with a user type, which no
 /// function takes.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
@@ -111,7 +111,7 @@ fn literal_type(term: &Term) -> Option<CqlType> {
     })
 }
 
-/// Tells how well a value of type `from` fits where `to` is wanted.
+/// Returns how well a value of type `from` fits where `to` is wanted.
 pub fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
     // A frozen collection has the same values as one that is not. Only its storage differs.
     if from == to || from.user_type().is_none() && from.frozen() == to.frozen() {
@@ -140,11 +140,11 @@ fn all(terms: &[Term], element: &CqlType) -> Assignability {
         .unwrap_or(Assignability::Weak)
 }
 
-/// Tells how well a literal fits a type, by the literal's kind alone.
+/// Returns how well a literal fits a type, by the literal's kind only.
 pub fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
     use CqlType::*;
     let (natural, others): (CqlType, &[CqlType]) = match literal {
-        // A text of ASCII alone is of that type first of all, as in Cassandra.
+        // A text of only ASCII is of that type first of all, as in Cassandra.
         Literal::String(text) if text.is_ascii() => (Ascii, &[Text, Inet, Date, Time, Timestamp]),
         Literal::String(_) => (Text, &[Ascii, Inet, Date, Time, Timestamp]),
         Literal::Integer(digits) => {

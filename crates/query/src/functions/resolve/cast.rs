@@ -144,7 +144,7 @@ mod tests {
         assert!(resolve("cast_as_blob", &[], None).is_none());
     }
 
-    /// If each cast asked its argument for each type anew, this would take for ever.
+    /// If each cast resolved its argument again for each type, this would take for ever.
     #[test]
     fn casts_in_casts_are_resolved_once() {
         let mut term = Term::Literal(Literal::Float("2.5".to_owned()));

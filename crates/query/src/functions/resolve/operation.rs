@@ -34,7 +34,7 @@ static OTHERS: [CqlType; 5] = [
 ];
 
 /// How well an argument fits types. What is a call within it is resolved once, and not again for
-/// each type that is asked for.
+/// each type that is tried.
 pub(super) enum Fits<'a> {
     /// An argument that is no call.
     Plain(Argument<'a>),

@@ -1,4 +1,4 @@
-//! Tests of the form in which each service is asked.
+//! Tests of the form of requests to each service.
 
 use super::*;
 use crate::binary::Writer;
@@ -38,7 +38,7 @@ async fn the_original_is_asked_in_json_for_ever() {
 }
 
 #[tokio::test]
-async fn who_has_answered_in_binary_is_asked_so() {
+async fn a_service_that_answered_in_binary_gets_binary_requests() {
     let store = FakeStore::start(found_in_binary()).await;
     let client = Client::new(options(&[&store])).unwrap();
     for _ in 0..3 {
@@ -80,7 +80,7 @@ async fn a_service_that_no_longer_knows_the_form_is_asked_again_at_once() {
 }
 
 #[tokio::test]
-async fn who_wants_json_alone_never_says_otherwise() {
+async fn a_client_without_binary_sends_only_json() {
     let store = FakeStore::start(found_in_binary()).await;
     let options = ClientOptions {
         binary: false,

@@ -53,7 +53,7 @@ struct Script {
     status: Mutex<&'static str>,
     /// Status and body of the answer about the state of an index.
     index: Mutex<(u16, &'static str)>,
-    /// The number of times that this state was asked for.
+    /// The number of times that this state was requested.
     index_looks: watch::Sender<usize>,
     searches: AtomicUsize,
     /// The `Host` header of the last search.
@@ -135,7 +135,7 @@ impl FakeStore {
         *self.script.index.lock().unwrap() = (status, body);
     }
 
-    /// Waits until the state of the index is asked for again, and once more: whoever asks has then
+    /// Waits until the state of the index is requested again, and once more: the client has then
     /// seen the state that was set before, and has not been content with it.
     pub async fn is_looked_at_twice(&self) {
         let mut looks = self.script.index_looks.subscribe();

@@ -35,7 +35,7 @@ async fn of_the_addresses_of_this_machine_the_first_that_answers_is_asked() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_for_who_asks() {
+async fn an_unreachable_service_is_an_error() {
     let client = of_one_service(vec![closed().await, closed().await]).await;
     let error = "Vector Store service is unavailable".to_owned();
     assert_eq!(ask(&client.unwrap()).await, Err(error));
