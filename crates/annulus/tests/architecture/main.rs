@@ -1,7 +1,8 @@
 //! The tree keeps to ARCHITECTURE.md: crates use those below them in its table and no others, and
 //! modules do not use each other in a circle. One loop asks indexes for neighbours. The sources
 //! keep the form that stable rustfmt does not hold. A class of index is named where it belongs. The
-//! server of the native protocol knows nothing of statements and of storage.
+//! server of the native protocol knows nothing of statements and of storage. Lock files of other
+//! workspaces have what the crates use.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
@@ -285,4 +286,52 @@ fn a_long_comment_and_a_doc_without_subject_are_seen() {
     assert_eq!(sources::long_comments(&long), [1]);
     let doc = "/// What it is.\n/// Who knows.\nstruct A;\n/// Whatever.\nstruct B;\n";
     assert_eq!(sources::docs_without_subject(doc), [1]);
+}
+
+/// Workspaces of their own, which use crates of this one and are built with `--locked`.
+const OTHER_WORKSPACES: [&str; 2] = ["benchmarks/ann", "fuzz"];
+
+#[test]
+fn lock_files_of_other_workspaces_fit_the_crates() {
+    let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
+    let shared = &workspace["workspace"]["dependencies"];
+    let crates = crates();
+    let mut missing = Vec::new();
+    for other in OTHER_WORKSPACES {
+        let locked: toml::Table = read(&root().join(other).join("Cargo.lock"))
+            .parse()
+            .unwrap();
+        for package in locked["package"].as_array().unwrap() {
+            let name = package["name"].as_str().unwrap();
+            let Some(folder) = crates.get(name).filter(|_| package.get("source").is_none()) else {
+                continue;
+            };
+            let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().unwrap();
+            let locked = package.get("dependencies").and_then(|all| all.as_array());
+            let locked: Vec<&str> = locked
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one.as_str())
+                .collect();
+            for (key, wanted) in manifest
+                .get("dependencies")
+                .and_then(|all| all.as_table())
+                .into_iter()
+                .flatten()
+            {
+                if wanted.get("optional").is_some() {
+                    continue;
+                }
+                let renamed = shared.get(key).and_then(|shared| shared.get("package"));
+                let wanted = renamed.and_then(|name| name.as_str()).unwrap_or(key);
+                let is_locked = locked
+                    .iter()
+                    .any(|one| one.split(' ').next() == Some(wanted));
+                if !is_locked {
+                    missing.push(format!("{other}/Cargo.lock: {name} uses {wanted}"));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "cargo metadata there: {missing:#?}");
 }
