@@ -78,7 +78,7 @@ async fn connections_beyond_the_limit_are_closed() {
 }
 
 #[tokio::test]
-async fn who_was_not_let_in_gives_way_and_who_was_never_does() {
+async fn only_connections_that_were_not_let_in_give_way() {
     let setup = Setup::with(|options| options.connections_max = 2).await;
     let (mut first, mut node) = setup.connect().await;
     let (mut stranger, mut node_of_stranger) = setup.connect_stranger().await;

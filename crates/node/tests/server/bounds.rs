@@ -131,7 +131,7 @@ async fn connections_beyond_the_limit_are_closed() {
 }
 
 #[tokio::test]
-async fn who_has_not_begun_gives_way_at_the_limit_and_who_has_begun_never_does() {
+async fn only_connections_that_have_not_begun_give_way_at_the_limit() {
     let server = start(|options| options.connections_max = 3).await;
     let counters = || server.server.counters()[0].1;
     let mut begun = vec![Client::open(server.address).await];
@@ -173,7 +173,7 @@ async fn hundreds_of_silent_connections_shut_out_no_client() {
 }
 
 #[tokio::test]
-async fn who_has_not_begun_gives_its_memory_to_a_new_client() {
+async fn a_connection_that_has_not_begun_gives_its_memory_to_a_new_one() {
     let memory = client_memory::Budget::new(5 * client_memory::FLOOR_BYTES);
     let server = start(|options| options.memory = memory.clone()).await;
     let mut begun = Vec::new();

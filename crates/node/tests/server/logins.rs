@@ -75,7 +75,7 @@ async fn who_comes_when_too_many_wait_is_closed_without_an_error() {
 }
 
 #[tokio::test]
-async fn who_has_not_logged_in_gives_way_to_who_comes() {
+async fn a_connection_without_a_login_gives_way_to_a_new_one() {
     let server = start_with_login(|options| options.connections_max = 2).await;
     let mut client = begun(&server).await;
     client.send(1, &login(b"right")).await;

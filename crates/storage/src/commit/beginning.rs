@@ -7,7 +7,7 @@ const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// Decides whether the committer begins a write or its caller gives it up: whoever comes first.
+/// Decides whether the committer begins a write or its caller gives it up: the first of them.
 /// Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beginning(Arc<AtomicU8>);
