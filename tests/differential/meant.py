@@ -130,12 +130,6 @@ def _unknown_type(case):
     return "cast(" in case.statement and case.their_error("2000") and case.our_error("2200", "Unknown type")
 
 
-@meant("A key or counter in SET is named as such before it is found to stand there twice.")
-def _key_set_twice(case):
-    theirs = case.their_error("2000", "Multiple incompatible setting of column")
-    return theirs and case.our_error("2200", "PRIMARY KEY part .* found in SET part|Cannot set the value of counter")
-
-
 @meant("Bytes behind a duration are refused.")
 def _behind_duration(case):
     return case.is_taken_by_cassandra_alone() and case.our_error("2200", "left over after the duration")

@@ -1,6 +1,6 @@
 //! Preparation of UPDATE.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cql::ast::{Assignment, Update};
@@ -26,10 +26,10 @@ pub(super) fn prepare(
     update: &Update,
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
+    check_conflicts(&update.assignments)?;
     let using = UsingPlan::prepare(&update.using, ctx)?;
     let mut row_operations: Vec<Operation> = Vec::new();
     let mut static_operations: Vec<Operation> = Vec::new();
-    let mut assigned = HashMap::new();
     for assignment in &update.assignments {
         let column = assigned_column(&table, assignment)?;
         let operation = Operation::assign(column, assignment, ctx)?;
@@ -38,17 +38,6 @@ pub(super) fn prepare(
         } else {
             &mut row_operations
         };
-        // A statement can have two operations on one column only if both change elements.
-        let earlier_is_whole = assigned.insert(operation.column, operation.is_whole());
-        let is_field_again = operations
-            .iter()
-            .any(|earlier| operation.sets_field_of(earlier));
-        if is_field_again || earlier_is_whole.is_some_and(|whole| whole || operation.is_whole()) {
-            return Err(CqlError::syntax(format!(
-                "Multiple incompatible setting of column {}",
-                column.name
-            )));
-        }
         operations.push(operation);
     }
     let target = prepare_target(&table, WriteKind::Update, &update.relations, ctx)?;
@@ -69,6 +58,28 @@ pub(super) fn prepare(
         condition,
         json: None,
     })
+}
+
+/// Checks that a column has several assignments only if each changes a part of it, and no two the
+/// same field. It is a mistake of the text, whatever columns the table has.
+fn check_conflicts(assignments: &[Assignment]) -> Result<(), CqlError> {
+    let mut assigned = HashMap::new();
+    let mut fields = HashSet::new();
+    for assignment in assignments {
+        let column = assignment.column();
+        let is_whole = matches!(assignment, Assignment::Set { .. });
+        let earlier_is_whole = assigned.insert(column, is_whole);
+        let is_field_again = match assignment {
+            Assignment::SetField { field, .. } => !fields.insert((column, field.as_str())),
+            _ => false,
+        };
+        if is_field_again || earlier_is_whole.is_some_and(|earlier| earlier || is_whole) {
+            return Err(CqlError::syntax(format!(
+                "Multiple incompatible setting of column {column}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a Column, CqlError> {

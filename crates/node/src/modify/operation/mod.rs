@@ -94,25 +94,6 @@ impl Operation {
             action,
         }
     }
-
-    /// Whether the operation changes the column as a whole, so that it can't be combined with
-    /// another operation on the column.
-    pub fn is_whole(&self) -> bool {
-        matches!(
-            self.action,
-            Action::Set(_) | Action::Replace(..) | Action::ReplaceFields(..) | Action::Delete
-        )
-    }
-
-    /// Whether the operation sets the same field of a user type as another one.
-    pub fn sets_field_of(&self, other: &Operation) -> bool {
-        match (&self.action, &other.action) {
-            (Action::SetField(one, _), Action::SetField(two, _)) => {
-                self.column == other.column && one == two
-            }
-            _ => false,
-        }
-    }
 }
 
 /// Whether a column belongs to the primary key.

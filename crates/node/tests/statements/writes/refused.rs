@@ -294,7 +294,15 @@ fn columns_that_cannot_be_deleted() {
 #[test]
 fn a_column_is_set_once() {
     let f = fixture();
-    for (column, settings) in [("v", "v = 1, v = 2"), ("l", "l = [1], l = l + [2]")] {
+    for (column, settings) in [
+        ("v", "v = 1, v = 2"),
+        ("l", "l = [1], l = l + [2]"),
+        ("l", "l[0] = 1, l = [2]"),
+        // The mistake is found before columns are looked up.
+        ("k", "k = 1, k = 2"),
+        ("x", "x = 1, y = 1, x = 2"),
+        ("x", "x.y = 1, x.z = 1, x.y = 2"),
+    ] {
         let cql = format!("UPDATE t SET {settings} WHERE k = 1 AND a = 1 AND b = 1");
         let error = f.execute(&cql, Parameters::default()).unwrap_err();
         assert_eq!(
@@ -303,6 +311,9 @@ fn a_column_is_set_once() {
         );
         assert_eq!(error.kind, ErrorKind::SyntaxError);
     }
+    let parts = "UPDATE t SET x[0] = 1, x[0] = 2, x += [3], x.y = 4 WHERE k = 1";
+    let error = f.execute(parts, Parameters::default()).unwrap_err();
+    assert_eq!(error.message, "Undefined column name x in table ks.t");
 }
 
 #[test]
