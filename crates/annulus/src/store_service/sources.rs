@@ -1,8 +1,8 @@
 //! The sources of settings: flags, the environment, `.env`, a TOML file.
 //!
-//! All sources go through one parser of flags, so that a setting means the same in each of them. A
-//! flag wins over the environment, the environment over `.env`, and `.env` over the file. A gateway
-//! has no flags for the index service in its process, but a table in its own file.
+//! A flag wins over the environment, the environment over `.env`, and `.env` over the file. The
+//! lines of `.env` have the forms of flags. A gateway has no flags for the index service in its
+//! process, but a table in its own file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -41,8 +41,9 @@ const OF_THE_PROCESS: [(&str, &str, bool); 5] = [
 
 /// Reads the settings from all sources of that host.
 pub fn read(host: &Host) -> Result<StoreSettings, Failure> {
-    let dot_env = dot_env(Path::new(DOT_ENV))?;
-    layered(host, &is_in_environment, &dot_env)
+    let mut dot_env = dot_env(Path::new(DOT_ENV))?;
+    dot_env.retain(|name, _| !is_in_environment(name));
+    layered(host, given(host)?, &dot_env)
 }
 
 /// The variables that are set and have no effect.
@@ -72,64 +73,70 @@ fn without_effect_in(
         .collect()
 }
 
+/// All settings, of which flags and the environment give the first.
 fn layered(
     host: &Host,
-    in_environment: &dyn Fn(&str) -> bool,
+    given: StoreSettings,
     dot_env: &BTreeMap<String, String>,
 ) -> Result<StoreSettings, Failure> {
-    let known = known(host);
-    let in_environment = |argument: &Arg| {
-        let name = argument.get_env();
-        name.is_some_and(|name| in_environment(&name.to_string_lossy()))
-    };
-    let mut from_dot_env = Vec::new();
-    for argument in known.get_arguments() {
-        if let (Some(long), Some(name)) = (argument.get_long(), argument.get_env())
-            && let Some(value) = dot_env.get(&*name.to_string_lossy())
-            && !in_environment(argument)
-        {
-            from_dot_env.push((long.to_owned(), value.clone()));
-        }
-    }
-    check(&known, &from_dot_env, DOT_ENV)?;
-    let mut typed: Vec<OsString> = flags(&from_dot_env).collect();
-    if let Host::Alone(flags) = host {
-        typed.extend_from_slice(flags);
-    }
-    let settings = parse(&known, &typed)?;
+    let settings = given.or(of_dot_env(host, dot_env)?);
     let file = match host {
-        Host::Alone(_) => &settings.config,
-        Host::Gateway(gateway) => &gateway.file,
+        Host::Alone(_) => settings.config.clone(),
+        Host::Gateway(gateway) => gateway.file.clone(),
     };
-    let Some(path) = file else {
-        return Ok(settings);
+    match file {
+        Some(file) => Ok(settings.or(of_file(host, &file)?)),
+        None => Ok(settings),
+    }
+}
+
+/// The settings that flags and the environment give.
+fn given(host: &Host) -> Result<StoreSettings, Failure> {
+    let flags: &[OsString] = match host {
+        Host::Alone(flags) => flags,
+        Host::Gateway(_) => &[],
     };
+    parse(known(host), flags, "settings")
+}
+
+/// The settings that the variables of a `.env` file give.
+fn of_dot_env(host: &Host, dot_env: &BTreeMap<String, String>) -> Result<StoreSettings, Failure> {
+    let known = known(host);
+    let flags = known.get_arguments().filter_map(|argument| {
+        let (long, name) = (argument.get_long()?, argument.get_env()?);
+        let value = dot_env.get(&*name.to_string_lossy())?;
+        Some(OsString::from(format!("--{long}={value}")))
+    });
+    let flags: Vec<OsString> = flags.collect();
+    parse(without_environment(known), &flags, DOT_ENV)
+}
+
+/// The settings in a TOML file.
+fn of_file(host: &Host, path: &Path) -> Result<StoreSettings, Failure> {
     let mut origin = format!("configuration file {}", path.display());
     let mut table = toml_file(path, &origin)?;
     if let Host::Gateway(_) = host {
         table = table_of(table, &origin)?;
         origin.push_str(", [store]");
     }
-    let mut from_file = Vec::new();
-    for (long, value) in as_typed(table, &origin)? {
-        let argument = known
-            .get_arguments()
-            .find(|argument| argument.get_long() == Some(&long))
-            .ok_or_else(|| {
-                Failure::Configuration(format!("{origin}: there is no setting `{long}`"))
-            })?;
+    let known = known(host);
+    for long in table.keys() {
+        let mut arguments = known.get_arguments();
+        let argument = arguments.find(|argument| argument.get_long() == Some(long.as_str()));
+        let Some(argument) = argument else {
+            let what = format!("there is no setting `{long}`");
+            return Err(wrong(&origin, &what));
+        };
         if matches!(host, Host::Gateway(_)) && is_of_the_process(argument) {
             return Err(Failure::Configuration(format!(
                 "{origin}: `{long}` concerns the whole process, so it has no effect here: leave it out"
             )));
         }
-        if !in_environment(argument) {
-            from_file.push((long, value));
-        }
     }
-    check(&known, &from_file, &origin)?;
-    let typed: Vec<OsString> = flags(&from_file).chain(typed).collect();
-    parse(&known, &typed)
+    table.try_into().map_err(|error: toml::de::Error| {
+        let what = error.to_string().trim().replace('\n', " ");
+        wrong(&origin, &what)
+    })
 }
 
 /// The settings that exist, in the form of a parser.
@@ -150,29 +157,16 @@ fn is_of_the_process(argument: &Arg) -> bool {
     OF_THE_PROCESS.iter().any(is)
 }
 
-/// Fails if these settings by themselves can't be parsed. The error names their source.
-fn check(known: &Command, settings: &[(String, String)], origin: &str) -> Result<(), Failure> {
-    let command = known
-        .clone()
-        .mut_args(|argument| argument.env(None::<&str>));
-    command
-        .try_get_matches_from(flags(settings))
-        .map(drop)
-        .map_err(|error| configuration(origin, &error))
+fn without_environment(known: Command) -> Command {
+    known.mut_args(|argument| argument.env(None::<&str>))
 }
 
-fn flags(settings: &[(String, String)]) -> impl Iterator<Item = OsString> {
-    settings
-        .iter()
-        .map(|(long, value)| OsString::from(format!("--{long}={value}")))
-}
-
-/// Parses flags. A later flag wins, and a setting without a flag is taken from the environment.
-fn parse(known: &Command, typed: &[OsString]) -> Result<StoreSettings, Failure> {
-    let matches = known.clone().try_get_matches_from(typed);
+/// Parses flags, of which a later one wins. Errors name the origin of the flags.
+fn parse(known: Command, typed: &[OsString], origin: &str) -> Result<StoreSettings, Failure> {
+    let matches = known.try_get_matches_from(typed);
     matches
         .and_then(|matches| StoreSettings::from_arg_matches(&matches))
-        .map_err(|error| configuration("settings", &error))
+        .map_err(|error| configuration(origin, &error))
 }
 
 fn configuration(origin: &str, error: &clap::Error) -> Failure {
@@ -217,35 +211,8 @@ fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, Failure>
     }
 }
 
-/// Writes the settings of a TOML file in the form of flags.
-fn as_typed(table: toml::Table, origin: &str) -> Result<Vec<(String, String)>, Failure> {
-    let settings = table.into_iter();
-    let settings = settings.map(|(long, value)| match typed(&value) {
-        Some(value) => Ok((long, value)),
-        None => {
-            let what = format!("`{long}` is not a string, number or list");
-            Err(wrong(origin, &what))
-        }
-    });
-    settings.collect()
-}
-
 fn wrong(origin: &str, what: &dyn ToString) -> Failure {
     Failure::Configuration(format!("{origin}: {}", what.to_string()))
-}
-
-fn typed(value: &toml::Value) -> Option<String> {
-    Some(match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Integer(number) => number.to_string(),
-        toml::Value::Float(number) => number.to_string(),
-        toml::Value::Boolean(yes) => yes.to_string(),
-        toml::Value::Array(values) => {
-            let values: Option<Vec<String>> = values.iter().map(typed).collect();
-            values?.join(",")
-        }
-        toml::Value::Datetime(_) | toml::Value::Table(_) => return None,
-    })
 }
 
 #[cfg(test)]

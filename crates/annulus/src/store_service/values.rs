@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer};
+
 /// A JSON object from addresses that nodes report to those at which they are reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "String")]
 pub struct AddressMap(pub HashMap<SocketAddr, SocketAddr>);
 
 impl FromStr for AddressMap {
@@ -16,6 +19,31 @@ impl FromStr for AddressMap {
             format!(r#"{error} (write for example {{"10.0.0.1:9042": "192.0.2.1:9042"}})"#)
         })
     }
+}
+
+impl TryFrom<String> for AddressMap {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<AddressMap, String> {
+        text.parse()
+    }
+}
+
+/// Reads values with commas between them from a line of a file, where they may also be a list.
+pub fn text_or_list<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        List(Vec<String>),
+    }
+    Ok(Some(match Written::deserialize(deserializer)? {
+        Written::Text(text) => text,
+        Written::List(values) => values.join(","),
+    }))
 }
 
 #[cfg(test)]

@@ -15,8 +15,9 @@ fn in_gateway(file: &Path) -> Host {
     })
 }
 
-fn no_environment(_: &str) -> bool {
-    false
+/// All settings, of which flags and the environment give the first.
+fn all(host: &Host, dot_env: &BTreeMap<String, String>) -> Result<StoreSettings, Failure> {
+    layered(host, given(host)?, dot_env)
 }
 
 fn variables(of: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -38,7 +39,7 @@ fn a_flag_outranks_dot_env_and_that_the_file() {
         ("UNRELATED", "x"),
     ]);
     let flags = alone(&["--uri", "flag:1"]);
-    let settings = layered(&flags, &no_environment, &dot_env).unwrap();
+    let settings = all(&flags, &dot_env).unwrap();
     assert_eq!(settings.uri.as_deref(), Some("flag:1"));
     assert_eq!(settings.mtls_uri.as_deref(), Some("dot:2"));
     assert_eq!(settings.scylladb_uri.as_deref(), Some("file:3,file:4"));
@@ -50,18 +51,57 @@ fn the_environment_outranks_dot_env_and_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.toml");
     std::fs::write(&file, "mtls-uri = 'file:2'").unwrap();
-    let flags = alone(&["--config", file.to_str().unwrap()]);
-    let dot_env = variables(&[("VECTOR_STORE_URI", "dot:1")]);
-    let of_environment = |name: &str| ["VECTOR_STORE_URI", "VECTOR_STORE_MTLS_URI"].contains(&name);
-    // The parser reads the environment itself, and a test can't change that.
-    let settings = layered(&flags, &of_environment, &dot_env).unwrap();
-    assert_eq!((settings.uri, settings.mtls_uri), (None, None));
+    let dot_env = variables(&[("VECTOR_STORE_URI", "dot:1"), ("VECTOR_STORE_THREADS", "5")]);
+    let given = StoreSettings {
+        config: Some(file),
+        uri: Some("environment:1".to_owned()),
+        mtls_uri: Some("environment:2".to_owned()),
+        ..StoreSettings::default()
+    };
+    let settings = layered(&alone(&[]), given, &dot_env).unwrap();
+    assert_eq!(settings.uri.as_deref(), Some("environment:1"));
+    assert_eq!(settings.mtls_uri.as_deref(), Some("environment:2"));
+    assert_eq!(settings.threads, Some(5));
+}
+
+#[test]
+fn a_line_of_the_file_means_what_its_flag_means() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.toml");
+    let text = r#"
+        http-host = ["a", "b"]
+        threads = 5
+        memory-limit = "4GiB"
+        disable-colors = true
+        when-short = "error"
+        index-vectors = "memory"
+        scrub-interval = "7d"
+        cql-uri-translation-map = '{"10.0.0.1:9042": "192.0.2.1:9042"}'
+        log-format = "json"
+    "#;
+    std::fs::write(&file, text).unwrap();
+    let flags = [
+        "--http-host=a,b",
+        "--threads=5",
+        "--memory-limit=4GiB",
+        "--disable-colors",
+        "--when-short=error",
+        "--index-vectors=memory",
+        "--scrub-interval=7d",
+        r#"--cql-uri-translation-map={"10.0.0.1:9042": "192.0.2.1:9042"}"#,
+        "--log-format=json",
+    ];
+    let host = alone(&flags);
+    let flags = flags.map(OsString::from);
+    let typed = parse(without_environment(known(&host)), &flags, "flags").unwrap();
+    let written = of_file(&host, &file).unwrap();
+    assert_eq!(format!("{written:?}"), format!("{typed:?}"));
 }
 
 #[test]
 fn a_mistake_is_told_with_its_place() {
     let dot_env = variables(&[("VECTOR_STORE_CDC_SLEEP_INTERVAL", "soon")]);
-    let error = layered(&alone(&[]), &no_environment, &dot_env).unwrap_err();
+    let error = all(&alone(&[]), &dot_env).unwrap_err();
     let error = error.to_string();
     assert!(error.starts_with(".env: "), "{error}");
     assert!(error.contains("--cdc-sleep-interval"), "{error}");
@@ -71,12 +111,12 @@ fn a_mistake_is_told_with_its_place() {
     let flags = ["--config", file.to_str().unwrap()];
     for (text, named) in [
         ("urri = 'x:1'", "`urri`"),
-        ("threads = 'many'", "--threads"),
+        ("threads = 'many'", "`threads`"),
         ("[threads]", "`threads`"),
         ("uri", "store.toml"),
     ] {
         std::fs::write(&file, text).unwrap();
-        let error = layered(&alone(&flags), &no_environment, &variables(&[])).unwrap_err();
+        let error = all(&alone(&flags), &variables(&[])).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("store.toml: "), "{error}");
         assert!(error.contains(named), "{error}");
@@ -133,14 +173,14 @@ fn in_a_gateway_the_table_of_its_file_comes_last() {
         ("ANNULUS_CONFIG", "/nowhere/at/all"),
         ("ANNULUS_LOG", "debug"),
     ]);
-    let settings = layered(&in_gateway(&file), &no_environment, &dot_env).unwrap();
+    let settings = all(&in_gateway(&file), &dot_env).unwrap();
     assert_eq!(settings.uri.as_deref(), Some("dot:1"));
     assert_eq!(settings.mtls_uri.as_deref(), Some("file:2"));
     assert_eq!(settings.threads, Some(5));
     assert_eq!((settings.config, settings.log), (None, None));
 
     std::fs::write(&file, "listen = 'x'").unwrap();
-    let settings = layered(&in_gateway(&file), &no_environment, &variables(&[])).unwrap();
+    let settings = all(&in_gateway(&file), &variables(&[])).unwrap();
     assert_eq!(settings.uri, None);
 }
 
@@ -153,13 +193,13 @@ fn a_mistake_in_the_table_of_a_gateway_is_named() {
             "[store]\nurri = 'x:1'",
             "[store]: there is no setting `urri`",
         ),
-        ("[store]\nthreads = 'many'", "[store]: invalid value 'many'"),
+        ("[store]\nthreads = 'many'", "[store]: invalid type"),
         ("[store]\nlog = 'debug'", "`log` concerns the whole process"),
-        ("[store.threads]", "`threads` is not"),
+        ("[store.threads]", "`threads`"),
         ("store = 1", "`store` is no table"),
     ] {
         std::fs::write(&file, text).unwrap();
-        let error = layered(&in_gateway(&file), &no_environment, &variables(&[])).unwrap_err();
+        let error = all(&in_gateway(&file), &variables(&[])).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("gateway.toml"), "{error}");
         assert!(error.contains(named), "{error}");
