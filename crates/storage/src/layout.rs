@@ -10,8 +10,8 @@ use uuid::Uuid;
 use value::CqlType;
 
 use crate::StorageError;
-use crate::cdc::Growth;
 use crate::engine::{SpaceId, SpaceOptions};
+use crate::growth::Growth;
 use crate::key::KeyCodec;
 use crate::key::term::TermCodec;
 use crate::persist::Generations;

@@ -26,6 +26,7 @@ mod entries;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod growth;
 mod horizon;
 mod key;
 mod layout;
@@ -39,12 +40,17 @@ mod repair;
 mod scrub;
 mod shared;
 mod storage;
+mod waiters;
 mod watch;
 
-pub use cdc::{AHEAD_MAX_MICROS, LogEnd, LogSettled, SlowedWriters};
+pub use cdc::AHEAD_MAX_MICROS;
 pub use clock;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;
+pub use growth::{LogEnd, LogSettled, SlowedWriters};
+pub use reader::{
+    EntryStream, PartitionSize, PartitionWalk, RowStream, SizedPartition, View, WalkStep,
+};
 pub use recover::{Loss, TableLoss, recover};
 pub use repair::REPAIR_COUNTERS;
 pub use scrub::{Pass, Scrubbed, scrub};
@@ -129,7 +135,7 @@ pub enum StorageError {
     /// that is too large, a list index out of bounds.
     #[error("{0}")]
     Invalid(String),
-    /// A read has passed more tombstones than its bound ([`read::RowStream::stop_at_tombstones`]).
+    /// A read has passed more tombstones than its bound ([`RowStream::stop_at_tombstones`]).
     #[error("scanned over {0} tombstones")]
     TooManyTombstones(u64),
     /// There is no such table; mostly it was dropped meanwhile.

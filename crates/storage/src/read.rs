@@ -8,10 +8,6 @@ use schema::{ColumnId, TableId};
 use uuid::Uuid;
 use value::token::Token;
 
-pub use crate::reader::{
-    EntryStream, PartitionSize, PartitionWalk, RowStream, SizedPartition, View, WalkStep,
-};
-
 /// A request for the live rows of one table.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {

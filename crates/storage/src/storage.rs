@@ -15,7 +15,6 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use turns::Turns;
 use uuid::Uuid;
 
-use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
 use crate::commit::{
     self, Beginning, Bounds, Committer, Edited, Mended, Mending, PendingWrite, Request,
@@ -23,6 +22,7 @@ use crate::commit::{
 };
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
+use crate::growth::{LogEnd, LogSettled};
 use crate::horizon::Horizon;
 use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};

@@ -6,8 +6,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use schema::Table;
-use storage::read::{Next, Partitions, RowStream};
-use storage::{Storage, StorageOptions};
+use storage::read::{Next, Partitions};
+use storage::{RowStream, Storage, StorageOptions};
 use support::*;
 
 const ROWS: i32 = 12;

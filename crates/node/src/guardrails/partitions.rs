@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use machine::aside;
 use schema::Table;
-use storage::read::{PartitionSize, PartitionWalk, SizedPartition, WalkStep};
-use storage::{Storage, StorageError};
+use storage::{PartitionSize, PartitionWalk, SizedPartition, Storage, StorageError, WalkStep};
 use tasks::{Registry, Scope, Spec, Task};
 use tokio::time::Instant;
 use turns::Class;

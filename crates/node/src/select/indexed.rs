@@ -9,8 +9,8 @@
 
 use client_memory::Account;
 use cql::error::CqlError;
-use storage::StorageError;
-use storage::read::{Next, Partitions, Position, Row, RowStream, View};
+use storage::read::{Next, Partitions, Position, Row};
+use storage::{RowStream, StorageError, View};
 
 use super::lookup::Lookup;
 use super::partitions::Tokens;

@@ -9,7 +9,8 @@ use cql::error::CqlError;
 use query::relation::Relation;
 use query::row_filter::RowFilter;
 use schema::{ColumnKind, SecondaryIndex};
-use storage::read::{IndexedValues, View};
+use storage::View;
+use storage::read::IndexedValues;
 use value::predicate::{Comparison, Predicate, TuplePredicate};
 use value::{CqlType, compare};
 

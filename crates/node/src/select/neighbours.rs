@@ -35,7 +35,8 @@ use query::search::{
 use query::values::Values;
 use query::{Nearest, asks_one_replica, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
-use storage::read::{Cell, LiveCell, Next, Partition, Position, Row, View};
+use storage::View;
+use storage::read::{Cell, LiveCell, Next, Partition, Position, Row};
 use store_api::{ClientError, KeyValue, Neighbours};
 use tokio::time::Instant;
 use turns::Turns;

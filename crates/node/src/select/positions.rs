@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use client_memory::{Account, Charge};
 use cql::error::{CqlError, ErrorKind};
-use storage::read::{EntryStream, IndexRequest, Position, View};
+use storage::read::{IndexRequest, Position};
+use storage::{EntryStream, View};
 
 use super::lookup::Lookup;
 use super::partitions::Tokens;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
-use storage::Storage;
-use storage::read::{Next, Partitions, Position, ReadRequest, Row, RowStream};
+use storage::read::{Next, Partitions, Position, ReadRequest, Row};
+use storage::{RowStream, Storage};
 
 use super::held::{HeldRow, charge_rows};
 use super::indexed::{Found, Indexed};

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::waiters::Waiters;
 use super::{CdcClock, GroupTime};
+use crate::waiters::Waiters;
 
 #[derive(Debug)]
 pub(crate) struct CdcGate {

@@ -5,14 +5,10 @@
 //! changes, then the post-images, and the last row says `cdc$end_of_batch`.
 
 mod gate;
-mod growth;
 mod rows;
 mod time;
-mod waiters;
 
 pub(crate) use gate::CdcGate;
-pub(crate) use growth::Growth;
-pub use growth::{LogEnd, LogSettled, SlowedWriters};
 pub(crate) use rows::{DeleteFate, Group, ImageRow, Images, Origin};
 pub use time::AHEAD_MAX_MICROS;
 pub(crate) use time::{CdcClock, GroupTime};

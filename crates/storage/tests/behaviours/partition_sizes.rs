@@ -5,8 +5,8 @@ use std::path::Path;
 
 use schema::Table;
 use storage::mutation::{CellOperation, Change};
-use storage::read::{ClusteringBound, PartitionSize, PartitionWalk, SizedPartition};
-use storage::{Durability, Storage, StorageOptions};
+use storage::read::ClusteringBound;
+use storage::{Durability, PartitionSize, PartitionWalk, SizedPartition, Storage, StorageOptions};
 
 use crate::support::*;
 

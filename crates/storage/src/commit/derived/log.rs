@@ -12,11 +12,12 @@ use schema::{CdcLog, ColumnId, ImageMode, TableId};
 
 use super::states::{ChangedRow, Needs, RowStates, States, Wanted};
 use crate::StorageError;
-use crate::cdc::{CdcGate, DeleteFate, Group, GroupTime, Growth, ImageRow, Images, Origin};
+use crate::cdc::{CdcGate, DeleteFate, Group, GroupTime, ImageRow, Images, Origin};
 use crate::commit::apply::Moment;
 use crate::commit::overlay::put_encoded;
 use crate::commit::resolve::ResolvedMutation;
 use crate::engine::{Batch, SpaceId};
+use crate::growth::Growth;
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::Change;
 use crate::read::Cell;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{ColumnId, IndexedPart, SecondaryIndex, Table};
-use storage::read::{IndexRequest, IndexedValues, View};
-use storage::{REPAIR_COUNTERS, Storage};
+use storage::read::{IndexRequest, IndexedValues};
+use storage::{REPAIR_COUNTERS, Storage, View};
 use tasks::{Registry, Scope, Spec};
 use uuid::Uuid;
 

@@ -9,12 +9,12 @@ use tokio::sync::Notify;
 
 /// The tasks that wait.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(Notify);
+pub(crate) struct Waiters(Notify);
 
 impl Waiters {
     /// Waits until the condition holds. Whoever changes what it depends on calls
     /// [`Waiters::wake`] afterwards.
-    pub(super) async fn until(&self, holds: impl Fn() -> bool) {
+    pub(crate) async fn until(&self, holds: impl Fn() -> bool) {
         while !holds() {
             let mut woken = pin!(self.0.notified());
             // From here on no call is missed.
@@ -27,7 +27,7 @@ impl Waiters {
     }
 
     /// Has all tasks look at their conditions.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.0.notify_waiters();
     }
 }

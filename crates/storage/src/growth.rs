@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-use super::waiters::Waiters;
+use crate::waiters::Waiters;
 
 /// The latest times of one log.
 #[derive(Debug)]
