@@ -18,6 +18,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod book;
 mod children;
 mod ended;
 mod entry;

@@ -1,39 +1,22 @@
 //! The registry: every task that runs, and those that ended lately.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::ended::EndedRoots;
+use crate::book::Book;
 use crate::entry::Entry;
 use crate::retention::Retention;
 use crate::spec::Spec;
-use crate::status::{State, Status, Tree};
+use crate::status::{Status, Tree};
 use crate::task::Task;
 
 /// Every task that runs, and those that ended lately. It is cheap to clone; clones are the same
 /// registry.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    retention: Retention,
-    state: Mutex<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    last_sequence_number: u64,
-    entries: HashMap<Uuid, Arc<Entry>>,
-    /// The ids by sequence number, for lists.
-    order: BTreeMap<u64, Uuid>,
-    ended: EndedRoots,
+    book: Arc<Book>,
 }
 
 /// The reason why a task was not requested to stop.
@@ -51,68 +34,24 @@ impl Registry {
     /// Makes a registry without tasks.
     pub fn new(retention: Retention) -> Registry {
         Registry {
-            inner: Arc::new(Inner {
-                retention,
-                state: Mutex::default(),
-            }),
+            book: Arc::new(Book::new(retention)),
         }
     }
 
     /// Begins a task that is no part of another.
     pub fn start(&self, spec: Spec) -> Task {
-        self.begin(spec, None)
-    }
-
-    pub(crate) fn begin(&self, spec: Spec, parent: Option<&Arc<Entry>>) -> Task {
-        let abort = parent.map_or_else(CancellationToken::new, |parent| parent.abort.child_token());
-        let mut known = self.known();
-        known.last_sequence_number += 1;
-        let sequence_number = known.last_sequence_number;
-        let parent_id = parent.map(|parent| parent.id);
-        let entry = Arc::new(Entry::new(spec, sequence_number, parent_id, abort));
-        // A parent that is no longer retained does not retain its parts.
-        let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
-        if is_kept {
-            if let Some(parent) = parent {
-                parent.children().begin(entry.id);
-            }
-            known.entries.insert(entry.id, entry.clone());
-            known.order.insert(sequence_number, entry.id);
-        }
-        drop(known);
-        Task::new(entry, self.clone())
-    }
-
-    pub(crate) fn end(&self, entry: &Entry, state: State, error: Option<String>) {
-        if !entry.end(state, error) {
-            return;
-        }
-        let retention = self.inner.retention;
-        let well = state == State::Done;
-        let mut known = self.known();
-        let parent = entry.parent_id.and_then(|id| known.entries.get(&id));
-        let forgotten = match (entry.parent_id, parent.cloned()) {
-            (None, _) => known.ended.add(entry.id, &entry.spec, well, &retention),
-            (Some(_), Some(parent)) => {
-                let max = retention.ended_children_max;
-                parent.children().end(entry.id, well, max)
-            }
-            (Some(_), None) => None,
-        };
-        if let Some(forgotten) = forgotten {
-            known.forget(forgotten);
-        }
+        Task::new(self.book.begin(spec, None), self.book.clone())
     }
 
     /// The status of a task.
     pub fn status(&self, id: Uuid) -> Option<Status> {
-        Some(self.entry(id)?.status())
+        Some(self.book.entry(id)?.status())
     }
 
     /// The tasks in the order of their beginning: those that are no part of another, or all.
     pub fn list(&self, with_parts: bool) -> Vec<Status> {
         let entries: Vec<Arc<Entry>> = {
-            let known = self.known();
+            let known = self.book.known();
             let ids = known.order.values();
             ids.filter_map(|id| known.entries.get(id).cloned())
                 .collect()
@@ -136,7 +75,7 @@ impl Registry {
 
     /// Requests that a task stop. A task that has ended stays as it is.
     pub fn abort(&self, id: Uuid) -> Result<Status, AbortError> {
-        let entry = self.entry(id).ok_or(AbortError::Missing)?;
+        let entry = self.book.entry(id).ok_or(AbortError::Missing)?;
         if !entry.spec.abortable {
             return Err(AbortError::NotAbortable);
         }
@@ -148,36 +87,11 @@ impl Registry {
 
     /// The status of a task once it has ended, or as it is after `timeout`.
     pub async fn wait(&self, id: Uuid, timeout: Duration) -> Option<Status> {
-        let entry = self.entry(id)?;
+        let entry = self.book.entry(id)?;
         let mut ended = entry.ended();
         // The status shows whether the task has ended in time.
         let _ = tokio::time::timeout(timeout, ended.wait_for(Option::is_some)).await;
         Some(entry.status())
-    }
-
-    fn entry(&self, id: Uuid) -> Option<Arc<Entry>> {
-        self.known().entries.get(&id).cloned()
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.inner
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Known {
-    /// Forgets a task and its parts.
-    fn forget(&mut self, id: Uuid) {
-        let Some(entry) = self.entries.remove(&id) else {
-            return;
-        };
-        self.order.remove(&entry.sequence_number());
-        let parts = entry.children().ids();
-        for part in parts {
-            self.forget(part);
-        }
     }
 }
 

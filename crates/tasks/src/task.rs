@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::book::Book;
 use crate::entry::Entry;
-use crate::registry::Registry;
 use crate::spec::Spec;
 use crate::status::{State, Status};
 
 /// A running task. If it is dropped without telling its end, it has been aborted.
 pub struct Task {
     entry: Arc<Entry>,
-    registry: Registry,
+    book: Arc<Book>,
 }
 
 /// A handle by which another thread reports how far a task is, but not how it ends.
@@ -40,8 +40,8 @@ impl Teller {
 }
 
 impl Task {
-    pub(crate) fn new(entry: Arc<Entry>, registry: Registry) -> Task {
-        Task { entry, registry }
+    pub(crate) fn new(entry: Arc<Entry>, book: Arc<Book>) -> Task {
+        Task { entry, book }
     }
 
     /// The id of the task.
@@ -64,7 +64,8 @@ impl Task {
     /// Begins a part of the task. An abort of this task aborts its parts too.
     #[must_use]
     pub fn child(&self, spec: Spec) -> Task {
-        self.registry.begin(spec, Some(&self.entry))
+        let entry = self.book.begin(spec, Some(&self.entry));
+        Task::new(entry, self.book.clone())
     }
 
     /// Adds to the number of units that are done.
@@ -104,18 +105,18 @@ impl Task {
 
     /// Ends the task: the work has been done as it should.
     pub fn done(self) {
-        self.registry.end(&self.entry, State::Done, None);
+        self.book.end(&self.entry, State::Done, None);
     }
 
     /// Ends the task: the work has failed.
     pub fn failed(self, error: impl fmt::Display) {
         let error = Some(error.to_string());
-        self.registry.end(&self.entry, State::Failed, error);
+        self.book.end(&self.entry, State::Failed, error);
     }
 
     /// Ends the task: the work has stopped as requested.
     pub fn stopped(self) {
-        self.registry.end(&self.entry, State::Aborted, None);
+        self.book.end(&self.entry, State::Aborted, None);
     }
 }
 
@@ -131,6 +132,6 @@ impl Drop for Task {
             true => None,
             false => Some("given up before its end".to_owned()),
         };
-        self.registry.end(&self.entry, State::Aborted, error);
+        self.book.end(&self.entry, State::Aborted, error);
     }
 }

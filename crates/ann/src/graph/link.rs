@@ -69,7 +69,7 @@ impl Graph {
         unsafe {
             self.walk_for_links(codebook, space);
             if !codebook.links_by_product() {
-                self.spread.learn(&space.pool);
+                self.spread.learn(|rank| space.pool.distance(rank));
             }
             let equal = self.seemingly_equal(codebook, raw_norm, space);
             if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {

@@ -16,8 +16,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::pool::Pool;
-
 /// The share of a spread that makes the factor. With all of it, a walk would find more than one of
 /// a fixed width, and take longer. With this share it finds about as much: a little more where data
 /// fill few dimensions, a little less where they fill many.
@@ -120,10 +118,11 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Learns from the neighbours of one vector.
-    pub(super) fn learn(&self, neighbours: &Pool) {
+    /// Learns from the neighbours of one vector, by the distance of the neighbour of each rank,
+    /// counted from 1; None if there are fewer.
+    pub(super) fn learn(&self, distance: impl Fn(usize) -> Option<f32>) {
         let (near, far) = RANKS;
-        let distances = neighbours.distance(near).zip(neighbours.distance(far));
+        let distances = distance(near).zip(distance(far));
         let Some((nearer, farther)) = distances.filter(|(nearer, _)| *nearer > 0.0) else {
             return;
         };
@@ -179,7 +178,7 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool::Frontier;
+    use super::super::pool::{Frontier, Pool};
     use super::*;
 
     /// The neighbours of a point of data that fill `dimensions`.
@@ -192,13 +191,17 @@ mod tests {
         pool
     }
 
+    fn learn(spread: &Spread, neighbours: &Pool) {
+        spread.learn(|rank| neighbours.distance(rank));
+    }
+
     #[test]
     fn a_spread_is_that_of_the_dimensions_that_data_fill() {
         for dimensions in [3.0, 20.0, 100.0] {
             let spread = Spread::default();
             for _ in 0..SAMPLES_MIN {
                 assert_eq!(spread.exponent(), None);
-                spread.learn(&neighbours(dimensions));
+                learn(&spread, &neighbours(dimensions));
             }
             let learned = 2.0 / spread.exponent().expect("enough samples");
             assert!((learned / dimensions - 1.0).abs() < 1e-3, "{learned}");
@@ -212,10 +215,10 @@ mod tests {
     fn a_spread_follows_data_that_change() {
         let spread = Spread::default();
         for _ in 0..SAMPLES_MAX {
-            spread.learn(&neighbours(50.0));
+            learn(&spread, &neighbours(50.0));
         }
         for _ in 0..5 * SAMPLES_MAX {
-            spread.learn(&neighbours(10.0));
+            learn(&spread, &neighbours(10.0));
         }
         let learned = 2.0 / spread.exponent().expect("enough samples");
         assert!((learned / 10.0 - 1.0).abs() < 0.01, "{learned}");
@@ -231,8 +234,8 @@ mod tests {
         few.reset(64);
         (0..31).for_each(|slot| few.offer(1.0, slot));
         for _ in 0..2 * SAMPLES_MIN {
-            spread.learn(&equals);
-            spread.learn(&few);
+            learn(&spread, &equals);
+            learn(&spread, &few);
         }
         assert_eq!(spread.exponent(), None);
         assert_eq!(spread.reach(10, 100), None);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::scope::Scope;
+use crate::status::State;
 
 fn spec(kind: &'static str) -> Spec {
     Spec {
@@ -153,7 +154,7 @@ fn only_the_last_trees_are_kept_and_whole() {
     // The end of another kind of task leaves all of these.
     drop(running);
     assert_eq!(entities(), ["", "b", "c"]);
-    assert_eq!(registry.known().order.len(), 5);
+    assert_eq!(registry.book.known().order.len(), 5);
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! The entries of every task, as the registry and the tasks themselves share them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::ended::EndedRoots;
+use crate::entry::Entry;
+use crate::retention::Retention;
+use crate::spec::Spec;
+use crate::status::State;
+
+/// The entries of every task that runs, and of those that ended lately.
+#[derive(Debug, Default)]
+pub struct Book {
+    retention: Retention,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+pub struct Known {
+    last_sequence_number: u64,
+    pub entries: HashMap<Uuid, Arc<Entry>>,
+    /// The ids by sequence number, for lists.
+    pub order: BTreeMap<u64, Uuid>,
+    ended: EndedRoots,
+}
+
+impl Book {
+    /// Makes a book without entries.
+    pub fn new(retention: Retention) -> Book {
+        Book {
+            retention,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Enters a task that begins.
+    pub fn begin(&self, spec: Spec, parent: Option<&Arc<Entry>>) -> Arc<Entry> {
+        let abort = parent.map_or_else(CancellationToken::new, |parent| parent.abort.child_token());
+        let mut known = self.known();
+        known.last_sequence_number += 1;
+        let sequence_number = known.last_sequence_number;
+        let parent_id = parent.map(|parent| parent.id);
+        let entry = Arc::new(Entry::new(spec, sequence_number, parent_id, abort));
+        // A parent that is no longer retained does not retain its parts.
+        let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
+        if is_kept {
+            if let Some(parent) = parent {
+                parent.children().begin(entry.id);
+            }
+            known.entries.insert(entry.id, entry.clone());
+            known.order.insert(sequence_number, entry.id);
+        }
+        entry
+    }
+
+    /// Notes the end of a task, unless it has ended already, and forgets those that are too many.
+    pub fn end(&self, entry: &Entry, state: State, error: Option<String>) {
+        if !entry.end(state, error) {
+            return;
+        }
+        let retention = self.retention;
+        let well = state == State::Done;
+        let mut known = self.known();
+        let parent = entry.parent_id.and_then(|id| known.entries.get(&id));
+        let forgotten = match (entry.parent_id, parent.cloned()) {
+            (None, _) => known.ended.add(entry.id, &entry.spec, well, &retention),
+            (Some(_), Some(parent)) => {
+                let max = retention.ended_children_max;
+                parent.children().end(entry.id, well, max)
+            }
+            (Some(_), None) => None,
+        };
+        if let Some(forgotten) = forgotten {
+            known.forget(forgotten);
+        }
+    }
+
+    /// The entry of a task.
+    pub fn entry(&self, id: Uuid) -> Option<Arc<Entry>> {
+        self.known().entries.get(&id).cloned()
+    }
+
+    /// All entries, locked.
+    pub fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Forgets a task and its parts.
+    fn forget(&mut self, id: Uuid) {
+        let Some(entry) = self.entries.remove(&id) else {
+            return;
+        };
+        self.order.remove(&entry.sequence_number());
+        let parts = entry.children().ids();
+        for part in parts {
+            self.forget(part);
+        }
+    }
+}
