@@ -85,3 +85,9 @@ def test_the_format_is_prometheus_text(server, session):
     for line in ["# TYPE index_size gauge", "# TYPE cdc_reader_up gauge", "# TYPE indexing_lag_seconds histogram"]:
         assert line in text
     assert text.endswith("\n")
+
+
+def test_connections_that_gave_way_are_counted(server):
+    status, text = server.http("/metrics")
+    assert status == 200
+    assert any(line.startswith("cql_connections_given_way_total ") for line in text.splitlines())

@@ -17,7 +17,7 @@ use embedded::Embedded;
 use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
-use node::{HttpLogins, ListenerOptions, Local, Node, NodeOptions};
+use node::{HttpLogins, ListenerCounters, ListenerOptions, Local, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
@@ -291,6 +291,7 @@ impl Servers {
             };
         show_storage(store.metrics(), storage);
         show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
+        show_connections(store.metrics(), node.live_counters());
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(Servers {
             node,
@@ -408,6 +409,21 @@ fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
         "Violations of guardrails, by what came of them",
         &["guardrail", "outcome"],
         Arc::new(read),
+    );
+}
+
+/// Shows counts of the connections of CQL clients among the metrics.
+fn show_connections(metrics: &MetricsRegistry, counters: ListenerCounters) {
+    let given_way = move || {
+        let listeners = counters.values().into_iter();
+        let given_way = listeners.map(|(_, values)| values.connections_given_way);
+        vec![(Vec::new(), given_way.sum::<u64>())]
+    };
+    metrics.show_counter(
+        "cql_connections_given_way_total",
+        "Connections of CQL clients that had not begun, and gave way to others",
+        &[],
+        Arc::new(given_way),
     );
 }
 

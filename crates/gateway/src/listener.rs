@@ -19,8 +19,11 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
         let served = reactors.serve(client, move |client| async move {
             {
                 let guest = place.guest();
+                let metrics = shared.metrics.clone();
                 let serving = pin!(connection::serve(client, shared, guest.clone()));
-                guest.run(serving).await;
+                if guest.run(serving).await {
+                    metrics.connection_gave_way();
+                }
             }
             drop((place, tracked));
         });

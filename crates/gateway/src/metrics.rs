@@ -112,6 +112,8 @@ pub(crate) struct Metrics {
     searches: Latencies,
     /// Nearest-neighbour queries that were answered without rows.
     without_rows: AtomicU64,
+    /// Connections that had not begun, and gave way to others.
+    given_way: AtomicU64,
 }
 
 /// Values that are read when metrics are requested.
@@ -159,6 +161,11 @@ impl Metrics {
     pub(crate) fn answered_without_rows(&self) {
         self.without_rows.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// Counts a connection that had not begun and gave way to another.
+    pub(crate) fn connection_gave_way(&self) {
+        self.given_way.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +187,7 @@ mod tests {
         metrics.write_took(Duration::from_millis(3));
         metrics.search_took(Duration::from_secs(60));
         metrics.answered_without_rows();
+        metrics.connection_gave_way();
         let read = || Gauges {
             connections: 3,
             refuses_writes: true,
@@ -205,6 +213,7 @@ mod tests {
             "gateway_ann_seconds_bucket{le=\"+Inf\"} 1",
             "gateway_ann_without_rows_total 1",
             "gateway_connections 3",
+            "gateway_connections_given_way_total 1",
             "gateway_refuses_writes 1",
             "gateway_clock_difference_seconds{of=\"node\"} -1.5",
             "gateway_clock_difference_seconds{of=\"10.0.0.2:9043\"} 0.25",

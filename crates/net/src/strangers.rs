@@ -171,9 +171,10 @@ impl Guest {
         self.sent_away.cancelled().await;
     }
 
-    /// Runs the future until it ends, or until the connection must give way.
-    pub async fn run<F: Future<Output = ()>>(&self, serving: F) {
-        self.sent_away.run_until_cancelled(serving).await;
+    /// Runs the future until it ends, or until the connection must give way. Returns whether it gave
+    /// way.
+    pub async fn run<F: Future<Output = ()>>(&self, serving: F) -> bool {
+        self.sent_away.run_until_cancelled(serving).await.is_none()
     }
 
     /// Takes something that strangers may hold. If there is none left, a few other strangers give
@@ -289,9 +290,9 @@ mod tests {
     async fn a_guest_is_served_until_it_is_sent_away() {
         let strangers = Strangers::new(1);
         let guest = strangers.enter(address(1));
-        guest.run(async {}).await;
+        assert!(!guest.run(async {}).await);
         strangers.make_room();
-        guest.run(std::future::pending()).await;
+        assert!(guest.run(std::future::pending()).await);
         guest.sent_away().await;
     }
 }

@@ -30,6 +30,6 @@ pub use lifecycle::{Node, NodeOptions};
 pub use net::listener::BindError;
 pub use requests::Local;
 pub use security::HttpLogins;
-pub use server::{ConnectionOptions, ListenerOptions};
+pub use server::{ConnectionOptions, ListenerCounters, ListenerOptions};
 pub use statement::Timeouts;
 pub use system::DATA_CENTER;

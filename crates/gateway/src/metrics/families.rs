@@ -68,6 +68,13 @@ const CONNECTIONS: Family = Family {
     kind: MetricType::GAUGE,
 };
 
+const GIVEN_WAY: Family = Family {
+    name: "gateway_connections_given_way_total",
+    help: "Connections of clients that had not begun, and gave way to others",
+    label: None,
+    kind: MetricType::COUNTER,
+};
+
 const REFUSES_WRITES: Family = Family {
     name: "gateway_refuses_writes",
     help: "1 while writes to tables with a vector index are refused: the clock is wrong, or the cluster can't be told that this gateway lives",
@@ -82,7 +89,7 @@ const CLOCK_DIFFERENCE: Family = Family {
     kind: MetricType::GAUGE,
 };
 
-const ALL: [&Family; 9] = [
+const ALL: [&Family; 10] = [
     &REQUESTS,
     &REFUSED,
     &LATE_LOG_ROWS,
@@ -90,6 +97,7 @@ const ALL: [&Family; 9] = [
     &SEARCHES,
     &WITHOUT_ROWS,
     &CONNECTIONS,
+    &GIVEN_WAY,
     &REFUSES_WRITES,
     &CLOCK_DIFFERENCE,
 ];
@@ -150,6 +158,7 @@ impl Collector for GatewayFamilies {
             SEARCHES.of(vec![metrics.searches.metric()]),
             WITHOUT_ROWS.of(vec![WITHOUT_ROWS.counted(None, &metrics.without_rows)]),
             CONNECTIONS.of(vec![CONNECTIONS.measured(None, gauges.connections as f64)]),
+            GIVEN_WAY.of(vec![GIVEN_WAY.counted(None, &metrics.given_way)]),
             REFUSES_WRITES.of(vec![REFUSES_WRITES.measured(None, refuses_writes)]),
             CLOCK_DIFFERENCE.of(clocks.collect()),
         ]

@@ -55,6 +55,22 @@ async fn requests_and_refusals_are_counted() {
 }
 
 #[tokio::test]
+async fn connections_that_gave_way_are_counted() {
+    let setup = Setup::with(|options| {
+        options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
+        options.connections_max = 1;
+    })
+    .await;
+    let address = setup.gateway.metrics_address().unwrap();
+    let (mut stranger, _node_of_stranger) = setup.connect_stranger().await;
+    let _second = setup.connect().await;
+    assert_eq!(stranger.rest().await, "");
+    let told = get(address, "/metrics", &address.to_string()).await;
+    let line = "gateway_connections_given_way_total 1";
+    assert!(told.lines().any(|said| said == line), "{told}");
+}
+
+#[tokio::test]
 async fn nobody_asks_by_another_name_or_for_anything_else() {
     let setup = Setup::with(|options| {
         options.metrics_address = Some("127.0.0.1:0".parse().unwrap());

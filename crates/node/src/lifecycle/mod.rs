@@ -15,7 +15,9 @@ use store_api::Stores;
 use crate::database::Database;
 use crate::requests::{Local, Statements};
 use crate::security::access::Access;
-use crate::server::{BoundListener, CounterValues, ListenerOptions, Server, serve};
+use crate::server::{
+    BoundListener, CounterValues, ListenerCounters, ListenerOptions, Server, serve,
+};
 use crate::system::SystemTables;
 
 /// A running CQL server on embedded storage.
@@ -77,6 +79,11 @@ impl Node {
     /// The counters of the listeners, by the listeners' names.
     pub fn counters(&self) -> Vec<(&'static str, CounterValues)> {
         self.server.counters()
+    }
+
+    /// The counters of the listeners, to be read at any time.
+    pub fn live_counters(&self) -> ListenerCounters {
+        self.server.live_counters()
     }
 
     /// Uses another certificate for clients that connect from now on, at the listeners that have

@@ -1,5 +1,6 @@
 //! The counters of a listener.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that only rises, or that rises and falls.
@@ -26,6 +27,7 @@ pub(super) struct Counters {
     pub connections_open: Counter,
     pub connections_accepted: Counter,
     pub connections_refused: Counter,
+    pub connections_given_way: Counter,
     pub requests: Counter,
     pub requests_overloaded: Counter,
     pub requests_failed: Counter,
@@ -44,6 +46,8 @@ pub struct CounterValues {
     pub connections_accepted: u64,
     /// Connections closed at once, because too many had begun or clients held all the memory.
     pub connections_refused: u64,
+    /// Connections that had not begun, and were closed to make room for others.
+    pub connections_given_way: u64,
     /// Statements answered or refused: QUERY, PREPARE, EXECUTE and BATCH.
     pub requests: u64,
     /// Requests answered Overloaded.
@@ -65,6 +69,7 @@ impl Counters {
             connections_open: self.connections_open.get(),
             connections_accepted: self.connections_accepted.get(),
             connections_refused: self.connections_refused.get(),
+            connections_given_way: self.connections_given_way.get(),
             requests: self.requests.get(),
             requests_overloaded: self.requests_overloaded.get(),
             requests_failed: self.requests_failed.get(),
@@ -72,5 +77,20 @@ impl Counters {
             bytes_read: self.bytes_read.get(),
             bytes_written: self.bytes_written.get(),
         }
+    }
+}
+
+/// The live counters of some listeners, by the listeners' names. It keeps nothing else of them
+/// alive.
+#[derive(Clone, Debug)]
+pub struct ListenerCounters(pub(super) Vec<(&'static str, Arc<Counters>)>);
+
+impl ListenerCounters {
+    /// The values of the counters now.
+    pub fn values(&self) -> Vec<(&'static str, CounterValues)> {
+        let listeners = self.0.iter();
+        listeners
+            .map(|(name, counters)| (*name, counters.values()))
+            .collect()
     }
 }

@@ -13,7 +13,7 @@ use rustls::ServerConfig;
 
 use super::admission::Admission;
 use super::connection;
-use super::counters::{CounterValues, Counters};
+use super::counters::{CounterValues, ListenerCounters};
 use super::options::ListenerOptions;
 use super::service::Service;
 use super::shared::{Refusals, Shared, Shutdown};
@@ -58,7 +58,7 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
             let shared = Arc::new(Shared {
                 service: service.clone(),
                 admission: Admission::new(listener.options.requests_max),
-                counters: Counters::default(),
+                counters: Arc::default(),
                 shutdown: shutdown.clone(),
                 tls: ArcSwapOption::new(listener.options.tls.clone()),
                 connections: ArcSwap::from_pointee(shutdown.stop.child_token()),
@@ -84,10 +84,14 @@ impl<S: Service> Server<S> {
 
     /// The counters of the listeners, with the listeners' names.
     pub fn counters(&self) -> Vec<(&'static str, CounterValues)> {
-        self.listeners
-            .iter()
-            .map(|(_, shared)| (shared.options.name, shared.counters.values()))
-            .collect()
+        self.live_counters().values()
+    }
+
+    /// The counters of the listeners, to be read at any time.
+    pub fn live_counters(&self) -> ListenerCounters {
+        let listeners = self.listeners.iter();
+        let counters = listeners.map(|(_, shared)| (shared.options.name, shared.counters.clone()));
+        ListenerCounters(counters.collect())
     }
 
     /// Uses another certificate for clients that connect from now on, at the listeners that have
@@ -131,7 +135,9 @@ async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>) {
             {
                 let guest = place.guest();
                 let serving = pin!(connection::serve(stream, shared.clone(), guest.clone()));
-                guest.run(serving).await;
+                if guest.run(serving).await {
+                    shared.counters.connections_given_way.add(1);
+                }
             }
             shared.counters.connections_open.subtract(1);
             drop(place);

@@ -26,7 +26,7 @@ mod service;
 mod shared;
 mod unread;
 
-pub use counters::CounterValues;
+pub use counters::{CounterValues, ListenerCounters};
 pub use listener::{BoundListener, Server, serve};
 pub use options::{ConnectionOptions, ListenerOptions};
 pub use peer::Peer;

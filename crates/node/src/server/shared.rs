@@ -17,7 +17,7 @@ pub(super) struct Shared<S> {
     pub service: Arc<S>,
     pub options: ListenerOptions,
     pub admission: Admission,
-    pub counters: Counters,
+    pub counters: Arc<Counters>,
     pub shutdown: Shutdown,
     /// The certificate for clients that connect from now on. `None` for no TLS.
     pub tls: ArcSwapOption<ServerConfig>,

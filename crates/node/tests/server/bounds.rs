@@ -152,6 +152,7 @@ async fn only_connections_that_have_not_begun_give_way_at_the_limit() {
         client.assert_alive().await;
     }
     assert_eq!(counters().connections_refused, 0);
+    assert_eq!(counters().connections_given_way, 2);
     let mut refused = Client::connect(server.address).await;
     refused.assert_closed().await;
     assert_eq!(counters().connections_refused, 1);
