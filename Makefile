@@ -56,6 +56,11 @@ check:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# Not a part of `check`, as it compiles the workspace once more.
+.PHONY: docs-check
+docs-check: ## The documentation of all crates, with warnings of rustdoc denied: links that lead nowhere
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --document-private-items
+
 .PHONY: test-rust
 test-rust:
 	cargo test --workspace --locked

@@ -104,7 +104,7 @@ settings_table! {
         ///
         /// The first address is the node's broadcast_rpc_address, or rpc_address if that is not
         /// set. Drivers see these gateways instead of the nodes, and no node without a gateway. In
-        /// the file it is a table: [gateways], with lines such as "10.0.0.1:9042" =
+        /// the file it is a table: `[gateways]`, with lines such as "10.0.0.1:9042" =
         /// "10.0.1.1:9043".
         #[arg(
             long = "gateway",

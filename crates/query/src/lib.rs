@@ -31,7 +31,7 @@
 //! - [`key_values`] and [`refused`]: the answers of the index service;
 //! - [`Nearest`]: putting candidates in order again.
 //!
-//! For clients, answers have a [`columns_id`].
+//! For clients, answers have a [`columns_id()`].
 
 #![warn(clippy::unwrap_used)]
 

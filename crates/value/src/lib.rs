@@ -7,10 +7,10 @@
 //! A *serialised* value is the byte string of the native protocol (v4, section 6), without its
 //! length. Storage keeps cells in this form, so most values are never decoded.
 //!
-//! Two serialised values can be equal to [`compare`] and differ in bytes: decimals of different
+//! Two serialised values can be equal to [`compare()`] and differ in bytes: decimals of different
 //! scale (`1.0`, `1.00`), varints with superfluous leading bytes, true booleans other than 1, NaNs
 //! of different payload, and tuples and user types that leave out trailing nulls. Partition keys
-//! are equal by their bytes, clustering keys and everything else by [`compare`].
+//! are equal by their bytes, clustering keys and everything else by [`compare()`].
 
 #![warn(clippy::unwrap_used)]
 

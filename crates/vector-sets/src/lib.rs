@@ -1,6 +1,6 @@
 //! Made vectors of many kinds, for tests and benchmarks of the vector index.
 //!
-//! [`catalogue`] lists the kinds. Each can be made in any number, with queries that are not among
+//! [`catalogue()`] lists the kinds. Each can be made in any number, with queries that are not among
 //! the vectors, and is the same for the same seed to the last bit on every machine. Some kinds
 //! start from real vectors, which the caller reads from where they are ([`Real`]); without them
 //! these kinds start from something like them.

@@ -1,7 +1,7 @@
 //! Scalar functions, which may be called in a selection and within a term.
 //!
 //! One table (`table.rs`) declares those with fixed types. The others are resolved by the types of
-//! their arguments: operators, and functions of collections and of masks. [`resolve`] picks the
+//! their arguments: operators, and functions of collections and of masks. [`resolve()`] picks the
 //! function that a call means, by the name and by the known types of its arguments, and settles the
 //! types. Terms are judged by [`assignability`], which needs the types of the functions that they
 //! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` takes the key of

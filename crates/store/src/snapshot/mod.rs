@@ -52,7 +52,7 @@
 //! either if the process would exceed its memory limit. Then it is built again under that limit,
 //! and the next save replaces the snapshot. Any other fault of a snapshot is logged with the name
 //! of the file. The snapshot is deleted and the index built again. Full vectors are verified while
-//! they are searched ([`verify`]), and may become unreadable later ([`watch`]).
+//! they are searched ([`verify()`]), and may become unreadable later ([`watch`]).
 
 mod check;
 mod fault;

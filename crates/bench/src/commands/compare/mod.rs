@@ -24,8 +24,8 @@ use crate::report::{Output, OutputArguments};
 /// The arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArguments {
-    /// One target: NAME=http[s]://HOST:PORT, NAME=binary+http[s]://HOST:PORT or
-    /// NAME=cql://HOST:PORT, followed by /KEYSPACE/INDEX (/KEYSPACE/TABLE for CQL) if they differ
+    /// One target: `NAME=http[s]://HOST:PORT`, `NAME=binary+http[s]://HOST:PORT` or
+    /// `NAME=cql://HOST:PORT`, followed by /KEYSPACE/INDEX (/KEYSPACE/TABLE for CQL) if they differ
     /// from --keyspace, --index and --table
     ///
     /// With --recall a target has several indexes on the same vectors, made with ever larger

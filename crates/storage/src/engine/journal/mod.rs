@@ -14,8 +14,8 @@
 //! - The number in a record is one more than the last, so a missing batch or journal is noticed
 //!   too.
 //!
-//! Damage is refused: the start fails, and [`recover`] cuts when the operator says so. Batches of
-//! former versions have no record, so only their order and form are judged.
+//! Damage is refused: the start fails, and [`recover`](fn@crate::recover) cuts when the operator
+//! says so. Batches of former versions have no record, so only their order and form are judged.
 //!
 //! ```text
 //! DIR/N.jnl  batches, then zeros or the end of the file; new batches go to the highest N
