@@ -25,11 +25,13 @@ mod mark;
 mod mend;
 mod overlay;
 mod pending_ranges;
+mod range_lookup;
 mod resolve;
 mod room;
 mod schema_change;
 mod skipped;
 mod sweep;
+mod sweeping;
 mod write;
 
 use std::collections::VecDeque;

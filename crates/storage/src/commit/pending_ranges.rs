@@ -1,17 +1,14 @@
-//! Range deletions that a batch has changed so far, over those that the engine holds.
+//! Range deletions that a batch has changed so far.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
 
-use super::overlay::Overlay;
 use crate::StorageError;
 use crate::engine::{Batch, ResidentChange, SpaceId};
-use crate::key::{self, RANGE, SuffixRange};
-use crate::layout::TableSchema;
-use crate::ranges::{Interval, StoredRanges};
+use crate::key::{self, RANGE};
+use crate::ranges::Interval;
 
 /// Changed intervals by their beginning; `None` where one was removed.
-type Layer = BTreeMap<Vec<u8>, Option<Interval>>;
+pub(super) type Layer = BTreeMap<Vec<u8>, Option<Interval>>;
 
 #[derive(Default)]
 pub(super) struct PendingRanges {
@@ -20,6 +17,12 @@ pub(super) struct PendingRanges {
 }
 
 impl PendingRanges {
+    /// The layer of a partition, to be changed.
+    pub(super) fn layer_mut(&mut self, space: SpaceId, partition: &[u8]) -> &mut Layer {
+        let partitions = self.layers.entry(space).or_default();
+        partitions.entry(partition.to_vec()).or_default()
+    }
+
     /// Takes in the changes of a write.
     pub(super) fn absorb(&mut self, write: PendingRanges) {
         for (space, partitions) in write.layers {
@@ -69,127 +72,7 @@ impl PendingRanges {
         Ok(changes)
     }
 
-    fn layer(&self, space: SpaceId, partition: &[u8]) -> Option<&Layer> {
+    pub(super) fn layer(&self, space: SpaceId, partition: &[u8]) -> Option<&Layer> {
         self.layers.get(&space)?.get(partition)
-    }
-}
-
-impl Overlay<'_> {
-    /// Puts intervals in the place of others.
-    pub(super) fn replace_ranges(
-        &mut self,
-        table: &TableSchema,
-        partition: &[u8],
-        old: Vec<Interval>,
-        new: Vec<Interval>,
-    ) {
-        let partitions = self.write.ranges.layers.entry(table.space).or_default();
-        let layer = partitions.entry(partition.to_vec()).or_default();
-        let mut old: BTreeMap<Vec<u8>, Interval> =
-            old.into_iter().map(|it| (it.start.clone(), it)).collect();
-        for interval in new {
-            if old.remove(&interval.start).as_ref() != Some(&interval) {
-                layer.insert(interval.start.clone(), Some(interval));
-            }
-        }
-        layer.extend(old.into_keys().map(|start| (start, None)));
-    }
-
-    /// The interval that covers a row.
-    pub(super) fn range_over(
-        &self,
-        table: &TableSchema,
-        partition: &[u8],
-        suffix: &[u8],
-    ) -> Result<Option<Interval>, StorageError> {
-        let last = self.last_range_up_to(table, partition, suffix)?;
-        Ok(last.filter(|last| last.reaches(suffix)))
-    }
-
-    /// All intervals that overlap a range, in order.
-    pub(super) fn ranges_over(
-        &self,
-        table: &TableSchema,
-        partition: &[u8],
-        range: &SuffixRange,
-    ) -> Result<Vec<Interval>, StorageError> {
-        let first = self.range_over(table, partition, &range.low)?;
-        let bounds = (
-            Bound::Excluded(range.low.as_slice()),
-            Bound::Excluded(range.high.as_slice()),
-        );
-        let snapshot = self.engine.snapshot()?;
-        let stored = StoredRanges {
-            engine: self.engine,
-            snapshot: &snapshot,
-            space: table.space,
-            partition,
-        };
-        let mut rest = BTreeMap::new();
-        for interval in stored.beginning_in(bounds.0, bounds.1)? {
-            let interval = interval?;
-            rest.insert(interval.start.clone(), interval);
-        }
-        for layer in self.layers(table, partition).into_iter().rev().flatten() {
-            for (start, interval) in layer.range::<[u8], _>(bounds) {
-                match interval {
-                    Some(interval) => rest.insert(start.clone(), interval.clone()),
-                    None => rest.remove(start),
-                };
-            }
-        }
-        Ok(first.into_iter().chain(rest.into_values()).collect())
-    }
-
-    /// The changes of the write, then those of the batch before it.
-    fn layers(&self, table: &TableSchema, partition: &[u8]) -> [Option<&Layer>; 2] {
-        let (space, write, batch) = (table.space, &self.write.ranges, &self.batch.ranges);
-        [write.layer(space, partition), batch.layer(space, partition)]
-    }
-
-    fn last_range_up_to(
-        &self,
-        table: &TableSchema,
-        partition: &[u8],
-        suffix: &[u8],
-    ) -> Result<Option<Interval>, StorageError> {
-        let snapshot = self.engine.snapshot()?;
-        let stored = StoredRanges {
-            engine: self.engine,
-            snapshot: &snapshot,
-            space: table.space,
-            partition,
-        };
-        let mut stored = stored.up_to(suffix)?.rev();
-        let mut last_stored = stored.next().transpose()?;
-        let layers = self.layers(table, partition);
-        let mut end = Bound::Included(suffix);
-        loop {
-            let pending = layers
-                .iter()
-                .flatten()
-                .filter_map(|layer| layer.range::<[u8], _>((Bound::Unbounded, end)).next_back())
-                // Of two with the same beginning the first counts, which is the newer.
-                .reduce(|newer, older| if older.0 > newer.0 { older } else { newer });
-            let Some((start, interval)) = pending else {
-                return Ok(last_stored);
-            };
-            if let Some(stored) = &last_stored
-                && stored.start > *start
-            {
-                return Ok(last_stored);
-            }
-            if interval.is_some() {
-                return Ok(interval.clone());
-            }
-            // The interval was removed, and so was the stored one with the same beginning.
-            if last_stored
-                .as_ref()
-                .is_some_and(|stored| stored.start == *start)
-            {
-                last_stored = stored.next().transpose()?;
-            }
-            end = Bound::Excluded(start.as_slice());
-        }
     }
 }
