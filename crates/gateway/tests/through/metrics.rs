@@ -55,7 +55,7 @@ async fn requests_and_refusals_are_counted() {
 }
 
 #[tokio::test]
-async fn nobody_asks_by_another_name_or_for_anything_else() {
+async fn another_host_name_and_other_paths_are_refused() {
     let setup = Setup::with(|options| {
         options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
     })
