@@ -1,8 +1,8 @@
 //! The page docs/settings.md: the tables of settings of all servers, as `--help` knows them.
 //!
-//! `make docs/settings.md` writes it. The tests compare it, and the defaults that docs/limits.md and
-//! docs/limits-of-servers.md name, with the tables, and the defaults of the tables with the values
-//! that count.
+//! `make docs/settings.md` writes it. The tests compare it, and the defaults that docs/limits.md
+//! and docs/limits-of-servers.md name, with the tables, and the defaults of the tables with the
+//! values that count.
 
 use std::collections::BTreeSet;
 use std::fs;
