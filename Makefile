@@ -242,7 +242,7 @@ $(VENVS)/dtest/.installed: tests/dtest/requirements.txt
 docs/settings.md:
 	ANNULUS_UPDATE_SETTINGS_PAGE=1 cargo test --locked -p annulus --bin annulus settings_page::the_page_has_all_settings
 
-# The tool keeps one version, so that its verdict changes with the tree alone.
+# The tool keeps one version, so that its verdict changes only with the tree.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_ROOT := target/tools/cargo-deny-$(CARGO_DENY_VERSION)
 CARGO_DENY := $(CARGO_DENY_ROOT)/bin/cargo-deny
@@ -257,12 +257,12 @@ $(CARGO_DENY):
 	cargo install --locked --root $(CARGO_DENY_ROOT) cargo-deny@$(CARGO_DENY_VERSION)
 
 .PHONY: histories
-histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a naive model, with kills (200 of them; SEEDS=n for another number)
+histories: $(VENVS)/cassandra/.installed ## Random writes and reads compared with a naive model, with kills (200 of them; SEEDS=n for another number)
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-200} $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
 
 .PHONY: filters-test
-filters-test: $(VENVS)/cassandra/.installed ## Searches with filters beside random writes (20 seeds; SEEDS=n FIRST_SEED=m for others)
+filters-test: $(VENVS)/cassandra/.installed ## Searches with filters during random writes (20 seeds; SEEDS=n FIRST_SEED=m for others)
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/filters/test_random.py
 
@@ -294,17 +294,17 @@ test-deployment: cassandra clients $(VENVS)/cassandra/.installed test-programs
 	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
 
 .PHONY: record-compat
-record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers (needs Java 17 and Maven)
+record-compat: $(VENVS)/cassandra/.installed ## Record again what a real Cassandra answers (needs Java 17 and Maven)
 	$(VENVS)/cassandra/bin/python tests/compat/record.py $(AREAS)
 
 .PHONY: differential
-differential: cassandra $(VENVS)/cassandra/.installed ## 100,000 random statements beside a real Cassandra (STATEMENTS=n FIRST_SEED=m for others; needs Java 17 and Maven)
+differential: cassandra $(VENVS)/cassandra/.installed ## 100,000 random statements compared with a real Cassandra (STATEMENTS=n FIRST_SEED=m for others; needs Java 17 and Maven)
 	@# The selection of test-rust, so that nothing is built with other features.
 	cargo test --workspace --locked --no-run --quiet
 	$(VENVS)/cassandra/bin/python tests/differential/differential.py --statements $${STATEMENTS:-100000} --first-seed $${FIRST_SEED:-1}
 
 .PHONY: record-differential
-record-differential: cassandra $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers to random statements
+record-differential: cassandra $(VENVS)/cassandra/.installed ## Record again what a real Cassandra answers to random statements
 	$(VENVS)/cassandra/bin/python tests/differential/record_stories.py
 
 NODES ?= 3
@@ -342,10 +342,10 @@ $(VENVS)/films/.installed: examples/films/requirements.txt
 	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# The rivals are built beside the product, never with it.
+# The rivals are built apart from the product, never with it.
 BENCH ?= quick
 .PHONY: bench-ann
-bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=full for all of it
+bench-ann: ## The index engine compared with usearch and diskann: make bench-ann BENCH=full for all of it
 	cd benchmarks/ann && cargo build --release --locked --target-dir ../../target/bench-ann-build
 	cd benchmarks/ann/diskann && cargo build --release --locked --target-dir ../../../target/bench-ann-build/diskann
 	target/bench-ann-build/release/bench-ann compare $(BENCH)
@@ -354,7 +354,7 @@ bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=
 RECALL ?=
 RECALL_VENV := target/recall-venv
 .PHONY: bench-recall
-bench-recall: $(RECALL_VENV)/.installed ## Recall on data of many kinds beside hnswlib and usearch: target/bench-recall/report.md (half an hour)
+bench-recall: $(RECALL_VENV)/.installed ## Recall on data of many kinds, compared with hnswlib and usearch: target/bench-recall/report.md (half an hour)
 	cd benchmarks/ann && cargo build --release --locked --target-dir ../../target/bench-ann-build
 	target/bench-ann-build/release/bench-ann recall $(RECALL)
 
@@ -369,6 +369,6 @@ bench: ## A short form of every measurement, and one report: target/bench/short.
 	benchmarks/short
 
 .PHONY: bench-cql
-bench-cql: $(VENVS)/cassandra/.installed ## Reads and writes beside a real Cassandra (needs Java 17 and Maven); scans and pages of tables of three sizes
+bench-cql: $(VENVS)/cassandra/.installed ## Reads and writes compared with a real Cassandra (needs Java 17 and Maven); scans and pages of tables of three sizes
 	benchmarks/cql/run
 	$(VENVS)/cassandra/bin/python benchmarks/cql/table_size.py

@@ -1,5 +1,10 @@
-"""The film sample, loaded by a server that asks for logins under TLS."""
+"""The film sample: its files, and a server with logins and TLS that loads it."""
 
+import pathlib
+import runpy
+
+import lz4.block
+import numpy
 import pytest
 from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
@@ -9,8 +14,17 @@ from test_tls import certificate, trusting
 
 pytestmark = pytest.mark.embedded("its sample")
 
+SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "samples/movies"
+PACK = runpy.run_path(str(SAMPLE / "pack.py"))
 FILMS = 10_000
 SUPERUSER = ("ada", "lovelace")
+
+
+def test_packed_files_have_the_films_of_the_parquet_file():
+    table = PACK["read"]()
+    assert len(table) == FILMS
+    assert lz4.block.decompress((SAMPLE / "texts.lz4").read_bytes()) == PACK["texts"](table), "run pack.py"
+    assert (SAMPLE / "vectors.i8").read_bytes() == PACK["vectors"](table), "run pack.py"
 
 
 def session_of(server, certificates, role, password):
@@ -33,6 +47,8 @@ def test_superusers_have_the_sample_and_grant_it(tmp_path):
         film = admin.execute("SELECT id, plot_embedding FROM samples.movies WHERE id = 7").one()
         search = admin.prepare("SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1")
         assert admin.execute(search, (film.plot_embedding,)).one().id == film.id
+        exact = PACK["read"]()["plot_embedding"][film.id - 1].as_py()
+        assert numpy.dot(film.plot_embedding, exact) > 0.9999
         admin.execute("CREATE ROLE app WITH LOGIN = true AND PASSWORD = 'app secret'")
         other, app = session_of(server, certificates, "app", "app secret")
         with pytest.raises(Unauthorized):

@@ -36,10 +36,10 @@ the list, each under the names of the crates that come with it.
 The standard library of Rust (https://github.com/rust-lang/rust), under MIT OR Apache-2.0. The file
 share/doc/rust/COPYRIGHT-library.html of the Rust toolchain names its parts.
 
-The film sample (samples/movies/movies.parquet, in `annulus`), under the licence CC BY-SA 4.0
+The film sample (samples/movies, in `annulus`), under the licence CC BY-SA 4.0
 (https://creativecommons.org/licenses/by-sa/4.0/). Its plots are texts of Wikipedia by Wikipedia's
 contributors, collected in https://github.com/prust/wikipedia-movie-data. 10,000 films were drawn,
-and embeddings added. samples/movies/README.md describes the sample.
+and embeddings added, rounded to a byte per element. samples/movies/README.md describes the sample.
 
 The font Roboto (crates/bench/src/report/canvas/roboto.ttf, in `annulus-bench`), reduced to the
 letters that charts use. Copyright 2011 Google Inc. It is licensed under Apache-2.0.

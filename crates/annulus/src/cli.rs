@@ -21,7 +21,7 @@ use crate::store_service::StoreSettings;
     name = "annulus",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 failed, 2 bad command line or configuration, \
+    after_help = "Exit codes: 0 stopped on request, 1 failed, 2 bad command line or configuration, \
                   3 address in use, 4 data directory in use, 5 data directory unreadable or damaged, 124 not in time."
 )]
 pub struct CommandLine {
@@ -33,16 +33,16 @@ pub struct CommandLine {
 pub enum Command {
     /// Run an embedded CQL database with its index service, in one process
     ///
-    /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also stand in a
+    /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also be in a
     /// TOML file (--config) under its long name, or in the environment under the name shown. A flag
     /// wins over the environment, and the environment over the file.
     ///
-    /// With --tls-cert-path and --tls-key-path both ports speak TLS alone (`annulus certificate`
+    /// With --tls-cert-path and --tls-key-path both ports speak only TLS (`annulus certificate`
     /// makes the files). On SIGHUP, and every --tls-file-check-interval, the certificates are read
     /// again. All other settings need a restart.
     Serve(Box<ServeArguments>),
 
-    /// Run the index service alone, beside a ScyllaDB cluster (or another that speaks its CDC)
+    /// Run only the index service, for a ScyllaDB cluster (or another that speaks its CDC)
     ///
     /// The service takes the place of ScyllaDB's Vector Store and understands its environment
     /// variables. Every setting is a flag, an environment variable, a line of `.env` in the working
@@ -50,7 +50,7 @@ pub enum Command {
     /// flag wins over the environment, the environment over `.env`, and `.env` over the file.
     ///
     /// On SIGHUP the service reads `.env`, the file, the password and certificates again. Every
-    /// --tls-file-check-interval it reads the password and certificates alone. Changes of
+    /// --tls-file-check-interval it reads only the password and certificates. Changes of
     /// addresses, certificates, the memory limit and all settings of the database take effect
     /// without dropping a request. Settings that can't be used are logged and change nothing. All
     /// other settings need a restart.
@@ -58,7 +58,7 @@ pub enum Command {
 
     /// Measure any server of the index service's HTTP API or of CQL, and make reports
     ///
-    /// The work is done by a program of its own, `annulus-bench`, which stands beside this one.
+    /// The work is done by a program of its own, `annulus-bench`, in the same directory.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Bench {
         /// Arguments of `annulus-bench`
@@ -69,14 +69,14 @@ pub enum Command {
     /// Run a CQL server before a node of Apache Cassandra
     ///
     /// The gateway adds vector indexes and `ANN OF`. Drivers connect to gateways instead of nodes:
-    /// one gateway stands beside each node of the cluster, and all gateways get the same --gateway
-    /// pairs and index services. Every setting may also stand in a TOML file (--config) under its
-    /// long name, or in the environment under the name shown. A flag wins over the environment, and
-    /// the environment over the file.
+    /// each node of the cluster has one gateway, and all gateways get the same --gateway pairs and
+    /// index services. Every setting may also be in a TOML file (--config) under its long name, or
+    /// in the environment under the name shown. A flag wins over the environment, and the
+    /// environment over the file.
     ///
-    /// With --with-store the index service runs in the same process, and `ANN OF` asks it by a
-    /// call. This suits a single machine, or a small cluster with one process beside each node. The
-    /// settings of the index service stand in the table [store] of the file.
+    /// With --with-store the index service runs in the same process, and `ANN OF` searches it by a
+    /// call. This suits a single machine, or a small cluster with one process for each node. The
+    /// settings of the index service are in the table [store] of the file.
     ///
     /// On SIGHUP, and every --tls-file-check-interval, the gateway reads its certificate for
     /// clients again. An index service in this process reads its files again as `annulus store`
@@ -101,12 +101,12 @@ pub enum Command {
     ///
     /// The directory then holds ca.pem, which clients are given so that they believe the server;
     /// server.pem and server.key, for `annulus serve`; and NAME.pem and NAME.key for each --client,
-    /// which prove to the server who a client is. ca.key signs them all: whoever has it can pass
-    /// for the server and for every client, so keep it off the server. Keys are readable for you
-    /// alone.
+    /// which prove to the server who a client is. ca.key signs them all: with it anyone can pass
+    /// for the server and for every client, so keep it off the server. Keys are readable only for
+    /// you.
     ///
     /// An authority that is in the directory already is used again, so that a certificate can be
-    /// renewed, or made for another client, and nobody needs another ca.pem. Other files are
+    /// renewed, or made for another client, and no one needs another ca.pem. Other files are
     /// replaced only with --force.
     #[command(after_help = crate::certificate::EXAMPLES)]
     Certificate(CertificateArguments),
@@ -115,9 +115,9 @@ pub enum Command {
     /// without them
     ///
     /// A server with a damaged journal does not start. This command lists, by table and time, the
-    /// writes behind the damage. It changes nothing without --accept-loss. With it, the journal is
-    /// cut at the damage, and the cut part is kept in a file beside it. Exit code 5 means that the
-    /// journal is damaged and nothing was changed.
+    /// writes after the damage. It changes nothing without --accept-loss. With it, the journal is
+    /// cut at the damage, and the cut part is saved in a file next to it. Exit code 5 means that
+    /// the journal is damaged and nothing was changed.
     Recover(RecoverArguments),
 
     /// Let the owner of a stopped `annulus serve` in again who has lost the superuser's password
@@ -128,7 +128,7 @@ pub enum Command {
     /// Read all files and check every checksum, of a running service or of a stopped
     /// `annulus serve`
     ///
-    /// Without DIR, the service at --http reads its files, as a task beside its other work, which
+    /// Without DIR, the service at --http reads its files, as a task during its other work, which
     /// can be followed and aborted (`annulus tasks`). With DIR, this command reads the directory of
     /// a stopped server. Nothing is changed. Each file that is not as it was written is named; the
     /// exit code is then 5 with DIR, and 1 for a service.

@@ -1,13 +1,13 @@
 //! The film sample as it is compiled into the binary (see `samples/movies/README.md`).
 
-use anyhow::{Context, anyhow, ensure};
-use bytes::Bytes;
-use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type};
-use parquet::file::reader::{FileReader, RowGroupReader};
-use parquet::file::serialized_reader::SerializedFileReader;
+use std::iter;
 
-static PARQUET: &[u8] = include_bytes!("../../../samples/movies/movies.parquet");
+use anyhow::{Context, ensure};
+
+/// The texts of all films, as `samples/movies/pack.py` packs them.
+static TEXTS: &[u8] = include_bytes!("../../../samples/movies/texts.lz4");
+/// The embeddings of all films, rounded to a byte per element.
+static VECTORS: &[u8] = include_bytes!("../../../samples/movies/vectors.i8");
 
 /// The dimensions of [`Film::plot_embedding`].
 pub const DIMENSIONS: usize = 384;
@@ -26,66 +26,41 @@ pub struct Film {
 
 /// Reads all films.
 pub fn read() -> anyhow::Result<Vec<Film>> {
-    let file = SerializedFileReader::new(Bytes::from_static(PARQUET)).context("the film sample")?;
-    let group = file.get_row_group(0)?;
-    let group = group.as_ref();
-    let ids = column::<Int32Type>(group, "id")?;
-    let titles = texts(group, "title")?;
-    let genres = texts(group, "genre")?;
-    let dates = texts(group, "release_date")?;
-    let plots = texts(group, "plot")?;
-    let embeddings = column::<FloatType>(group, "plot_embedding.list.element")?;
+    let texts = lz4_flex::block::decompress_size_prepended(TEXTS)
+        .context("the texts of the film sample")?;
+    let texts = str::from_utf8(&texts).context("the texts of the film sample")?;
+    let fields: Vec<&str> = texts.split_terminator('\0').collect();
+    let (films, fields_left) = fields.as_chunks::<4>();
+    let (vectors, bytes_left) = VECTORS.as_chunks::<DIMENSIONS>();
     ensure!(
-        embeddings.len() == ids.len() * DIMENSIONS,
-        "the film sample has {} vector elements for {} films",
-        embeddings.len(),
-        ids.len()
+        fields_left.is_empty() && bytes_left.is_empty() && films.len() == vectors.len(),
+        "the film sample has {} texts and {} bytes of vectors",
+        fields.len(),
+        VECTORS.len()
     );
-    let films = ids
-        .into_iter()
-        .zip(titles)
-        .zip(genres)
-        .zip(dates)
-        .zip(plots)
-        .zip(embeddings.chunks_exact(DIMENSIONS))
-        .map(
-            |(((((id, title), genre), release_date), plot), embedding)| Film {
-                id,
-                title,
-                genre,
-                release_date,
-                plot,
-                plot_embedding: embedding.to_vec(),
-            },
-        );
+    let films = iter::zip(films, vectors).zip(1..);
+    let films = films.map(|((texts, vector), id)| film(id, texts, vector));
     Ok(films.collect())
 }
 
-/// Reads all values of a leaf column, which must have no nulls.
-fn column<T: DataType>(group: &dyn RowGroupReader, path: &str) -> anyhow::Result<Vec<T::T>> {
-    let metadata = group.metadata();
-    let position = metadata
-        .columns()
-        .iter()
-        .position(|column| column.column_path().string() == path)
-        .ok_or_else(|| anyhow!("the film sample has no column {path}"))?;
-    let rows = usize::try_from(metadata.num_rows())?;
-    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(position)?);
-    let (mut values, mut definition, mut repetition) = (Vec::new(), Vec::new(), Vec::new());
-    reader.read_records(
-        rows,
-        Some(&mut definition),
-        Some(&mut repetition),
-        &mut values,
-    )?;
-    Ok(values)
+fn film(id: i32, texts: &[&str; 4], vector: &[u8; DIMENSIONS]) -> Film {
+    let [title, genre, release_date, plot] = texts.map(str::to_owned);
+    Film {
+        id,
+        title,
+        genre,
+        release_date,
+        plot,
+        plot_embedding: embedding(vector),
+    }
 }
 
-fn texts(group: &dyn RowGroupReader, path: &str) -> anyhow::Result<Vec<String>> {
-    column::<ByteArrayType>(group, path)?
-        .iter()
-        .map(|bytes: &ByteArray| Ok(bytes.as_utf8()?.to_owned()))
-        .collect()
+/// Returns the embedding of length 1 that was rounded to these bytes.
+fn embedding(vector: &[u8; DIMENSIONS]) -> Vec<f32> {
+    let elements = vector.map(|byte| f32::from(byte.cast_signed()));
+    let square: f32 = elements.iter().map(|element| element * element).sum();
+    let length = square.sqrt();
+    elements.iter().map(|element| element / length).collect()
 }
 
 #[cfg(test)]
@@ -97,7 +72,10 @@ mod tests {
         let films = read().unwrap();
         assert_eq!(films.len(), 10_000);
         assert_eq!(films[1].title, "Sherlock Holmes Baffled");
-        for film in &films {
+        for (film, id) in iter::zip(&films, 1..) {
+            assert_eq!(film.id, id);
+            assert_eq!(film.release_date.len(), "1900-01-01".len());
+            assert!(film.plot.len() >= 200, "{}: {}", film.title, film.plot);
             let norm: f32 = film.plot_embedding.iter().map(|x| x * x).sum();
             assert!((norm - 1.0).abs() < 1e-3, "{}: {norm}", film.title);
         }

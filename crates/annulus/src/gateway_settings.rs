@@ -42,7 +42,7 @@ const INDEX_SERVICES: &str = "Index services";
 settings_table! {
     /// All settings. Each is optional here; [`GatewaySettings::resolve`] fills in the defaults.
     pub struct GatewaySettings {
-        /// Cassandra node behind this gateway [default: 127.0.0.1:9042]
+        /// Cassandra node of this gateway [default: 127.0.0.1:9042]
         #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
         pub cassandra: Option<String>,
 
@@ -192,13 +192,13 @@ settings_table! {
         )]
         pub answer_from_index: Option<bool>,
 
-        /// Run the index service in this process, instead of `annulus store` beside it
+        /// Run the index service in this process, instead of a separate `annulus store`
         ///
         /// The index service has the settings of `annulus store`. It takes them from the
         /// environment and `.env` under the names that `annulus store --help` shows, and from the
         /// table [store] of this gateway's file under their long names; it has no flags here. Its
         /// database is this gateway, unless scylladb-uri (VECTOR_STORE_SCYLLADB_URI) names another.
-        /// The gateway then asks no other index service.
+        /// The gateway then uses no other index service.
         #[arg(
             long,
             env = "ANNULUS_WITH_STORE",

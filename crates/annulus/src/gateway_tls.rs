@@ -40,7 +40,7 @@ settings_table! {
         #[arg(long, env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE", value_name = "FILE")]
         pub cassandra_certificate_file: Option<PathBuf>,
 
-        /// Certificate for nodes that ask for one (require_client_auth), PEM
+        /// Certificate for nodes that require one (require_client_auth), PEM
         #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH", value_name = "FILE")]
         pub cassandra_client_cert_path: Option<PathBuf>,
 

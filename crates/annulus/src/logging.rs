@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 
 use clap::ValueEnum;
 use serde::Deserialize;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::Failure;
 
@@ -18,39 +19,53 @@ pub enum LogFormat {
     Json,
 }
 
-/// A directive that leaves out warnings of nodes, unless the filter names the driver. The driver
-/// logs every warning that a node sends with an answer, and Cassandra warns twice a second of the
-/// statement by which the CDC library looks for new nodes.
-const WITHOUT_NODES_WARNINGS: &str = "scylla::network::connection=error";
+/// The module that logs warnings of nodes, which are left out unless the filter names the driver.
+/// The driver logs every warning that a node sends with an answer, and Cassandra warns twice a
+/// second of the statement by which the CDC library looks for new nodes.
+const NODES_WARNINGS: &str = "scylla::network::connection";
 
 /// Starts logging.
 ///
 /// `filter` is a level (`info`) or a list of directives (`info,store=debug`). `colours` allows
 /// colours on a terminal.
 pub fn start(filter: &str, format: LogFormat, colours: bool) -> anyhow::Result<()> {
-    let filter = env_filter(filter)?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filter = log_filter(filter)?;
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(colours && std::io::stderr().is_terminal());
+    let subscriber = tracing_subscriber::registry().with(filter);
     match format {
-        LogFormat::Text => subscriber.init(),
-        LogFormat::Json => subscriber.json().init(),
+        LogFormat::Text => subscriber.with(lines).init(),
+        LogFormat::Json => subscriber.with(lines.json()).init(),
     }
     Ok(())
 }
 
-fn env_filter(filter: &str) -> anyhow::Result<EnvFilter> {
-    let mut parsed = EnvFilter::try_new(filter).map_err(|error| {
+/// Parses a filter of levels by target. `EnvFilter` would also know spans, which this program does
+/// not have, and takes a library of regular expressions to build.
+fn log_filter(filter: &str) -> anyhow::Result<Targets> {
+    let wrong = |problem: &str| {
         Failure::Configuration(format!(
-            "log filter {filter:?}: {error}; write a level such as info, or store=debug,info"
+            "log filter {filter:?}: {problem}; write a level such as info, or store=debug,info"
         ))
-    })?;
-    let shows_warnings = parsed
-        .max_level_hint()
-        .is_some_and(|level| level >= LevelFilter::WARN);
-    if shows_warnings && !filter.contains("scylla") {
-        parsed = parsed.add_directive(WITHOUT_NODES_WARNINGS.parse()?);
+    };
+    // Such a part would be the name of a target.
+    if filter.contains('[') {
+        return Err(wrong("it names a span, and spans are not logged").into());
+    }
+    // An empty part would be all targets.
+    let parts: Vec<&str> = filter.split(',').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        return Ok(Targets::new().with_default(LevelFilter::ERROR));
+    }
+    let parsed = parts.join(",").parse::<Targets>();
+    let parsed = parsed.map_err(|error| wrong(&error.to_string()))?;
+    let mut levels = parsed
+        .iter()
+        .map(|(_, level)| level)
+        .chain(parsed.default_level());
+    if levels.any(|level| level >= LevelFilter::WARN) && !filter.contains("scylla") {
+        return Ok(parsed.with_target(NODES_WARNINGS, LevelFilter::ERROR));
     }
     Ok(parsed)
 }
@@ -61,12 +76,25 @@ mod tests {
 
     #[test]
     fn warnings_of_nodes_are_left_out_unless_the_driver_is_named() {
-        let shown = |filter: &str| env_filter(filter).unwrap().to_string();
-        assert!(shown("info").contains(WITHOUT_NODES_WARNINGS));
-        assert!(shown("store=debug,warn").contains(WITHOUT_NODES_WARNINGS));
-        assert!(!shown("info,scylla=debug").contains(WITHOUT_NODES_WARNINGS));
+        let shown = |filter: &str| log_filter(filter).unwrap().to_string();
+        let without = format!("{NODES_WARNINGS}=error");
+        assert!(shown("info").contains(&without));
+        assert!(shown("store=debug,warn").contains(&without));
+        assert!(!shown("info,scylla=debug").contains(&without));
         assert_eq!(shown("off"), "off");
         assert_eq!(shown("error"), "error");
-        assert!(env_filter("store=loud").is_err());
+    }
+
+    #[test]
+    fn a_filter_has_levels_and_targets() {
+        let filter = log_filter("warn,,store=DEBUG,").unwrap();
+        assert!(filter.would_enable("store::feed", &tracing::Level::DEBUG));
+        assert!(!filter.would_enable("node", &tracing::Level::INFO));
+        assert!(filter.would_enable("node", &tracing::Level::WARN));
+        let empty = log_filter("").unwrap();
+        assert!(empty.would_enable("node", &tracing::Level::ERROR));
+        assert!(!empty.would_enable("node", &tracing::Level::WARN));
+        assert!(log_filter("store=loud").is_err());
+        assert!(log_filter("store[search]=debug").is_err());
     }
 }

@@ -14,7 +14,7 @@ pub struct RecoverArguments {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Cut the journal where the damage begins, and keep the cut part in a file beside it
+    /// Cut the journal where the damage begins, and save the cut part in a file next to it
     #[arg(long)]
     accept_loss: bool,
 }

@@ -20,7 +20,7 @@ pub struct ScrubArguments {
     #[command(flatten)]
     asking: Asking,
 
-    /// The data directory of a stopped server; without it the running service is asked
+    /// The data directory of a stopped server; without it the running service checks its files
     #[arg(value_name = "DIR", conflicts_with = "detach")]
     directory: Option<PathBuf>,
 

@@ -54,7 +54,7 @@ settings_table! {
         #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
         pub http_port: Option<u16> => "integer", resolved.http_port,
 
-        /// Host names that the HTTP API answers to, separated by commas, beside those of the
+        /// Host names that the HTTP API answers to, separated by commas, besides those of the
         /// loopback address. On a loopback address it answers to no other name, elsewhere to any if
         /// none is given. This refuses web pages whose own host name resolves to this machine
         /// [default: none]
@@ -165,7 +165,7 @@ settings_table! {
         pub max_requests: Option<usize> => "integer", resolved.max_requests,
 
         /// Time that a page of a SELECT that names its partitions may take. Beyond it the client
-        /// gets the rows so far if it can ask for more, else a timeout; USING TIMEOUT goes before
+        /// gets the rows so far if it can page on, else a timeout; USING TIMEOUT goes before
         /// it [default: 5s]
         #[arg(long, env = "ANNULUS_READ_REQUEST_TIMEOUT", value_name = "DURATION")]
         pub read_request_timeout: Option<Span> => "duration", span(resolved.timeouts.read),
@@ -190,7 +190,7 @@ settings_table! {
         pub index_dir: Option<PathBuf> => "path", resolved.index_dir.display(),
 
         /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
-        /// snapshots are taken or used, and every start builds the indexes anew [default: 5m]
+        /// snapshots are taken or used, and every start builds all indexes [default: 5m]
         #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
         pub snapshot_interval: Option<Span> => "duration", span(resolved.snapshots.interval),
 
@@ -249,7 +249,7 @@ settings_table! {
         #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
         pub log: Option<String> => "text", resolved.log,
 
-        /// Thresholds at which clients are warned and requests refused, in a file alone: one flag
+        /// Thresholds at which clients are warned and requests refused, only in a file: one flag
         /// for each would hide the other flags
         #[arg(skip)]
         pub guardrails: Option<GuardrailSettings>,

@@ -1,7 +1,8 @@
 //! The page docs/settings.md: the tables of settings of all servers, as `--help` knows them.
 //!
 //! `make docs/settings.md` writes it. The tests compare it, and the defaults that docs/limits.md
-//! names, with the tables, and the defaults of the tables with the values that count.
+//! and docs/limits-of-servers.md name, with the tables, and the defaults of the tables with the
+//! values that count.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -239,14 +240,16 @@ fn the_page_has_all_settings() {
 }
 
 #[test]
-fn the_page_of_limits_names_the_defaults() {
-    let limits = fs::read_to_string(path("limits.md")).unwrap();
+fn the_pages_of_limits_name_the_defaults() {
+    let pages = ["limits.md", "limits-of-servers.md"];
+    let limits = pages.map(|page| fs::read_to_string(path(page)).unwrap());
     let names = COMMANDS.iter();
     let rows: Vec<(&str, SettingRow)> = names
         .flat_map(|(name, _)| rows_of(name).into_iter().map(move |row| (*name, row)))
         .collect();
     let mut without = BTreeSet::new();
-    let cells = limits.lines().flat_map(|line| line.split('|'));
+    let lines = limits.iter().flat_map(|page| page.lines());
+    let cells = lines.flat_map(|line| line.split('|'));
     for cell in cells {
         for (at, _) in cell.match_indices("(`--") {
             let default = quantity(cell[..at].rsplit(';').next().unwrap(), "");

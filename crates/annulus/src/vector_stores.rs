@@ -14,7 +14,7 @@ settings_table! {
     /// The settings about index services. All are optional. Without any, queries for neighbours get
     /// the error that vector search is disabled.
     pub struct VectorStores {
-        /// Index services to ask for nearest neighbours, as http://host:port or https://host:port,
+        /// Index services that find nearest neighbours, as http://host:port or https://host:port,
         /// separated by commas
         #[arg(
             long,
@@ -24,7 +24,7 @@ settings_table! {
         )]
         pub vector_store_primary_uri: Option<Vec<String>>,
 
-        /// Index services to ask if none of the primary ones is available
+        /// Index services to use if none of the primary ones is available
         #[arg(
             long,
             env = "ANNULUS_VECTOR_STORE_SECONDARY_URI",
@@ -46,7 +46,7 @@ settings_table! {
         )]
         pub vector_store_unreachable_node_detection_time_in_ms: Option<u32>,
 
-        /// Zone of this gateway: index services in the same zone are asked first
+        /// Zone of this gateway: index services in the same zone are used first
         #[arg(long, env = "ANNULUS_VECTOR_STORE_OWN_ZONE", value_name = "ZONE")]
         pub vector_store_own_zone: Option<String>,
 

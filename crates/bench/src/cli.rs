@@ -115,18 +115,19 @@ enum Command {
     /// search may or may not find such a row, so recall is over the true neighbours among the other
     /// rows.
     Mixed(MixedArguments),
-    /// Read and write rows alone and beside searches, with the ratios of latencies
+    /// Read and write rows without and during searches, with the ratios of latencies
     ///
-    /// Reads and overwrites are due at --requests-rate. Each kind is measured alone and then beside
-    /// searches, in rounds. A ratio is taken within a round.
+    /// Reads and overwrites are due at --requests-rate. Each kind is measured by itself and then
+    /// during searches, in rounds. A ratio is taken within a round.
     Isolation(IsolationArguments),
-    /// Write and search at once, with what each side keeps of its rate alone
+    /// Write and search at once, with the share that each side keeps of its rate without the other
     ///
-    /// Rows are overwritten as fast as the server takes them, alone and beside --searches in
-    /// flight; and as many searches run alone and beside --write-rate. A write counts once the
-    /// index has it. Rows get the vectors of others: make the table anew before you measure recall.
+    /// Rows are overwritten as fast as the server takes them, without and with --searches in
+    /// flight; and as many searches run without and with --write-rate. A write counts once the
+    /// index has it. Rows get the vectors of others: make the table again before a measurement of
+    /// recall.
     Shares(SharesArguments),
-    /// Read a table in memory and a regular one, alone and beside a writer: latencies over time
+    /// Read a table in memory and a regular one, without and with a writer: latencies over time
     ///
     /// Both tables have equal rows and are read at one rate in the same seconds. Hold the server's
     /// memory small, page cache included, so that the regular table does not fit.
@@ -143,18 +144,18 @@ enum Command {
     /// The speed of a machine drifts, so the two targets are measured one right after the other, in
     /// rounds and in changing order. A ratio, A by B, is taken within a round, and its median is
     /// given with the least and the most. Rates are comparable at equal recall only: a warning
-    /// tells when recall differs.
+    /// says when recall differs.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
     /// Make a page with charts from files that --json wrote
     Report(ReportArguments),
-    /// Measure the processor time that a server takes for a search, beside that of the search alone
+    /// Measure the processor time that a server takes for a search, and that of the search itself
     ServingCost(ServingCostArguments),
     /// Measure the most requests that this generator can send on one core
     Ceiling(CeilingArguments),
     /// Compare writes and reads of two CQL servers
     CqlCompare(CqlCompareArguments),
-    /// Restart an index service from its snapshot, and build the index anew
+    /// Restart an index service from its snapshot, and without it
     Restart(RestartArguments),
     /// Measure the time from the acknowledgement of an insert until ANN OF finds the row
     VisibleAfter(VisibleAfterArguments),

@@ -26,7 +26,7 @@ fn a_data_set_is_described() {
 }
 
 #[test]
-fn what_fails_says_so() {
+fn a_failed_command_prints_its_error() {
     let (succeeded, text) = bench(&["data", "describe", "nowhere.fbin"]);
     assert!(!succeeded);
     assert!(text.contains("annulus bench: nowhere.fbin: "), "{text}");

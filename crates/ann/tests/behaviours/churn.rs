@@ -56,7 +56,7 @@ fn rows_that_change_all_the_time_do_not_hide_the_others() {
 }
 
 #[test]
-fn what_remains_is_found_among_the_removed() {
+fn remaining_vectors_are_found_among_the_removed() {
     let mut rng = Rng(32);
     let mut vectors = clustered(&mut rng, 6_030, DIMENSIONS, 30, SPREAD);
     let queries = vectors.split_off(6_000);

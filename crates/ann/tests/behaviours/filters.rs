@@ -137,7 +137,7 @@ fn only_what_is_far_away() {
 /// Half of the vectors are admitted, the farther ones. Where these begin, hundreds are about as
 /// near as the nearest: nearer together than codes can tell apart.
 #[test]
-fn what_begins_in_the_midst_of_the_vectors() {
+fn a_filter_that_begins_in_the_midst_of_the_vectors() {
     const VECTORS: usize = 6_000;
     let mut rng = Rng(84);
     let vectors: Vec<_> = (0..VECTORS).map(|_| rng.vector(64)).collect();
@@ -216,7 +216,7 @@ fn stable(id: u32) -> Vec<f32> {
 }
 
 #[test]
-fn what_a_filter_admits_is_answered_while_others_write() {
+fn admitted_vectors_are_found_while_others_write() {
     /// Even ids are admitted; ids below this are not written to.
     const STABLE: u32 = 3_000;
     let index = Index::new(Options::new(DIMENSIONS)).expect("valid options");

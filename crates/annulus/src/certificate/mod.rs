@@ -29,10 +29,10 @@ Examples:
   annulus certificate --out certs --client app --client prometheus
       certificates for two clients, by the authority in certs
   annulus certificate --out certs --name db.example --name 10.0.0.5 --force
-      the server's certificate anew, by the authority in certs; a running server takes it up itself
+      the server's certificate again, by the authority in certs; a running server takes it up itself
 
   annulus serve --tls-cert-path certs/server.pem --tls-key-path certs/server.key
-      only TLS from now on; add --tls-client-ca-cert-path certs/ca.pem to ask clients for theirs
+      only TLS from now on; add --tls-client-ca-cert-path certs/ca.pem to require certificates of clients
   SSL_CERTFILE=certs/ca.pem cqlsh --ssl localhost 9042
   curl --cacert certs/ca.pem https://localhost:6080/api/v1/status";
 

@@ -29,7 +29,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The service to ask, and the form of the answer.
+/// The service to talk to, and the form of the answer.
 #[derive(Args, Clone, Debug)]
 pub struct Asking {
     /// URL of the service's HTTP API
@@ -53,7 +53,7 @@ pub struct Asking {
     )]
     http_ca_cert_path: Option<PathBuf>,
 
-    /// Certificate that proves to the service who asks, PEM; for a service that asks for one
+    /// Certificate that proves to the service who the client is, PEM, if the service requires one
     #[arg(
         long,
         visible_alias = "cert",
@@ -75,7 +75,7 @@ pub struct Asking {
     )]
     http_key_path: Option<PathBuf>,
 
-    /// Role of the database as which to ask, for a service with --login
+    /// Role of the database to log in as, for a service with --login
     #[arg(
         long,
         env = "ANNULUS_HTTP_USER",

@@ -35,7 +35,7 @@ pub struct RepairArguments {
     #[arg(long, value_name = "N")]
     intensity: Option<usize>,
 
-    /// Time that ranges in flight may still take after the repair was asked to stop [default: 30s]
+    /// Time that ranges in flight may still take after a request to stop the repair [default: 30s]
     #[arg(long, value_name = "DURATION")]
     grace: Option<Span>,
 

@@ -51,7 +51,7 @@ enum TasksCommand {
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
     },
-    /// Ask a task to stop, and return at once; `wait` tells when it has stopped
+    /// Request that a task stops, and return at once; `wait` returns when it has stopped
     Abort {
         #[arg(value_name = "TASK")]
         id: String,

@@ -28,7 +28,7 @@ settings_table! {
         #[arg(long, env = "VECTOR_STORE_URI", value_name = "HOST:PORT")]
         pub uri: Option<String>,
 
-        /// Host names that the HTTP API answers to, separated by commas, beside those of the
+        /// Host names that the HTTP API answers to, separated by commas, besides those of the
         /// loopback address. On a loopback address it answers to no other name, elsewhere to any if
         /// none is given. This refuses web pages whose own host name resolves to this machine
         /// [default: none]
@@ -177,7 +177,7 @@ settings_table! {
         )]
         pub cql_uri_translation_map: Option<AddressMap>,
 
-        /// Data centre whose nodes are asked first
+        /// Data centre whose nodes are used first
         #[arg(
             long,
             env = "VECTOR_STORE_CQL_PREFERRED_DATACENTER",
@@ -185,7 +185,7 @@ settings_table! {
         )]
         pub cql_preferred_datacenter: Option<String>,
 
-        /// Rack of that data centre whose nodes are asked before the others
+        /// Rack of that data centre whose nodes are used before the others
         #[arg(long, env = "VECTOR_STORE_CQL_PREFERRED_RACK", value_name = "NAME")]
         pub cql_preferred_rack: Option<String>,
 
@@ -217,7 +217,7 @@ settings_table! {
         )]
         pub cdc_fine_sleep_interval: Option<Span>,
 
-        /// Interval at which the database is asked whether its schema has changed [default: 1s]
+        /// Interval at which the schema of the database is checked for changes [default: 1s]
         #[arg(
             long,
             env = "VECTOR_STORE_MONITOR_INDEXES_INTERVAL",
@@ -234,13 +234,13 @@ settings_table! {
         pub index_dir: Option<PathBuf>,
 
         /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
-        /// snapshots are taken or used, and every start builds the indexes anew [default: 5m]
+        /// snapshots are taken or used, and every start builds all indexes [default: 5m]
         #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
         pub snapshot_interval: Option<Span>,
 
         /// Interval at which every index is compared with its table and mended, such as 7d; 0s for
         /// never. An index may have a schedule of its own (`annulus repair update`) [default: 1d if
-        /// the database is Apache Cassandra behind gateways, else never]
+        /// the database is Apache Cassandra with gateways, else never]
         #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
         pub repair_interval: Option<Span>,
 

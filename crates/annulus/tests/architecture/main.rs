@@ -2,7 +2,8 @@
 //! modules do not use each other in a circle. One loop asks indexes for neighbours. The sources
 //! keep the form that stable rustfmt does not hold. A class of index is named where it belongs. The
 //! server of the native protocol knows nothing of statements and of storage. Lock files of other
-//! workspaces have what the crates use.
+//! workspaces have what the crates use. Comments are in plain English, and names of types are not
+//! shared.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
@@ -13,6 +14,7 @@ mod classes;
 mod modules;
 mod sources;
 mod uses;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -62,7 +62,8 @@ fn begins(text: &str, begin: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-fn numbers(source: &str, mut is_wrong: impl FnMut(&str) -> bool) -> Vec<usize> {
+/// Numbers of the lines that are wrong.
+pub fn numbers(source: &str, mut is_wrong: impl FnMut(&str) -> bool) -> Vec<usize> {
     let lines = source.lines().zip(1..);
     lines
         .filter_map(|(line, number)| is_wrong(line).then_some(number))

@@ -111,7 +111,7 @@ async fn drivers_are_served_by_the_certificate_that_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_here_goes_when_other_authorities_sign_clients() {
+async fn clients_are_disconnected_when_other_authorities_sign_clients() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let node = Server::start(&directory.join("data"));

@@ -90,7 +90,7 @@ fn refused(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_can_not_be_used_has_its_exit_code() {
+fn settings_that_can_not_be_used_have_their_exit_codes() {
     let directory = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().map(|address| (taken, address)).unwrap();

@@ -214,7 +214,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
 }
 
 #[test]
-fn what_can_not_be_used_has_its_exit_code() {
+fn settings_that_can_not_be_used_have_their_exit_codes() {
     let directory = tempfile::tempdir().unwrap();
     let code = |arguments: &[&str]| start(directory.path(), arguments).end(PATIENCE);
     let no_key = ["--uri=127.0.0.1:0", "--tls-cert-path=/nowhere"];

@@ -158,7 +158,7 @@ impl TargetArguments {
 /// The arguments of a load of searches.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArguments {
-    /// Rows asked for
+    /// Rows requested
     #[arg(short, default_value_t = 10)]
     pub k: usize,
     /// Requests a second, whatever the server does; latency counts from when each is due

@@ -34,7 +34,7 @@ pub struct CeilingArguments {
     /// Elements of a vector
     #[arg(long, default_value_t = 384)]
     dimensions: usize,
-    /// Rows asked for
+    /// Rows requested
     #[arg(short, default_value_t = 10)]
     k: usize,
     /// The form of searches and answers

@@ -11,11 +11,11 @@ pub enum DataCommand {
     /// Print shape, element type, lengths, and the number of NaN, zero and equal vectors
     Describe {
         /// Files; FILE:PART names a column of a parquet file or a dataset of an HDF5 file, FILE
-        /// alone all of them
+        /// without PART all of them
         #[arg(required = true)]
         files: Vec<Source>,
     },
-    /// Compute the true neighbours of a set's queries and keep them beside it, unless the set has
+    /// Compute the true neighbours of a set's queries and save them next to it, unless the set has
     /// them
     Neighbours {
         #[command(flatten)]
@@ -26,7 +26,7 @@ pub enum DataCommand {
     },
     /// Make a set of more dimensions, by a random map and noise
     ///
-    /// Writes base.fbin and query.fbin, with the true neighbours beside them. Without noise all
+    /// Writes base.fbin and query.fbin, with the true neighbours next to them. Without noise all
     /// distances stay the same. Noise raises the intrinsic dimension, which makes the set harder to
     /// search. The same arguments always make the same set.
     Lift {

@@ -29,7 +29,7 @@ const AT_ONCE: usize = 64;
 pub struct IsolationArguments {
     #[command(flatten)]
     cql: CqlArguments,
-    /// The index service that is searched beside the reads and writes
+    /// The index service that is searched during the reads and writes
     #[arg(
         long,
         value_name = "http[s]://HOST:PORT",

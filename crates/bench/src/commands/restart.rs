@@ -46,7 +46,7 @@ pub struct RestartArguments {
     /// Seconds that a build, a restart or a stop may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     patience: u64,
-    /// The program `annulus`; by default the one beside this program
+    /// The program `annulus`; by default the one in the directory of this program
     #[arg(long, value_name = "FILE")]
     annulus: Option<PathBuf>,
     #[command(flatten)]

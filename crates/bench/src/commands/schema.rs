@@ -42,8 +42,8 @@ pub struct BuildTableArguments {
 pub struct BuildIndexArguments {
     #[command(flatten)]
     cql: CqlArguments,
-    /// The index service, which tells when an earlier index of this name is gone, when the new one
-    /// serves, and how many rows it has
+    /// The index service, which says when an earlier index of this name is dropped, when the new
+    /// one serves, and how many rows it has
     #[arg(long, value_name = "http[s]://HOST:PORT")]
     http: Option<Url>,
     #[command(flatten)]
@@ -61,10 +61,10 @@ pub struct BuildIndexArguments {
     /// Least width of the walk when searching (search_beam_width) [default: the server's]
     #[arg(long)]
     ef_search: Option<usize>,
-    /// The kind of the index, as it stands after USING; it gets the options of a vector_index
+    /// The kind of the index, as it is written after USING; it gets the options of a vector_index
     #[arg(long, default_value = "vector_index")]
     using: String,
-    /// The form in which vectors are kept: f32, f16, bf16, i8 or b1 [default: the server's]
+    /// The form in which vectors are stored: f32, f16, bf16, i8 or b1 [default: the server's]
     #[arg(long)]
     quantization: Option<String>,
     /// Seconds to wait until the index serves

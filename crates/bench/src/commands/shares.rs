@@ -47,11 +47,11 @@ pub struct SharesArguments {
     /// The CQL server for the writes [default: that of --cql, else 127.0.0.1:9042]
     #[arg(long, value_name = "HOST:PORT")]
     write_cql: Option<String>,
-    /// The index service, which tells when it has taken in all writes [default: that of --http,
+    /// The index service, which says when it has taken in all writes [default: that of --http,
     /// else http://127.0.0.1:6080]
     #[arg(long, value_name = "http[s]://HOST:PORT")]
     status_http: Option<Url>,
-    /// Searches in flight beside the writes, a measurement for each
+    /// Searches in flight during the writes, a measurement for each
     #[arg(
         long,
         value_name = "N,...",
@@ -59,7 +59,7 @@ pub struct SharesArguments {
         default_value = "64,256"
     )]
     searches: Vec<usize>,
-    /// Writes a second beside searches
+    /// Writes a second during searches
     #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
     write_rate: f64,
     /// Times that each pair is measured

@@ -44,8 +44,8 @@ pub struct DataArguments {
     pub hold_out: Option<usize>,
     /// The metric of the true neighbours [default: that of the data set, else cosine]
     ///
-    /// True neighbours from a file are taken as they are. They are computed anew if the data set is
-    /// an HDF5 file that names another metric.
+    /// True neighbours from a file are taken as they are. They are computed again if the data set
+    /// is an HDF5 file that names another metric.
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
 }

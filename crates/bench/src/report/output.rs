@@ -12,7 +12,7 @@ use super::charts::charts;
 use super::html;
 use super::measurement::{Environment, Measurement, Record};
 
-/// The arguments that say where results are written beside the terminal.
+/// The arguments that say where results are written besides the terminal.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OutputArguments {
     /// Append the results to this file, as JSON lines

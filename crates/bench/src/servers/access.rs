@@ -28,15 +28,15 @@ pub struct AccessArguments {
     /// File with the password of that role
     #[arg(long, value_name = "FILE", requires = "user")]
     pub password_file: Option<PathBuf>,
-    /// File with a token, for an HTTP server with tokens (`annulus store`); by HTTP it stands for
-    /// the role
+    /// File with a token, for an HTTP server with tokens (`annulus store`); by HTTP it is sent
+    /// in place of the role
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Authorities that sign the servers' certificates, PEM (ca.pem of `annulus certificate`): CQL
     /// is spoken under TLS then, and HTTP at https://
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Certificate that proves to the servers who asks, PEM; for those that ask for one
+    /// Certificate that proves to the servers who the client is, PEM, if they require one
     #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
     pub cert: Option<PathBuf>,
     /// Key of that certificate, PEM

@@ -138,7 +138,7 @@ async fn are_refused(client: &mut Peer, streams: RangeInclusive<i16>) {
 
 /// Clients that register hear of changes of the schema, also by the gateway.
 #[tokio::test]
-async fn nobody_registers_before_the_node_has_let_the_client_in() {
+async fn a_client_registers_only_once_the_node_has_let_it_in() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect_stranger().await;
     let register = Request::Register {

@@ -47,7 +47,7 @@ async fn a_request_that_is_too_large_when_decompressed_is_refused() {
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_yet_sends_little() {
+async fn a_client_not_let_in_yet_sends_little() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect_stranger().await;
     // The client sends an AUTH_RESPONSE. Then the node sends AUTH_SUCCESS, and the client a BATCH.
@@ -145,7 +145,7 @@ async fn a_startup_that_the_node_does_not_answer_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_closed() {
+async fn a_silent_client_is_closed() {
     let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(200)).await;
     let (mut client, mut node) = setup.connect_stranger().await;
     assert_eq!(client.rest().await, "");
@@ -175,7 +175,7 @@ async fn a_request_that_does_not_become_whole_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn what_strangers_announce_takes_nothing_from_others() {
+async fn frames_that_strangers_announce_take_nothing_from_others() {
     let setup = Setup::new().await;
     let mut strangers = Vec::new();
     for _ in 0..8 {

@@ -65,13 +65,13 @@ async fn connections_that_gave_way_are_counted() {
     let (mut stranger, _node_of_stranger) = setup.connect_stranger().await;
     let _second = setup.connect().await;
     assert_eq!(stranger.rest().await, "");
-    let told = get(address, "/metrics", &address.to_string()).await;
+    let text = get(address, "/metrics", &address.to_string()).await;
     let line = "gateway_connections_given_way_total 1";
-    assert!(told.lines().any(|said| said == line), "{told}");
+    assert!(text.lines().any(|found| found == line), "{text}");
 }
 
 #[tokio::test]
-async fn nobody_asks_by_another_name_or_for_anything_else() {
+async fn another_host_name_and_other_paths_are_refused() {
     let setup = Setup::with(|options| {
         options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
     })

@@ -96,7 +96,7 @@ async fn taken_unread(sender: &mut Peer, bytes: &[u8]) -> usize {
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_not_sent_more() {
+async fn a_client_that_does_not_read_is_not_sent_more() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect().await;
     // The response is larger than the buffers of all sockets together.
@@ -118,7 +118,7 @@ async fn who_does_not_read_is_not_sent_more() {
 }
 
 #[tokio::test]
-async fn who_is_not_read_sends_no_more() {
+async fn a_client_that_is_not_read_sends_no_more() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect().await;
     let frame = |stream| raw_frame(4, 0, stream, 0x0D, &body(1 << 20, 3));

@@ -157,7 +157,7 @@ async fn a_node_that_asks_for_a_certificate_gets_one() {
 }
 
 #[tokio::test]
-async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
+async fn a_renewed_certificate_is_used_for_new_connections_to_the_node() {
     let (before, after) = (Authority::new(), Authority::new());
     let nodes = |of: &Authority| of.server(TlsClients::SignedBy(of.0.pem()));
     let (certificate, key) = before.0.sign();

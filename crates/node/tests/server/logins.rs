@@ -37,7 +37,7 @@ async fn begun(server: &TestServer) -> Client {
 }
 
 #[tokio::test]
-async fn who_has_logged_in_may_be_silent_beyond_the_deadline_of_the_handshake() {
+async fn a_client_with_a_login_may_be_silent_beyond_the_deadline_of_the_handshake() {
     let server = start_with_login(|options| {
         options.connection.handshake_timeout = Duration::from_secs(3);
     })
@@ -53,7 +53,7 @@ async fn who_has_logged_in_may_be_silent_beyond_the_deadline_of_the_handshake() 
 }
 
 #[tokio::test]
-async fn who_is_refused_is_read_on_for_a_while_so_that_the_error_is_not_lost() {
+async fn a_refused_client_is_read_for_a_while_so_that_the_error_is_not_lost() {
     let server = start_with_login(|_| {}).await;
     let mut client = begun(&server).await;
     client.send(1, &login(WRONG_TOKEN)).await;
@@ -67,7 +67,7 @@ async fn who_is_refused_is_read_on_for_a_while_so_that_the_error_is_not_lost() {
 }
 
 #[tokio::test]
-async fn who_comes_when_too_many_wait_is_closed_without_an_error() {
+async fn a_login_while_too_many_wait_is_closed_without_an_error() {
     let server = start_with_login(|_| {}).await;
     let mut client = begun(&server).await;
     client.send(1, &login(CROWDED_TOKEN)).await;

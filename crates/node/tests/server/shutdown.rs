@@ -32,7 +32,7 @@ async fn requests_in_flight_are_answered_and_new_connections_are_not_taken() {
 }
 
 #[tokio::test]
-async fn what_is_not_done_in_time_is_cut_off() {
+async fn a_request_not_done_in_time_is_cut_off() {
     let server = start(|_| {}).await;
     let mut client = Client::open(server.address).await;
     client.query(1, "wait").await;

@@ -11,7 +11,7 @@ use crate::client::{Client, error, int, literals, positional, text};
 use crate::real::start_with_keyspace;
 
 #[tokio::test]
-async fn what_is_written_is_read() {
+async fn written_rows_are_read() {
     let (_node, mut client) = start_with_keyspace().await;
     client
         .run("CREATE TABLE t (p int, c text, v list<int>, PRIMARY KEY (p, c))")
@@ -408,7 +408,7 @@ async fn a_traced_statement_has_a_trace() {
 }
 
 #[tokio::test]
-async fn what_is_done_is_counted() {
+async fn requests_are_counted() {
     let (node, mut client) = start_with_keyspace().await;
     client.fail("SELECT nonsense").await;
     let [(name, counted)] = node.node.counters()[..] else {

@@ -125,7 +125,7 @@ fn over_a_restart_a_later_write_wins_and_its_log_row_is_behind_what_was_read() {
 }
 
 #[test]
-fn what_was_given_without_a_log_rises_over_a_kill_too() {
+fn times_given_without_a_log_rise_over_a_kill_too() {
     let directory = tempfile::tempdir().unwrap();
     let clock = HandClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);

@@ -53,7 +53,7 @@ fn of_many_at_once_one_is_applied_and_the_others_see_it() {
 }
 
 #[test]
-fn what_is_applied_is_seen_though_a_deletion_came_from_the_future() {
+fn an_applied_insert_is_seen_though_a_deletion_came_from_the_future() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let table = simple_table();

@@ -66,7 +66,7 @@ fn a_foreign_directory_is_refused_and_left_alone() {
 }
 
 #[test]
-fn nobody_else_may_look_into_it() {
+fn a_data_directory_is_closed_to_other_users() {
     let parent = tempfile::tempdir().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let new = parent.path().join("new");

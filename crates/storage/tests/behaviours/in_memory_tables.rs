@@ -110,7 +110,7 @@ fn a_full_table_says_so_and_takes_rows_again_once_others_are_gone() {
 }
 
 #[test]
-fn what_has_been_dead_for_long_makes_room() {
+fn rows_dead_for_long_make_room() {
     let directory = tempfile::tempdir().unwrap();
     let clock = HandClock::new(START_MICROS);
     let shared: Arc<dyn storage::clock::Clock> = clock.clone();

@@ -106,7 +106,7 @@ fn size(path: &Path) -> u64 {
 }
 
 #[test]
-fn what_was_acknowledged_was_synced() {
+fn acknowledged_writes_were_synced() {
     let mut bench = Bench::new(Durability::Synced);
     let mut coin = Coin(0x9e37_79b9_7f4a_7c15);
     for round in 0..6 {

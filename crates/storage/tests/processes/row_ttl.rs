@@ -154,7 +154,7 @@ fn a_row_that_is_given_a_later_time_or_none_stays() {
 }
 
 #[test]
-fn what_is_written_after_the_deletion_stays_whatever_its_clock() {
+fn a_write_after_the_deletion_stays_whatever_its_clock() {
     let directory = tempfile::tempdir().unwrap();
     let world = World::new(directory.path(), table(CqlType::Timestamp));
     world.put(1, -1, 5);
@@ -173,7 +173,7 @@ fn what_is_written_after_the_deletion_stays_whatever_its_clock() {
 }
 
 #[test]
-fn what_is_dead_and_from_the_future_hides_no_later_write() {
+fn a_dead_row_from_the_future_hides_no_later_write() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = World::new(directory.path(), table(CqlType::Timestamp));
     let future = START_MICROS + 3_600_000_000;

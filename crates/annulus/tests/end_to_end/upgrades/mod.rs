@@ -95,7 +95,7 @@ async fn assert_answers(server: &Server, expected: &Answers, when: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_former_versions_left_is_read() {
+async fn data_of_former_versions_is_read() {
     let versions = versions();
     assert!(!versions.is_empty(), "there is no fixture");
     for version in versions {

@@ -58,7 +58,7 @@ pub struct InMemoryArguments {
     /// Point reads a second of each table, and reads of the disk
     #[arg(long, value_name = "PER_SECOND", default_value_t = 200.0)]
     rate: f64,
-    /// Seconds of reads alone, and then beside the writer
+    /// Seconds of reads without the writer, and then with it
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     seconds: f64,
     /// Writes under way at once

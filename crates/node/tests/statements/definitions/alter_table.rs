@@ -34,7 +34,7 @@ fn columns_come_and_go() {
 }
 
 #[test]
-fn what_a_dropped_column_held_does_not_come_back() {
+fn values_of_a_dropped_column_do_not_come_back() {
     let f = fixture().with(&["ALTER TABLE t DROP v", "ALTER TABLE t ADD v int"]);
     assert_eq!(f.rows("SELECT k, c, v FROM t"), ["1 | 1 | null"]);
 }

@@ -81,7 +81,7 @@ fn awkward() -> Fixture {
 }
 
 #[test]
-fn what_is_described_makes_the_same_schema_again() {
+fn described_statements_make_the_same_schema_again() {
     let f = awkward();
     let told = described(&f, "DESCRIBE SCHEMA");
     let again = Fixture::new();

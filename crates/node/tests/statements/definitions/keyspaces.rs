@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 const SIMPLE: &str = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
 
 #[test]
-fn what_is_given_is_remembered() {
+fn given_options_are_remembered() {
     let f = Fixture::new().with(&[
         "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 3} \
          AND durable_writes = false AND tablets = {'enabled': false}",

@@ -46,7 +46,7 @@ fn a_table_has_it_from_the_start_or_gets_it_later() {
 }
 
 #[test]
-fn what_can_not_be_it_is_refused() {
+fn a_column_that_can_not_be_the_ttl_is_refused() {
     let f = Fixture::new().with(&[
         "CREATE TABLE t (p int, c timestamp, s timestamp static, x text, n int, l bigint, PRIMARY KEY (p, c))",
     ]);
@@ -94,7 +94,7 @@ fn what_can_not_be_it_is_refused() {
 }
 
 #[test]
-fn what_describe_prints_makes_the_same_table() {
+fn printed_statements_make_the_same_table() {
     let f = Fixture::new().with(&[
         "CREATE TABLE t (id int PRIMARY KEY, x text, \"At\" int)",
         "ALTER TABLE t DROP \"At\" USING TIMESTAMP 5",

@@ -59,7 +59,7 @@ fn columns_are_what_the_statement_says() {
 }
 
 #[test]
-fn what_is_not_said_has_cassandras_defaults() {
+fn options_not_given_have_cassandras_defaults() {
     let f = Fixture::new().with(&["CREATE TABLE t (k int PRIMARY KEY)"]);
     let catalog = f.database.storage.catalog();
     let table = catalog.table("ks", "t").unwrap();

@@ -118,7 +118,7 @@ fn a_write_of_nothing_is_checked_too() {
 }
 
 #[test]
-fn what_is_applied_wins_in_every_row_that_is_written() {
+fn an_applied_batch_wins_in_every_row_that_it_writes() {
     let future = "USING TIMESTAMP 9000000000000000";
     let f = fixture().with(&[
         &format!("INSERT INTO t (k, c, v, s) VALUES (1, 1, 1, 1) {future}"),

@@ -61,7 +61,7 @@ fn statics_need_the_partition_alone() {
 }
 
 #[test]
-fn what_is_unset_stays() {
+fn an_unset_value_leaves_the_column_as_it_is() {
     let f = fixture().with(&["INSERT INTO t (k, c, v, w) VALUES (1, 1, 1, 1)"]);
     let parameters = Parameters {
         values: vec![BoundValue::Unset, int(2)],
