@@ -32,11 +32,12 @@ WITHOUT_GO ?=
 # Set: leave out the client that is built with Java 17 and Maven.
 WITHOUT_JAVA ?=
 
-# In this order, so that what fails soonest fails first.
-TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
+# In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
-# Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS).
+# Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
+# test-programs take the programs as those built them.
 define run_parts
 	+@times=; trap 'printf "\nminutes:seconds of each part of make $(1)\n%b" "$$times"' EXIT; \
 	for part in $(2); do \
@@ -44,6 +45,7 @@ define run_parts
 		$(MAKE) --no-print-directory $$part || ended=", failed"; \
 		times+=$$(printf "%5d:%02d  %s" $$((SECONDS / 60)) $$((SECONDS % 60)) $$part)"$$ended\n"; \
 		test -z "$$ended"; \
+		case $$part in test-rust | test-programs) export PROGRAMS_BUILT=1 ;; esac; \
 	done
 endef
 
@@ -61,13 +63,14 @@ test-rust:
 	cargo test --workspace --locked
 
 # The programs that the Python suites start: the same selection as test-rust, so that nothing is built with other features a
-# second time.
+# second time. Set PROGRAMS_BUILT: they are built already.
+PROGRAMS_BUILT ?=
 .PHONY: test-programs
 test-programs:
-	cargo test --workspace --locked --no-run --quiet
+	$(if $(PROGRAMS_BUILT),,cargo test --workspace --locked --no-run --quiet)
 
 # Every driver's suite, also those that are too long for `make test`. The last three take a fixed address.
-DRIVER_PARTS := $(DRIVERS:%=test-driver-%) test-cqlsh-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
+DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
 	$(if $(WITHOUT_JAVA),,test-java-driver)
 
 .PHONY: test-drivers
@@ -77,6 +80,12 @@ test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++,
 .PHONY: $(DRIVERS:%=test-driver-%)
 $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
 	$(VENVS)/$*/bin/python -m pytest -q tests/drivers
+
+# Tests of what a driver decides: types, prepared statements, pages, batches, errors, its metadata, logins, TLS, vectors.
+SMOKE_TESTS := ann batches errors metadata paging prepared roles tls types user_types
+.PHONY: smoke-driver-scylla
+smoke-driver-scylla: $(VENVS)/scylla/.installed test-programs
+	$(VENVS)/scylla/bin/python -m pytest -q $(SMOKE_TESTS:%=tests/drivers/test_%.py)
 
 .PHONY: test-cqlsh
 test-cqlsh: $(VENVS)/cassandra/.installed test-programs
@@ -89,6 +98,10 @@ test-cqlsh-all: $(VENVS)/cassandra/.installed test-programs ## The tests of cqls
 .PHONY: test-compat
 test-compat: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
+
+.PHONY: test-compat-all
+test-compat-all: $(VENVS)/cassandra/.installed test-programs ## The recorded answers of Cassandra, each by both versions of the protocol
+	ALL_VERSIONS=1 $(VENVS)/cassandra/bin/python -m pytest -q tests/compat
 
 .PHONY: test-differential
 test-differential: $(VENVS)/cassandra/.installed test-programs
@@ -170,11 +183,12 @@ $(RUST_CLIENTS:%=client-%): client-%:
 	cd tests/clients/rust && cargo build --quiet --locked --target-dir ../../../target/clients/rust-build
 	cp target/clients/rust-build/debug/$*-client target/clients/$*
 
-# Drivers that are tested in full: types, conditions, paging, errors, login, TLS and more, each a test.
+# Drivers that are tested by sections: types, conditions, paging, errors, login, TLS and more, each a test. Of the older line of
+# gocql test-clients has a few.
 SUITES := $(RUST_CLIENTS) $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: scylla, cdrs-tokio, gocql 2 and 1.7 (needs Go; WITHOUT_GO=1)
-	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: scylla, cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
+	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
 ALL_SUITES := $(SUITES) $(if $(WITHOUT_JAVA),,java)
@@ -261,7 +275,7 @@ filters-test: $(VENVS)/cassandra/.installed ## Searches with filters beside rand
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/filters/test_random.py
 
-# The same selection as test-rust; 300 seeds are part of that.
+# The same selection as test-rust; 100 seeds are part of that.
 .PHONY: simulate
 simulate: ## `serve` in one thread under a seed, with crashes, faults and clock steps: make simulate SEEDS=1000 FIRST_SEED=1
 	SEEDS=$${SEEDS:-300} FIRST_SEED=$${FIRST_SEED:-1} cargo test --workspace --locked --test simulation table_log_and_index -- --nocapture

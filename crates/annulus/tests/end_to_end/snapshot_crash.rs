@@ -18,7 +18,7 @@ use scylla::statement::prepared::PreparedStatement;
 use crate::index::{Index, Scores};
 use crate::server::Server;
 
-const DEFAULT_KILLS: u32 = 12;
+const DEFAULT_KILLS: u32 = 6;
 const WRITERS: u64 = 2;
 const KEYS: i32 = 600;
 const DIMENSIONS: usize = 48;

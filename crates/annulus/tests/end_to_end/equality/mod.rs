@@ -29,7 +29,7 @@ const BYSTANDERS: i32 = 2_000;
 /// The number of such rows that are written after each scan.
 const BYSTANDERS_MORE: i32 = 200;
 /// The number of indexes that are made, one after the other, each with a scan beside the writers.
-const INDEXES: usize = 3;
+const INDEXES: usize = 2;
 /// The number of writes that each index follows.
 const WRITES_FOLLOWED: u64 = 600;
 const TABLE_WAIT: Duration = Duration::from_secs(20);

@@ -216,7 +216,7 @@ fn query() -> impl Strategy<Value = String> {
 fn indexes_and_scans_find_the_same_rows() {
     let fixture = twins(1500);
     let by_index = Cell::new(0);
-    let config = ProptestConfig::with_cases(1500);
+    let config = ProptestConfig::with_cases(400);
     proptest!(config, |(
         query in query(),
         page_size in 1..30_usize,
@@ -244,7 +244,7 @@ fn indexes_and_scans_find_the_same_rows() {
         }
     });
     let by_index = by_index.get();
-    assert!(by_index > 500, "only {by_index} queries went by an index");
+    assert!(by_index > 100, "only {by_index} queries went by an index");
 }
 
 /// Types that can be indexed, each with values in their order.
