@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 use net::tls::{self, Pem};
 use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
+use test_support::{Running, eventually};
 
-use crate::running::Running;
 use crate::serve_tls::{certificate, pem};
 use crate::server::Server;
-use crate::waiting::eventually;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(10);

@@ -1,0 +1,97 @@
+//! Waiting in a task. Where time is paused, it goes on as soon as no task has anything to do.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::PATIENCE;
+
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits until a condition holds.
+///
+/// # Panics
+/// If it does not hold within [`PATIENCE`], with `what`.
+pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "not within {PATIENCE:?}: {what}"
+        );
+        sleep(PAUSE).await;
+    }
+}
+
+/// Waits until a look succeeds, and returns what it found. A look that fails says what is there
+/// instead.
+///
+/// # Panics
+/// If none succeeds within [`PATIENCE`], with `what` and the last failure.
+pub async fn until_ok<T, E: Debug>(what: &str, mut look: impl AsyncFnMut() -> Result<T, E>) -> T {
+    let began = Instant::now();
+    loop {
+        match look().await {
+            Ok(found) => return found,
+            Err(instead) => assert!(
+                began.elapsed() < PATIENCE,
+                "not within {PATIENCE:?}: {what}: {instead:?}"
+            ),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Waits until looks have found an equal value for so long, and returns it.
+///
+/// # Panics
+/// If the value still changes after [`PATIENCE`], with `what` and the last value.
+pub async fn steady<T: PartialEq + Debug>(
+    what: &str,
+    period: Duration,
+    mut look: impl AsyncFnMut() -> T,
+) -> T {
+    let began = Instant::now();
+    let mut value = look().await;
+    let mut since = Instant::now();
+    while since.elapsed() < period {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "it changes for {PATIENCE:?}: {what}: {value:?}"
+        );
+        sleep(PAUSE).await;
+        let now = look().await;
+        if now != value {
+            (value, since) = (now, Instant::now());
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_look_is_repeated_until_it_succeeds() {
+        let mut looks = 0;
+        let found = until_ok("the third look", async || {
+            looks += 1;
+            if looks < 3 { Err(looks) } else { Ok(looks) }
+        });
+        assert_eq!(found.await, 3);
+    }
+
+    #[tokio::test]
+    async fn a_value_is_steady_when_it_has_not_changed_for_a_while() {
+        let mut looks = 0_u8;
+        let period = Duration::from_millis(30);
+        let value = steady("it ends at 5", period, async || {
+            looks = (looks + 1).min(5);
+            looks
+        });
+        assert_eq!(value.await, 5);
+    }
+}
