@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
 
-/// The time between two looks. It is short enough to see a file that is there for some milliseconds.
+/// The time between two looks. It is short enough to see files that are there for some
+/// milliseconds.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Waits until a condition holds.

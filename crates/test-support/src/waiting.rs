@@ -7,21 +7,37 @@ use tokio::time::{Instant, sleep};
 
 use crate::PATIENCE;
 
-/// The time between two looks.
-const PAUSE: Duration = Duration::from_millis(5);
+/// The time between the first two looks, and the longest time between two: what takes long is not
+/// disturbed by the looks at it.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+/// Pauses between looks, each twice as long as the one before.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn new() -> Pauses {
+        Pauses(PAUSE_MIN)
+    }
+
+    async fn pause(&mut self) {
+        sleep(self.0).await;
+        self.0 = PAUSE_MAX.min(self.0 * 2);
+    }
+}
 
 /// Waits until a condition holds.
 ///
 /// # Panics
 /// If it does not hold within [`PATIENCE`], with `what`.
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
+    let (began, mut pauses) = (Instant::now(), Pauses::new());
     while !is_so().await {
         assert!(
             began.elapsed() < PATIENCE,
             "not within {PATIENCE:?}: {what}"
         );
-        sleep(PAUSE).await;
+        pauses.pause().await;
     }
 }
 
@@ -31,7 +47,7 @@ pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 /// # Panics
 /// If none succeeds within [`PATIENCE`], with `what` and the last failure.
 pub async fn until_ok<T, E: Debug>(what: &str, mut look: impl AsyncFnMut() -> Result<T, E>) -> T {
-    let began = Instant::now();
+    let (began, mut pauses) = (Instant::now(), Pauses::new());
     loop {
         match look().await {
             Ok(found) => return found,
@@ -40,7 +56,7 @@ pub async fn until_ok<T, E: Debug>(what: &str, mut look: impl AsyncFnMut() -> Re
                 "not within {PATIENCE:?}: {what}: {instead:?}"
             ),
         }
-        sleep(PAUSE).await;
+        pauses.pause().await;
     }
 }
 
@@ -61,7 +77,7 @@ pub async fn steady<T: PartialEq + Debug>(
             began.elapsed() < PATIENCE,
             "it changes for {PATIENCE:?}: {what}: {value:?}"
         );
-        sleep(PAUSE).await;
+        sleep(PAUSE_MAX).await;
         let now = look().await;
         if now != value {
             (value, since) = (now, Instant::now());
@@ -87,7 +103,7 @@ mod tests {
     #[tokio::test]
     async fn a_value_is_steady_when_it_has_not_changed_for_a_while() {
         let mut looks = 0_u8;
-        let period = Duration::from_millis(30);
+        let period = Duration::from_millis(100);
         let value = steady("it ends at 5", period, async || {
             looks = (looks + 1).min(5);
             looks

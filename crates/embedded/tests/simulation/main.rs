@@ -90,7 +90,7 @@ fn note_panics() {
 
 /// The number of rows that searches with filters have found, by the column and by whether the index
 /// may have answered alone.
-pub type Found = BTreeMap<(Column, bool), usize>;
+pub type RowsFound = BTreeMap<(Column, bool), usize>;
 
 /// The outcome of a seed.
 pub struct Run {
@@ -99,7 +99,7 @@ pub struct Run {
     /// The thing that does not hold.
     pub failure: Option<String>,
     /// The rows that searches have found.
-    pub found: Found,
+    pub found: RowsFound,
 }
 
 impl Run {
@@ -156,9 +156,9 @@ fn setting(name: &str, default: u64) -> u64 {
 
 /// Runs seeds on as many threads as there are cores. Returns those that fail, and what the searches
 /// of all have found.
-fn run_all(first: u64, seeds: u64) -> (Vec<(u64, Run)>, Found) {
+fn run_all(first: u64, seeds: u64) -> (Vec<(u64, Run)>, RowsFound) {
     let next = AtomicU64::new(first);
-    let (failed, found) = (Mutex::new(Vec::new()), Mutex::new(Found::new()));
+    let (failed, found) = (Mutex::new(Vec::new()), Mutex::new(RowsFound::new()));
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..threads {

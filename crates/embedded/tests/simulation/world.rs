@@ -28,7 +28,7 @@ use turns::{Class, Turn, Turns};
 use uuid::Uuid;
 
 use crate::Broken;
-use crate::clock::SimulatedClock;
+use crate::clock::{SimulatedClock, pass};
 use crate::database::Faulty;
 use crate::model::{Effect, Fate, Key, Model, Sent, Shown};
 use crate::random::Random;
@@ -268,7 +268,7 @@ impl World {
             End::Crash => {
                 drop(self.send_some(&process)?);
                 let millis = self.random.below(100);
-                sleep(millis).await;
+                pass(millis).await;
                 // Requests that were not answered by now are not answered any more.
                 self.disk.crash();
                 Ok(())
@@ -367,7 +367,7 @@ impl World {
             }
             55..75 => {
                 let millis = self.random.below(3000);
-                sleep(millis).await;
+                pass(millis).await;
             }
             75..78 => self.step_clock(),
             78..82 => {
@@ -381,7 +381,7 @@ impl World {
                 self.files.set_full(true);
                 all(self.send_some(process)?).await;
                 let millis = self.random.below(4000);
-                sleep(millis).await;
+                pass(millis).await;
                 self.disk.set_full(false);
                 self.files.set_full(false);
                 self.tell("-- there is room again".to_owned());
@@ -694,7 +694,7 @@ impl World {
         }
         let healed = async {
             while process.storage.health() != Health::Writable {
-                sleep(500).await;
+                pass(500).await;
             }
             // A fault that is still to come comes now.
             process.storage.settle_log(i64::MAX).await
@@ -737,7 +737,7 @@ impl World {
                     ));
                 }
                 // Something is about to expire.
-                None => sleep(1000).await,
+                None => pass(1000).await,
             }
         }
     }
@@ -805,7 +805,7 @@ impl World {
             let search = Search::random(&mut self.random, has_own_index);
             let answered = async {
                 while self.ask(process, &search).await?.is_err() {
-                    sleep(700).await;
+                    pass(700).await;
                 }
                 Ok::<(), Failure>(())
             };
@@ -845,7 +845,7 @@ impl World {
                     }
                     Err(error) => last = error.to_string(),
                 }
-                sleep(700).await;
+                pass(700).await;
             }
         };
         let equal = tokio::time::timeout(PATIENCE, equal).await;
@@ -888,10 +888,6 @@ async fn all(answers: Vec<JoinHandle<()>>) {
     for answered in answers {
         let _ = answered.await;
     }
-}
-
-async fn sleep(millis: u64) {
-    tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

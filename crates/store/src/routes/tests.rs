@@ -10,6 +10,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use test_support::eventually;
 use tokio_util::task::TaskTracker;
 
 mod allocations;
@@ -695,12 +696,8 @@ async fn a_stopped_service_closes_its_socket() {
     assert_eq!(service.get("/api/v1/status").await.status, 200);
     service.listening.stop();
     let address = service.base.strip_prefix("http://").unwrap();
-    let refused = async {
-        while tokio::net::TcpStream::connect(address).await.is_ok() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(5), refused)
-        .await
-        .expect("the socket is closed");
+    eventually("the socket is closed", async || {
+        tokio::net::TcpStream::connect(address).await.is_err()
+    })
+    .await;
 }
