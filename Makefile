@@ -62,6 +62,18 @@ check:
 test-rust:
 	cargo test --workspace --locked
 
+# Builds one small program that looks at the sources; nothing of the product.
+.PHONY: pre-commit
+pre-commit: ## Before a commit, in 20 seconds: format the sources, and hold them to ARCHITECTURE.md
+	cargo fmt --all
+	cargo test --workspace --locked --quiet --test architecture
+
+BASE ?=
+TIMES ?= 30
+.PHONY: test-again
+test-again: ## The tests that a change adds or touches, again and again on busy cores: make test-again BASE=origin/main TIMES=30
+	$(PYTHON) tests/again/again.py --base "$(BASE)" --times $(TIMES)
+
 # The programs that the Python suites start: the same selection as test-rust, so that nothing is built with other features a
 # second time. Set PROGRAMS_BUILT: they are built already.
 PROGRAMS_BUILT ?=
