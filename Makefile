@@ -127,6 +127,10 @@ test-histories: $(VENVS)/cassandra/.installed test-programs
 test-filters: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/filters
 
+.PHONY: test-filters-all
+test-filters-all: $(VENVS)/cassandra/.installed test-programs ## Searches with filters by every form of index on columns of every type
+	ALL_FORMS=1 $(VENVS)/cassandra/bin/python -m pytest -q tests/filters
+
 # cassio, langchain-community and LlamaIndex as they come from PyPI, and the package of our own for LangChain. The two folders
 # have a conftest.py each, so that they can't share a run.
 ANNULUS_FOR_LANGCHAIN := python/langchain-annulus
@@ -188,22 +192,22 @@ client-java:
 	cd tests/clients/java && mvn -q -B compile dependency:copy-dependencies
 	cp tests/clients/java/launch target/clients/java
 
-# Both drivers of Rust are one workspace, so that what they share is built once.
+# Both drivers of Rust are one workspace, so that most of what they share is built once.
 RUST_CLIENTS := cdrs scylla
 .PHONY: $(RUST_CLIENTS:%=client-%)
 $(RUST_CLIENTS:%=client-%): client-%:
-	cd tests/clients/rust && cargo build --quiet --locked --target-dir ../../../target/clients/rust-build
+	cd tests/clients/rust && cargo build --quiet --locked -p $*-client --target-dir ../../../target/clients/rust-build
 	cp target/clients/rust-build/debug/$*-client target/clients/$*
 
 # Drivers that are tested by sections: types, conditions, paging, errors, login, TLS and more, each a test. Of the older line of
-# gocql test-clients has a few.
-SUITES := $(RUST_CLIENTS) $(if $(WITHOUT_GO),,gocql gocql1)
+# gocql test-clients has a few. The driver scylla is in test-rust (`rust_driver`), so that only test-clients-all builds its program.
+SUITES := cdrs $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: scylla, cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
 	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
-ALL_SUITES := $(SUITES) $(if $(WITHOUT_JAVA),,java)
+ALL_SUITES := scylla $(SUITES) $(if $(WITHOUT_JAVA),,java)
 .PHONY: test-clients-all
 test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers in full: scylla, cdrs-tokio, gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
 	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py
