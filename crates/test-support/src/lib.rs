@@ -1,7 +1,7 @@
 //! Common parts of the tests of several crates. It is a dependency of tests alone.
 //!
-//! A test doesn't sleep: it waits for what it needs, by [`eventually`], [`until_ok`] and
-//! [`steady`], or by [`blocking`] on a thread that no runtime needs. Their pauses are the only
+//! A test doesn't sleep: it waits for what it needs, by [`eventually`], [`until_ok`], [`steady`] and
+//! [`soon`], or by [`blocking`] on a thread that no runtime needs. Their pauses are the only
 //! ones, and each names what didn't come. A process that a test starts is [`Running`] and ends with
 //! the test.
 
@@ -15,7 +15,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 pub use running::Running;
-pub use waiting::{eventually, steady, until_ok};
+pub use waiting::{eventually, soon, steady, until_ok};
 
 /// The longest wait for an event; far longer than it takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);

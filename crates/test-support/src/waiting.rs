@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::PATIENCE;
 
@@ -58,6 +58,15 @@ pub async fn until_ok<T, E: Debug>(what: &str, mut look: impl AsyncFnMut() -> Re
         }
         pauses.pause().await;
     }
+}
+
+/// Waits for a future.
+///
+/// # Panics
+/// If it takes longer than [`PATIENCE`].
+pub async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let done = timeout(PATIENCE, what).await;
+    done.expect("it should be done by now")
 }
 
 /// Waits until looks have found an equal value for so long, and returns it.

@@ -5,7 +5,6 @@ mod as_text;
 mod filters;
 mod freshness;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use net::strangers::Guest;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{EXACT_HEADER, SHORT_HEADER};
 use store_api::{Client, ClientOptions};
+pub(super) use test_support::soon;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -40,12 +40,6 @@ use crate::shared::Shared;
 use crate::writes::ChangeLog;
 
 const BODY_MAX: usize = 1 << 20;
-
-/// Fails the test if `what` takes longer than 20 s.
-pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let done = tokio::time::timeout(Duration::from_secs(20), what).await;
-    done.expect("it should be done by now")
-}
 
 /// One end of a connection.
 pub(super) struct Peer {

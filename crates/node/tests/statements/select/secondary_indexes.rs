@@ -1,12 +1,12 @@
 //! SELECT by secondary indexes: whatever an index finds, a scan that filters finds, too.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
 use cql::error::ErrorKind;
 use node::statement::{BoundValue, Parameters};
 use proptest::prelude::*;
 use storage::clock::{Clock, HandClock, SystemClock};
+use test_support::blocking::eventually;
 
 use crate::fixture::{Fixture, int, text};
 
@@ -138,18 +138,14 @@ fn twins(writes: usize) -> Fixture {
 
 /// Waits until the indexes that a query needs are built.
 fn await_indexes(fixture: &Fixture, query: &str) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while Instant::now() < deadline {
-        match fixture.page(query, Parameters::default()) {
-            Ok(_) => return,
-            Err(error) => assert!(
-                matches!(error.kind, ErrorKind::ReadFailure { .. }),
-                "{query}: {error}"
-            ),
+    eventually("the indexes are built", || {
+        let refused = fixture.page(query, Parameters::default()).err();
+        if let Some(error) = &refused {
+            let is_expected = matches!(error.kind, ErrorKind::ReadFailure { .. });
+            assert!(is_expected, "{query}: {error}");
         }
-        std::thread::yield_now();
-    }
-    panic!("{query}: the indexes are not built");
+        refused.is_none()
+    });
 }
 
 /// A relation on each kind of column, or two.
