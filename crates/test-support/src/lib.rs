@@ -1,7 +1,7 @@
 //! Common parts of the tests of several crates. It is a dependency of tests alone.
 //!
-//! A test doesn't sleep: it waits for what it needs, by [`eventually`], [`until_ok`], [`steady`] and
-//! [`soon`], or by [`blocking`] on a thread that no runtime needs. Their pauses are the only
+//! A test doesn't sleep: it waits for what it needs, by [`eventually`], [`until_ok`], [`steady`]
+//! and [`soon`], or by [`blocking`] on a thread that no runtime needs. Their pauses are the only
 //! ones, and each names what didn't come. A process that a test starts is [`Running`] and ends with
 //! the test.
 
