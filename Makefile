@@ -64,7 +64,7 @@ test-rust:
 
 # Builds one small program that looks at the sources; nothing of the product.
 .PHONY: pre-commit
-pre-commit: ## Before a commit, in 20 seconds: format the sources, and hold them to ARCHITECTURE.md
+pre-commit: ## Before a commit, in 20 seconds: format the sources, and check them by ARCHITECTURE.md
 	cargo fmt --all
 	cargo test --workspace --locked --quiet --test architecture
 

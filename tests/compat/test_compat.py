@@ -1,8 +1,8 @@
 """Tests that Annulus answers like the Cassandra from which the golden files were recorded, except
 for the differences that differences.txt names.
 
-Every area is asked by version 5 of the protocol, and some of them by version 4. With ALL_VERSIONS=1
-each is asked by both."""
+Every area is run at version 5 of the protocol, and some of them at version 4. With ALL_VERSIONS=1
+each is run at both."""
 
 import os
 

@@ -1,8 +1,8 @@
 """Tests that a search with a filter finds exactly what brute force finds: every operator, on columns
 of every type, by indexes of every form, over CQL and over HTTP.
 
-Columns of a few types are asked by indexes of every form, and those of the others by one. With
-ALL_FORMS=1 (`make test-filters-all`) each type is asked by all."""
+Columns of a few types are searched by indexes of every form, and those of the others by one. With
+ALL_FORMS=1 (`make test-filters-all`) each type has all forms."""
 
 import os
 
@@ -16,7 +16,7 @@ IN_FULL = BY_NAME.keys() if "ALL_FORMS" in os.environ else {"int", "text", "floa
 
 def skip_unless_in_full(table):
     if table.cql_type.name not in IN_FULL:
-        pytest.skip("ALL_FORMS=1 asks by all forms")
+        pytest.skip("only with ALL_FORMS=1")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-//! Common parts of the tests of several crates. It is a dependency of tests alone.
+//! Common parts of the tests of several crates. Only tests depend on it.
 //!
 //! A test doesn't sleep: it waits for what it needs, by [`eventually`], [`until_ok`], [`steady`]
 //! and [`soon`], or by [`blocking`] on a thread that no runtime needs. Their pauses are the only

@@ -37,7 +37,7 @@ impl Running {
         self.ended(longest).code()
     }
 
-    /// Kills the process by `kill -9`, and waits until it is gone.
+    /// Kills the process by `kill -9`, and waits for its end.
     pub fn kill(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

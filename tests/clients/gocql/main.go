@@ -5,7 +5,7 @@
 // usage: gocql HOST:PORT KEYSPACE, gocql plain HOST:PORT KEYSPACE, gocql login HOST:PORT SUPERUSER
 // PASSWORD, gocql tls HOST:PORT DIRECTORY, gocql tls-client HOST:PORT DIRECTORY
 //
-// With SECTIONS="NAME NAME ..." in the environment it runs those alone.
+// With SECTIONS="NAME NAME ..." in the environment it runs only those.
 package main
 
 import (

@@ -323,7 +323,7 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     let saving = tokio::spawn(saver.run());
     let stands = async |generation| {
         let is_so = async || world.stands() == Some(generation);
-        eventually(&format!("{generation} stands"), is_so).await;
+        eventually(&format!("generation {generation} is saved"), is_so).await;
     };
     stands(1).await;
     // The index grows to twice its size, but by too few vectors to be worth a save.
