@@ -32,11 +32,12 @@ WITHOUT_GO ?=
 # Set: leave out the client that is built with Java 17 and Maven.
 WITHOUT_JAVA ?=
 
-# In this order, so that what fails soonest fails first.
-TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
+# In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
-# Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS).
+# Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
+# test-programs take the programs as those built them.
 define run_parts
 	+@times=; trap 'printf "\nminutes:seconds of each part of make $(1)\n%b" "$$times"' EXIT; \
 	for part in $(2); do \
@@ -44,6 +45,7 @@ define run_parts
 		$(MAKE) --no-print-directory $$part || ended=", failed"; \
 		times+=$$(printf "%5d:%02d  %s" $$((SECONDS / 60)) $$((SECONDS % 60)) $$part)"$$ended\n"; \
 		test -z "$$ended"; \
+		case $$part in test-rust | test-programs) export PROGRAMS_BUILT=1 ;; esac; \
 	done
 endef
 
@@ -65,14 +67,27 @@ docs-check: ## The documentation of all crates, with warnings of rustdoc denied:
 test-rust:
 	cargo test --workspace --locked
 
+# Builds one small program that looks at the sources; nothing of the product.
+.PHONY: pre-commit
+pre-commit: ## Before a commit, in 20 seconds: format the sources, and check them by ARCHITECTURE.md
+	cargo fmt --all
+	cargo test --workspace --locked --quiet --test architecture
+
+BASE ?=
+TIMES ?= 30
+.PHONY: test-again
+test-again: ## The tests that a change adds or touches, again and again on busy cores: make test-again BASE=origin/main TIMES=30
+	$(PYTHON) tests/again/again.py --base "$(BASE)" --times $(TIMES)
+
 # The programs that the Python suites start: the same selection as test-rust, so that nothing is built with other features a
-# second time.
+# second time. Set PROGRAMS_BUILT: they are built already.
+PROGRAMS_BUILT ?=
 .PHONY: test-programs
 test-programs:
-	cargo test --workspace --locked --no-run --quiet
+	$(if $(PROGRAMS_BUILT),,cargo test --workspace --locked --no-run --quiet)
 
 # Every driver's suite, also those that are too long for `make test`. The last three take a fixed address.
-DRIVER_PARTS := $(DRIVERS:%=test-driver-%) test-cqlsh-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
+DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
 	$(if $(WITHOUT_JAVA),,test-java-driver)
 
 .PHONY: test-drivers
@@ -82,6 +97,12 @@ test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++,
 .PHONY: $(DRIVERS:%=test-driver-%)
 $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
 	$(VENVS)/$*/bin/python -m pytest -q tests/drivers
+
+# Tests of what a driver decides: types, prepared statements, pages, batches, errors, its metadata, logins, TLS, vectors.
+SMOKE_TESTS := ann batches errors metadata paging prepared roles tls types user_types
+.PHONY: smoke-driver-scylla
+smoke-driver-scylla: $(VENVS)/scylla/.installed test-programs
+	$(VENVS)/scylla/bin/python -m pytest -q $(SMOKE_TESTS:%=tests/drivers/test_%.py)
 
 .PHONY: test-cqlsh
 test-cqlsh: $(VENVS)/cassandra/.installed test-programs
@@ -95,6 +116,10 @@ test-cqlsh-all: $(VENVS)/cassandra/.installed test-programs ## The tests of cqls
 test-compat: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
 
+.PHONY: test-compat-all
+test-compat-all: $(VENVS)/cassandra/.installed test-programs ## The recorded answers of Cassandra, each by both versions of the protocol
+	ALL_VERSIONS=1 $(VENVS)/cassandra/bin/python -m pytest -q tests/compat
+
 .PHONY: test-differential
 test-differential: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/differential
@@ -106,6 +131,10 @@ test-histories: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-filters
 test-filters: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/filters
+
+.PHONY: test-filters-all
+test-filters-all: $(VENVS)/cassandra/.installed test-programs ## Searches with filters by every form of index on columns of every type
+	ALL_FORMS=1 $(VENVS)/cassandra/bin/python -m pytest -q tests/filters
 
 # cassio, langchain-community and LlamaIndex as they come from PyPI, and the package of our own for LangChain. The two folders
 # have a conftest.py each, so that they can't share a run.
@@ -168,21 +197,22 @@ client-java:
 	cd tests/clients/java && mvn -q -B compile dependency:copy-dependencies
 	cp tests/clients/java/launch target/clients/java
 
-# Both drivers of Rust are one workspace, so that what they share is built once.
+# Both drivers of Rust are one workspace, so that most of what they share is built once.
 RUST_CLIENTS := cdrs scylla
 .PHONY: $(RUST_CLIENTS:%=client-%)
 $(RUST_CLIENTS:%=client-%): client-%:
-	cd tests/clients/rust && cargo build --quiet --locked --target-dir ../../../target/clients/rust-build
+	cd tests/clients/rust && cargo build --quiet --locked -p $*-client --target-dir ../../../target/clients/rust-build
 	cp target/clients/rust-build/debug/$*-client target/clients/$*
 
-# Drivers that are tested in full: types, conditions, paging, errors, login, TLS and more, each a test.
-SUITES := $(RUST_CLIENTS) $(if $(WITHOUT_GO),,gocql gocql1)
+# Drivers that are tested by sections: types, conditions, paging, errors, login, TLS and more, each a test. Of the older line of
+# gocql test-clients has a few. The driver scylla is in test-rust (`rust_driver`), so that only test-clients-all builds its program.
+SUITES := cdrs $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: scylla, cdrs-tokio, gocql 2 and 1.7 (needs Go; WITHOUT_GO=1)
-	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
+	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
-ALL_SUITES := $(SUITES) $(if $(WITHOUT_JAVA),,java)
+ALL_SUITES := scylla $(SUITES) $(if $(WITHOUT_JAVA),,java)
 .PHONY: test-clients-all
 test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers in full: scylla, cdrs-tokio, gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
 	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py
@@ -266,7 +296,7 @@ filters-test: $(VENVS)/cassandra/.installed ## Searches with filters during rand
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/filters/test_random.py
 
-# The same selection as test-rust; 300 seeds are part of that.
+# The same selection as test-rust; 100 seeds are part of that.
 .PHONY: simulate
 simulate: ## `serve` in one thread under a seed, with crashes, faults and clock steps: make simulate SEEDS=1000 FIRST_SEED=1
 	SEEDS=$${SEEDS:-300} FIRST_SEED=$${FIRST_SEED:-1} cargo test --workspace --locked --test simulation table_log_and_index -- --nocapture

@@ -9,8 +9,17 @@ use store_api::{Client, ClientError, ClientOptions, KeyValue};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers every request of every connection with the same bytes after a delay.
-async fn service(answer: String, delay: Duration) -> (String, Arc<AtomicUsize>) {
+/// Answers every request of every connection with the same bytes.
+async fn service(answer: String) -> (String, Arc<AtomicUsize>) {
+    listen(Some(answer)).await
+}
+
+/// Takes requests, and never answers.
+async fn silent() -> (String, Arc<AtomicUsize>) {
+    listen(None).await
+}
+
+async fn listen(answer: Option<String>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}", listener.local_addr().unwrap());
     let connections = Arc::new(AtomicUsize::new(0));
@@ -18,13 +27,13 @@ async fn service(answer: String, delay: Duration) -> (String, Arc<AtomicUsize>) 
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             counter.fetch_add(1, Ordering::SeqCst);
-            tokio::spawn(serve(stream, answer.clone(), delay));
+            tokio::spawn(serve(stream, answer.clone()));
         }
     });
     (uri, connections)
 }
 
-async fn serve(mut stream: TcpStream, answer: String, delay: Duration) {
+async fn serve(mut stream: TcpStream, answer: Option<String>) {
     let mut pending = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -35,7 +44,9 @@ async fn serve(mut stream: TcpStream, answer: String, delay: Duration) {
         // Bodies are small enough here to come together with their head.
         if pending.windows(4).any(|four| four == b"\r\n\r\n") {
             pending.clear();
-            tokio::time::sleep(delay).await;
+            let Some(answer) = &answer else {
+                return std::future::pending().await;
+            };
             if stream.write_all(answer.as_bytes()).await.is_err() {
                 return;
             }
@@ -63,7 +74,7 @@ const FOUND: &str = r#"{"primary_keys":{"id":[7]},"distances":[0.0],"similarity_
 
 #[tokio::test]
 async fn connections_are_kept() {
-    let (uri, connections) = service(http("200 OK", FOUND), Duration::ZERO).await;
+    let (uri, connections) = service(http("200 OK", FOUND)).await;
     let client = client(&[&uri]);
     for _ in 0..5 {
         let found = client
@@ -93,7 +104,7 @@ async fn no_service_and_no_answer() {
             .await,
         Err(ClientError::Unavailable)
     );
-    let (slow, _) = service(http("200 OK", FOUND), Duration::from_secs(5)).await;
+    let (slow, _) = silent().await;
     assert_eq!(
         client(&[&slow])
             .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
@@ -104,15 +115,12 @@ async fn no_service_and_no_answer() {
 
 #[tokio::test]
 async fn only_unavailable_moves_on() {
-    let (starting, _) = service(
-        http(
-            "503 Service Unavailable",
-            r#"{"reason":"NODE_BOOTSTRAPPING"}"#,
-        ),
-        Duration::ZERO,
-    )
+    let (starting, _) = service(http(
+        "503 Service Unavailable",
+        r#"{"reason":"NODE_BOOTSTRAPPING"}"#,
+    ))
     .await;
-    let (serving, _) = service(http("200 OK", FOUND), Duration::ZERO).await;
+    let (serving, _) = service(http("200 OK", FOUND)).await;
     let both = client(&[&starting, &serving]);
     for _ in 0..4 {
         assert!(
@@ -121,13 +129,10 @@ async fn only_unavailable_moves_on() {
                 .is_ok()
         );
     }
-    let (building, _) = service(
-        http(
-            "503 Service Unavailable",
-            r#"{"reason":"INDEX_BUILDING","message":"soon"}"#,
-        ),
-        Duration::ZERO,
-    )
+    let (building, _) = service(http(
+        "503 Service Unavailable",
+        r#"{"reason":"INDEX_BUILDING","message":"soon"}"#,
+    ))
     .await;
     let client = client(&[&building, &serving]);
     let mut refused = 0;

@@ -153,6 +153,7 @@ async fn classes_share_the_time_of_two_processors() {
             });
         }
     }
+    // Time is simulated here and in the tests below, so that a sleep takes none.
     tokio::time::sleep(Duration::from_secs(10)).await;
     // Each class has one of two processors: 5,000 turns of 2 ms, and 1,000 of 10 ms.
     let (query, ingest) = (turns.counts(Class::Query), turns.counts(Class::Ingest));

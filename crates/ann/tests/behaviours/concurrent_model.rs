@@ -23,7 +23,8 @@ const WRITERS: usize = 3;
 const SEARCHERS: usize = 2;
 /// Number of changes of a writer in a round.
 const CHANGES: usize = 400;
-const ROUNDS_DEFAULT: usize = 40;
+/// Every number of ids that never change, with every number of those that do.
+const ROUNDS_DEFAULT: usize = 18;
 
 /// The state of an id.
 #[derive(Clone, Copy, Debug, PartialEq)]

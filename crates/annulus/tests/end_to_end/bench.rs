@@ -9,9 +9,10 @@ use std::process::{Command, Output};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
+use test_support::free_address;
 
 use crate::server::Server;
-use crate::store_alone::{self, free_address};
+use crate::store_alone;
 
 const ROWS: usize = 600;
 const DIMENSIONS: usize = 16;

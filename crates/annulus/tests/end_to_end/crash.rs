@@ -96,8 +96,7 @@ async fn nothing_acknowledged_is_lost() {
             })
             .collect();
         // The kill comes at a random moment of the writes.
-        tokio::time::sleep(Duration::from_millis(numbers.random_range(5..1_000))).await;
-        server.kill();
+        server.kill_after(Duration::from_millis(numbers.random_range(5..1_000)));
         for writer in writers {
             let (model, done) = writer.await.expect("the writer ends");
             models.push(model);

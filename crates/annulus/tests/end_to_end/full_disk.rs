@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use scylla::client::session::Session;
+use test_support::eventually;
 
 use crate::index::Index;
 use crate::server::Server;
-use crate::waiting::eventually;
 
 const CYCLES: usize = 4;
 const WRITERS: usize = 8;
@@ -58,6 +58,8 @@ async fn write(
     let insert = insert.await.expect("prepared");
     let mut acknowledged = Vec::new();
     let mut key = writer;
+    // A full disk refuses at once, so that all would be busy with refusals.
+    let mut pace = tokio::time::interval(Duration::from_millis(5));
     while !over.load(Ordering::Relaxed) {
         key += WRITERS as i32;
         match session.execute_unpaged(&insert, (key, vector(key))).await {
@@ -67,7 +69,8 @@ async fn write(
             }
             Err(_) => {
                 refused.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pace.reset();
+                pace.tick().await;
             }
         }
     }

@@ -5,18 +5,16 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use net::tls::{self, Pem};
 use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
+use test_support::{Running, eventually};
 
-use crate::running::Running;
 use crate::serve_tls::{certificate, pem};
 use crate::server::Server;
-use crate::waiting::eventually;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Starts a gateway that passes everything through to a node, with a certificate and its key among
@@ -103,10 +101,10 @@ async fn drivers_are_served_by_the_certificate_that_is_there() {
 
     let after = write_certificate(directory.path());
     gateway.signal("-HUP");
-    let began = Instant::now();
-    while !is_answered(address, &after).await {
-        assert!(began.elapsed() < PATIENCE, "the certificate is used");
-    }
+    eventually("the certificate is used", async || {
+        is_answered(address, &after).await
+    })
+    .await;
     assert!(!is_answered(address, &before).await);
 }
 

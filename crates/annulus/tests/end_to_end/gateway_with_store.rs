@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions};
-
-use crate::running::Running;
-use crate::store_alone::free_address;
-use crate::waiting::eventually;
+use test_support::{Running, eventually, free_address};
 
 /// The longest time that the process may take to stop.
 const STOP: Duration = Duration::from_secs(10);

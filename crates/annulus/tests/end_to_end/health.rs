@@ -7,9 +7,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::running::Running;
+use test_support::{Running, eventually};
+
 use crate::server::Server;
-use crate::waiting::eventually;
 
 /// Bytes of a row, and the rows that are written.
 const VALUE_BYTES: usize = 10_000;

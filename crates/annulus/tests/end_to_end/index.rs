@@ -1,20 +1,15 @@
 //! The content of an index, read through its HTTP API.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use store_api::types::{AnnRequest, IndexState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue};
+use test_support::until_ok;
 
 use crate::server::Server;
 
 /// A limit above the number of rows in any test.
 const BEYOND_THE_COUNT: usize = 100_000;
-
-/// The longest time until an index equals its table.
-const WAIT: Duration = Duration::from_secs(60);
-
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The tolerance for a score, as a share of it: some steps of f32.
 const TOLERANCE: f32 = 1e-5;
@@ -60,21 +55,14 @@ impl<'a> Index<'a> {
 
     /// Waits until the index answers.
     pub async fn wait_until_serving(&self) {
-        let deadline = Instant::now() + WAIT;
-        loop {
+        until_ok(&format!("{} serves", self.name), async || {
             let status = self.client.index_status(self.keyspace, self.name).await;
-            if status
-                .as_ref()
-                .is_ok_and(|status| status.status == IndexState::Serving)
-            {
-                return;
+            match status {
+                Ok(status) if status.status == IndexState::Serving => Ok(()),
+                other => Err(format!("{other:?}")),
             }
-            assert!(
-                Instant::now() < deadline,
-                "not serving within {WAIT:?}: {status:?}"
-            );
-            tokio::time::sleep(PAUSE).await;
-        }
+        })
+        .await;
     }
 
     /// Reads everything that the index holds.
@@ -112,23 +100,13 @@ impl<'a> Index<'a> {
     /// Waits until the index gives every key of `expected` at its score and nothing else. `when`
     /// names the moment in the message.
     pub async fn assert_becomes(&self, expected: &Scores, when: &str) {
-        let deadline = Instant::now() + WAIT;
-        loop {
-            let found = self.contents().await;
-            if found.as_ref().is_ok_and(|found| equal(found, expected)) {
-                return;
-            }
-            if Instant::now() > deadline {
-                let found = found.expect("the index answers");
-                panic!(
-                    "{}.{} is not the table within {WAIT:?}, {when}: {}",
-                    self.keyspace,
-                    self.name,
-                    difference(&found, expected)
-                );
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
+        let what = format!("{}.{} is the table, {when}", self.keyspace, self.name);
+        until_ok(&what, async || match self.contents().await {
+            Ok(found) if equal(&found, expected) => Ok(()),
+            Ok(found) => Err(difference(&found, expected)),
+            Err(error) => Err(format!("{error:?}")),
+        })
+        .await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::running::Running;
+use test_support::Running;
 
 #[test]
 fn every_start_with_it_warns() {

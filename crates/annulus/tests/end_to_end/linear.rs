@@ -80,8 +80,7 @@ async fn conditional_writes_are_linearisable() {
             })
             .collect();
         // The kill comes at a random moment of the operations.
-        tokio::time::sleep(Duration::from_millis(numbers.random_range(50..1_000))).await;
-        server.kill();
+        server.kill_after(Duration::from_millis(numbers.random_range(50..1_000)));
         for client in clients {
             for (register, operation) in client.await.expect("the client ends") {
                 histories.entry(register).or_default().push(operation);

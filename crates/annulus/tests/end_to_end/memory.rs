@@ -3,12 +3,12 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use scylla::statement::batch::{Batch, BatchType};
+use test_support::blocking::eventually;
 
 use crate::server::Server;
 
@@ -16,9 +16,6 @@ const LIMIT_BYTES: u64 = 512 << 20;
 
 /// The time after which an attacker gives up on a socket that takes nothing.
 const STALL: Duration = Duration::from_millis(200);
-
-/// The longest time until pinned memory is free.
-const FREED_WITHIN: Duration = Duration::from_secs(60);
 
 const STARTUP: u8 = 1;
 const QUERY: u8 = 7;
@@ -100,6 +97,34 @@ pub fn anonymous_bytes(process: u32) -> u64 {
     let line = status.lines().find(|line| line.starts_with("RssAnon:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
     kib.expect("a number").parse::<u64>().expect("a number") << 10
+}
+
+/// Looks at the memory of a process again and again.
+pub struct Watch {
+    /// Ends the looks when it is dropped.
+    over: mpsc::SyncSender<()>,
+    looking: thread::JoinHandle<u64>,
+}
+
+impl Watch {
+    pub fn start(process: u32) -> Watch {
+        const EVERY: Duration = Duration::from_millis(10);
+        let (over, is_over) = mpsc::sync_channel(1);
+        let looking = thread::spawn(move || {
+            let mut peak = 0;
+            while is_over.recv_timeout(EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
+                peak = peak.max(anonymous_bytes(process));
+            }
+            peak
+        });
+        Watch { over, looking }
+    }
+
+    /// The most memory at any look, in bytes.
+    pub fn peak(self) -> u64 {
+        drop(self.over);
+        self.looking.join().expect("the process runs")
+    }
 }
 
 /// Prepares many statements with many markers.
@@ -186,17 +211,7 @@ fn clients_that_pin_memory_do_not_fill_it() {
     drop(prepare_many(cql, 0));
     let before = anonymous_bytes(process);
 
-    let peak = Arc::new(AtomicU64::new(0));
-    let over = Arc::new(AtomicBool::new(false));
-    let watching = {
-        let (peak, over) = (peak.clone(), over.clone());
-        thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                peak.fetch_max(anonymous_bytes(process), Ordering::Relaxed);
-                thread::sleep(Duration::from_millis(10));
-            }
-        })
-    };
+    let watch = Watch::start(process);
     let attackers = attack(cql, http);
     // Other clients of CQL and HTTP are served meanwhile.
     while !attackers.iter().all(thread::JoinHandle::is_finished) {
@@ -211,9 +226,7 @@ fn clients_that_pin_memory_do_not_fill_it() {
         .into_iter()
         .map(|attacker| attacker.join().expect("an attacker"))
         .collect();
-    over.store(true, Ordering::Relaxed);
-    watching.join().unwrap();
-    let peak = peak.load(Ordering::Relaxed);
+    let peak = watch.peak();
     eprintln!(
         "{} MiB before, {} MiB at the peak",
         before >> 20,
@@ -228,22 +241,13 @@ fn clients_that_pin_memory_do_not_fill_it() {
 
     drop(held);
     // The server goes on, and so does the client from before, once the pinned memory is free.
-    let deadline = Instant::now() + FREED_WITHIN;
-    while ask(&mut client, "SELECT * FROM ks.large") != 8 {
-        assert!(Instant::now() < deadline, "nothing was freed");
-        thread::sleep(Duration::from_millis(100));
-    }
+    eventually("pinned memory is free", || {
+        ask(&mut client, "SELECT * FROM ks.large") == 8
+    });
     // The system also gets the memory back.
-    while anonymous_bytes(process) > before / 2 * 3 {
-        assert!(
-            Instant::now() < deadline,
-            "{} MiB, of {} before and {} at the peak",
-            anonymous_bytes(process) >> 20,
-            before >> 20,
-            peak >> 20
-        );
-        thread::sleep(Duration::from_millis(100));
-    }
+    eventually("there is little more memory than before", || {
+        anonymous_bytes(process) <= before / 2 * 3
+    });
 }
 
 /// The largest write that is taken, in bytes of keys and values.

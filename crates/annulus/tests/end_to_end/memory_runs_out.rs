@@ -5,8 +5,6 @@
 //! `ANNULUS_MEMORY_MIB` sets the MiB that are written (`make memory-test`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use scylla::client::session::Session;
 use scylla::statement::Consistency;
@@ -15,7 +13,7 @@ use scylla::statement::prepared::PreparedStatement;
 use store_api::types::AnnRequest;
 use store_api::{Client, ClientOptions, KeyValue};
 
-use crate::memory::anonymous_bytes;
+use crate::memory::Watch;
 use crate::server::Server;
 
 const DEFAULT_MIB: usize = 48;
@@ -202,20 +200,7 @@ async fn run(load: Load) -> u64 {
         &directory.path().join("data"),
         &["--memory-limit", &limit, "--durability", "buffered"],
     );
-    let process = server.process_id();
-    let (peak, over) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
-    let watching = {
-        let (peak, over) = (peak.clone(), over.clone());
-        std::thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                peak.fetch_max(anonymous_bytes(process), Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        })
-    };
+    let watch = Watch::start(server.process_id());
     let mut tables = Tables::make(&server, &load).await;
     let bytes_a_round = load.tables * BATCH_ROWS as usize * PAD_BYTES;
     let rounds = i32::try_from((mib << 20).div_ceil(bytes_a_round)).unwrap();
@@ -227,9 +212,7 @@ async fn run(load: Load) -> u64 {
             tables.check(table, round).await;
         }
     }
-    over.store(true, Ordering::Relaxed);
-    watching.join().expect("the watcher");
-    let peak = peak.load(Ordering::Relaxed);
+    let peak = watch.peak();
     eprintln!(
         "{} tables, indexed: {}: {mib} MiB written, {} MiB at the peak of {}",
         load.tables,

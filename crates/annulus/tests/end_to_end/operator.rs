@@ -6,9 +6,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use store_api::types::IndexState;
 use store_api::{Client, ClientOptions};
+use test_support::eventually;
 
 use crate::server::Server;
-use crate::waiting::eventually;
 
 fn ask(http: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_annulus"))

@@ -10,9 +10,9 @@ use std::time::Duration;
 use net::tls::{self, Pem};
 use scylla::client::session::TlsContext;
 use scylla::client::session_builder::SessionBuilder;
+use test_support::eventually;
 
 use crate::server::Server;
-use crate::waiting::eventually;
 
 const CONNECT: Duration = Duration::from_secs(10);
 

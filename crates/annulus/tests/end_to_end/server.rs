@@ -4,18 +4,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
+use test_support::Running;
 
 const START: Duration = Duration::from_secs(60);
 
 /// A running `annulus serve`, which is killed when this is dropped.
 pub struct Server {
-    process: Child,
+    process: Running,
     pub cql: SocketAddr,
     pub http: SocketAddr,
 }
@@ -44,11 +45,9 @@ impl Server {
     }
 
     fn start_command(command: &mut Command) -> Server {
-        let mut process = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let stdout = process.stdout.take().expect("stdout is piped");
+        let process = command.stdout(Stdio::piped()).spawn();
+        let mut process = Running(process.expect("the binary starts"));
+        let stdout = process.0.stdout.take().expect("stdout is piped");
         let (send, receive) = mpsc::sync_channel(1);
         // The thread ends with the process, whose stdout it reads to the end.
         std::thread::spawn(move || {
@@ -58,10 +57,9 @@ impl Server {
                 }
             }
         });
-        let line = receive.recv_timeout(START).unwrap_or_else(|_| {
-            let _ = process.kill();
-            panic!("no ready line within {START:?}");
-        });
+        let line = receive
+            .recv_timeout(START)
+            .unwrap_or_else(|_| panic!("no ready line within {START:?}"));
         let addresses: Vec<SocketAddr> = line
             .split([' ', ','])
             .filter_map(|word| word.parse().ok())
@@ -92,37 +90,34 @@ impl Server {
 
     /// Starts the binary and kills it after that time, ready or not. Callers choose times at which
     /// a start may be anywhere.
-    pub fn kill_after(data_dir: &Path, settings: &[&str], wait: Duration) {
-        let mut process = Server::command(data_dir, "warn", settings)
+    pub fn start_and_kill_after(data_dir: &Path, settings: &[&str], time: Duration) {
+        let process = Server::command(data_dir, "warn", settings)
             .stdout(Stdio::null())
-            .spawn()
-            .expect("the binary starts");
-        std::thread::sleep(wait);
-        let _ = process.kill();
-        let _ = process.wait();
+            .spawn();
+        Running(process.expect("the binary starts")).kill_after(time);
     }
 
     /// The process id.
     pub fn process_id(&self) -> u32 {
-        self.process.id()
+        self.process.0.id()
     }
 
     /// Kills the process by `kill -9`, and waits until it is gone.
     pub fn kill(mut self) {
-        self.end();
+        self.process.kill();
+    }
+
+    /// Kills the process by `kill -9` after that time.
+    pub fn kill_after(mut self, time: Duration) {
+        self.process.kill_after(time);
     }
 
     /// Asks the process to stop, and waits until it has.
     pub fn stop(mut self) {
-        let id = rustix::process::Pid::from_child(&self.process);
+        let id = rustix::process::Pid::from_child(&self.process.0);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it is told");
-        let status = self.process.wait().expect("it ends");
+        let status = self.process.0.wait().expect("it ends");
         assert!(status.success(), "{status}");
-    }
-
-    fn end(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 
     /// Opens a session of the driver.
@@ -132,11 +127,5 @@ impl Server {
             .build()
             .await
             .expect("the driver connects")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.end();
     }
 }

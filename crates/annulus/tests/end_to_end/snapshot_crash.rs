@@ -8,24 +8,21 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
+use test_support::blocking::eventually;
 
 use crate::index::{Index, Scores};
 use crate::server::Server;
 
-const DEFAULT_KILLS: u32 = 12;
+const DEFAULT_KILLS: u32 = 6;
 const WRITERS: u64 = 2;
 const KEYS: i32 = 600;
 const DIMENSIONS: usize = 48;
-
-/// The longest time to wait for a save. It is longer than the service waits for hints before it
-/// saves.
-const SAVE_WITHIN: Duration = Duration::from_secs(90);
 
 /// The longest time that a save of so few rows takes. On a quiet machine it takes a few
 /// milliseconds.
@@ -76,8 +73,7 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
         begun.await.expect("a save begins");
         // The kill comes at any moment of a save, and more often at the early ones, which every
         // save has.
-        std::thread::sleep(SAVE_TAKES.mul_f64(numbers.random_range(0f64..1.0).powi(3)));
-        server.kill();
+        server.kill_after(SAVE_TAKES.mul_f64(numbers.random_range(0f64..1.0).powi(3)));
         for writer in writers {
             writer.await.expect("the writer ends");
         }
@@ -144,11 +140,7 @@ async fn table(session: &Session) -> Scores {
 /// Waits until the number of generations on the disk fulfils a condition. A second one is being
 /// written.
 fn while_saving(snapshots: &Path, is_so: impl Fn(usize) -> bool) {
-    let began = Instant::now();
-    while !is_so(generations(snapshots)) {
-        assert!(began.elapsed() < SAVE_WITHIN, "no save has begun");
-        std::thread::sleep(Duration::from_micros(500));
-    }
+    eventually("a save begins", || is_so(generations(snapshots)));
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use store_api::types::{AnnRequest, NodeStatus};
 use store_api::{Client, ClientOptions, KeyValue};
+use test_support::{Running, eventually, free_address};
 
-use crate::running::Running;
 use crate::server::Server;
-use crate::waiting::eventually;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -36,12 +35,6 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .stdout(Stdio::piped());
     command
-}
-
-/// A free port on the loopback address.
-pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound")
 }
 
 fn write_settings(directory: &Path, database: SocketAddr, http: SocketAddr, more: &str) {

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scylla::client::session::Session;
+use test_support::eventually;
 
 use crate::index::{Index, Scores};
 use crate::server::Server;
-use crate::waiting::eventually;
 
 /// The dimensions are so many that a few rows make a mapped file.
 const DIMENSIONS: usize = 4096;

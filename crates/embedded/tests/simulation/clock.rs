@@ -2,12 +2,18 @@
 //! the clock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use clock::Clock;
 use tokio::time::Instant;
 
 /// The time of the start, 2023-11-14.
 const START_MICROS: i64 = 1_700_000_000_000_000;
+
+/// Lets so much simulated time pass, which takes none.
+pub async fn pass(millis: u64) {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}
 
 /// The machine's clock. It goes on through the processes of the service, each of which has a
 /// runtime of its own.

@@ -15,6 +15,7 @@ use store::database::{
 use uuid::Uuid;
 
 use crate::Broken;
+use crate::clock::pass;
 use crate::random::Random;
 
 /// A database with the faults above.
@@ -43,7 +44,7 @@ fn below(random: &Mutex<Random>, end: u64) -> u64 {
 async fn pause(random: &Mutex<Random>) {
     if below(random, 4) == 0 {
         let millis = below(random, 120);
-        tokio::time::sleep(Duration::from_millis(millis)).await;
+        pass(millis).await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clock::HandClock;
 use storage::{Health, SimulatedDisk, Storage, StorageOptions};
 
+use crate::clock::pass;
 use crate::model::Effect;
 use crate::table;
 
@@ -40,7 +41,7 @@ async fn rows_of_a_step_that_failed_are_swept_later() {
     assert_ne!(storage.health(), Health::Writable);
     let swept = async {
         while storage.health() != Health::Writable || storage.statistics().sweeps_waiting > 0 {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            pass(500).await;
         }
     };
     let swept = tokio::time::timeout(Duration::from_secs(60), swept).await;

@@ -1,7 +1,10 @@
 //! Tests of nearest-neighbour queries on a whole connection. The client, the node and the index
 //! service are all scripted by the test.
 
-use std::future::Future;
+mod as_text;
+mod filters;
+mod freshness;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ use net::strangers::Guest;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{EXACT_HEADER, SHORT_HEADER};
 use store_api::{Client, ClientOptions};
+pub(super) use test_support::soon;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -36,12 +40,6 @@ use crate::shared::Shared;
 use crate::writes::ChangeLog;
 
 const BODY_MAX: usize = 1 << 20;
-
-/// Fails the test if `what` takes longer than 20 s.
-pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let done = tokio::time::timeout(Duration::from_secs(20), what).await;
-    done.expect("it should be done by now")
-}
 
 /// One end of a connection.
 pub(super) struct Peer {
@@ -491,202 +489,7 @@ async fn a_query_may_have_a_custom_payload() {
     setup.node.answer(&answer, &context).await;
     assert_eq!(names(&setup.client.response().await.1), ["Brazil"]);
 }
-
-/// Rows of a name, an id and the name once more, which is read to be checked.
-fn checked_rows(rows: &[(&str, &str)]) -> Response {
-    let metadata = Metadata {
-        columns: vec![column("id"), column("name")],
-    };
-    let mut encoder = RowsEncoder::new(&metadata, false);
-    for (id, name) in rows {
-        encoder.cell(Some(id.as_bytes()));
-        encoder.cell(Some(name.as_bytes()));
-        encoder.end_row();
-    }
-    Response::Rows(encoder.finish(None))
-}
-
-#[tokio::test]
-async fn where_is_a_filter_of_the_index_and_a_check_of_each_row() {
-    let mut setup = setup().await;
-    let text = "SELECT id FROM films WHERE id > 'a' AND name = 'Alien' ORDER BY v ANN OF [1, 2, 3] LIMIT 2 \
-                ALLOW FILTERING";
-    setup.client.ask(&query(text), 3).await;
-    // The index keeps the key, but not the name.
-    let body = r#"{"primary_keys":{"id":["b","c"]},"similarity_scores":[1,0.9]}"#;
-    let search = setup.store.neighbours(body).await;
-    let restrictions = serde_json::json!([{"type":">","lhs":"id","rhs":"a"}]);
-    assert_eq!(search["filter"]["restrictions"], restrictions);
-    assert_eq!(search["filter"]["allow_filtering"], true);
-    let (stream, request) = setup.node.request().await;
-    const READ: &str = "SELECT id \n, \"name\" FROM \"shop\".\"films\" WHERE \"id\" IN ?";
-    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
-    let context = ResponseContext::new(stream);
-    let answer = checked_rows(&[("b", "Brazil"), ("c", "Alien")]);
-    setup.node.answer(&answer, &context).await;
-
-    // One row is another film by now, so more neighbours are requested, and the index has no more.
-    let body = r#"{"primary_keys":{"id":["b","c","d"]},"similarity_scores":[1,0.9,0.8]}"#;
-    let search = setup.store.neighbours(body).await;
-    assert_eq!(search["filter"]["restrictions"], restrictions);
-    assert!(search["limit"].as_u64() > Some(3));
-    let (stream, _) = setup.node.request().await;
-    let context = ResponseContext::new(stream);
-    let answer = checked_rows(&[("d", "Alien")]);
-    setup.node.answer(&answer, &context).await;
-    let (_, told) = setup.client.response().await;
-    assert_eq!(names(&told), ["c", "d"]);
-    let Response::Rows(told) = told else {
-        panic!("{told:?}")
-    };
-    let columns = told.decode().unwrap().metadata.unwrap().columns;
-    assert_eq!(
-        columns,
-        [column("id")],
-        "the name was read to be checked alone"
-    );
-}
-
-#[tokio::test]
-async fn a_column_with_an_index_of_cassandras_own_is_searched_by_once_the_service_keeps_it() {
-    let mut films = table(&["id"], &[]);
-    films.sai_columns.push("name".to_owned());
-    let index = keeping(&films, &[]);
-    let mut setup = setup_of(GatewayOptions::default(), snapshot_of(films, [index])).await;
-    let text = "SELECT id FROM films WHERE id > 'a' AND name = 'Alien' ORDER BY v ANN OF [1, 2, 3] LIMIT 1";
-    let by_id = serde_json::json!({"type":">","lhs":"id","rhs":"a"});
-    let by_name = serde_json::json!({"type":"==","lhs":"name","rhs":"Alien"});
-    let one = r#"{"primary_keys":{"id":["b"]},"similarity_scores":[1]}"#;
-    let two = r#"{"primary_keys":{"id":["b","c"]},"similarity_scores":[1,0.9]}"#;
-    let building = r#"{"reason":"INDEX_BUILDING","message":"40%"}"#;
-    for refusal in [
-        None,
-        Some(("400 Bad Request", "column name is not part of the index")),
-        Some((UNAVAILABLE, building)),
-    ] {
-        setup.client.ask(&query(text), 3).await;
-        let Some((status, body)) = refusal else {
-            let search = setup.store.neighbours(one).await;
-            let both = serde_json::json!([by_id, by_name]);
-            assert_eq!(search["filter"]["restrictions"], both);
-            let (stream, _) = setup.node.request().await;
-            let answer = checked_rows(&[("b", "Alien")]);
-            let context = ResponseContext::new(stream);
-            setup.node.answer(&answer, &context).await;
-            assert_eq!(names(&setup.client.response().await.1), ["b"]);
-            continue;
-        };
-        // The rows that the others leave are checked, and more are requested without another
-        // refusal.
-        setup.store.answer(status, body).await;
-        for (body, row) in [(one, ("b", "Brazil")), (two, ("c", "Alien"))] {
-            let search = setup.store.neighbours(body).await;
-            let one = serde_json::json!([by_id]);
-            assert_eq!(search["filter"]["restrictions"], one);
-            let (stream, _) = setup.node.request().await;
-            let context = ResponseContext::new(stream);
-            setup.node.answer(&checked_rows(&[row]), &context).await;
-        }
-        assert_eq!(names(&setup.client.response().await.1), ["c"]);
-    }
-}
-
-const BEHIND: &str = r#"{"reason":"INDEX_BEHIND","message":"not yet"}"#;
 const UNAVAILABLE: &str = "503 Service Unavailable";
-
-/// The time that searches wait in these tests is longer than a test may take.
-const LONG: Duration = Duration::from_secs(3600);
-
-#[tokio::test]
-async fn a_search_asks_for_the_newest_acknowledged_write() {
-    let mut setup = setup_with(FreshnessOptions {
-        wait: LONG,
-        when_behind: WhenBehind::Error,
-    })
-    .await;
-    let id = setup.prepare().await;
-    setup.log.newest.note(setup.table, 3_000);
-    setup.log.newest.note(setup.table, 1_000);
-    setup.client.ask(&execute(&id, 1), 1).await;
-    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
-    let search = setup.store.neighbours(body).await;
-    assert_eq!(search["min_time_us"], 3_000);
-    let (stream, _) = setup.node.request().await;
-    let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
-    let context = ResponseContext::new(stream);
-    setup.node.answer(&answer, &context).await;
-    let (context, told) = setup.client.response().await;
-    assert_eq!((names(&told).len(), context.warnings.len()), (1, 0));
-}
-
-#[tokio::test]
-async fn without_a_wait_a_search_asks_for_no_write() {
-    let mut setup = setup_with(FreshnessOptions {
-        wait: Duration::ZERO,
-        when_behind: WhenBehind::Error,
-    })
-    .await;
-    let id = setup.prepare().await;
-    setup.log.newest.note(setup.table, 3_000);
-    setup.client.ask(&execute(&id, 1), 1).await;
-    let search = setup.store.answer("404 Not Found", "missing index").await;
-    assert_eq!(search["min_time_us"], serde_json::Value::Null);
-}
-
-#[tokio::test]
-async fn a_search_that_waits_in_vain_answers_what_the_index_knows_or_fails() {
-    for when_behind in [WhenBehind::Stale, WhenBehind::Error] {
-        let mut setup = setup_with(FreshnessOptions {
-            wait: LONG,
-            when_behind,
-        })
-        .await;
-        let id = setup.prepare().await;
-        setup.log.newest.note(setup.table, 3_000);
-        setup.client.ask(&execute(&id, 1), 1).await;
-        let search = setup.store.answer(UNAVAILABLE, BEHIND).await;
-        assert_eq!(search["min_time_us"], 3_000);
-        if when_behind == WhenBehind::Error {
-            let (_, told) = setup.client.response().await;
-            let is_overload = |error: &CqlError| error.kind == ErrorKind::Overloaded;
-            assert!(
-                matches!(&told, Response::Error(error) if is_overload(error)),
-                "{told:?}"
-            );
-            continue;
-        }
-        let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
-        let search = setup.store.neighbours(body).await;
-        assert_eq!(search["min_time_us"], serde_json::Value::Null);
-        let (stream, _) = setup.node.request().await;
-        let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
-        let context = ResponseContext::new(stream);
-        setup.node.answer(&answer, &context).await;
-        let (context, told) = setup.client.response().await;
-        assert_eq!(names(&told), ["Alien"]);
-        let has_warning = context.warnings.iter().any(|one| one.contains("may lack"));
-        assert!(has_warning, "{:?}", context.warnings);
-    }
-}
-
-#[tokio::test]
-async fn an_answer_that_may_lack_rows_for_want_of_room_comes_with_a_warning() {
-    for (more, is_short) in [("", false), (r#","short":true"#, true)] {
-        let mut setup = setup().await;
-        let id = setup.prepare().await;
-        setup.client.ask(&execute(&id, 1), 1).await;
-        let body = format!(r#"{{"primary_keys":{{"id":["a"]}},"similarity_scores":[1]{more}}}"#);
-        setup.store.neighbours(body.leak()).await;
-        let (stream, _) = setup.node.request().await;
-        let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
-        let context = ResponseContext::new(stream);
-        setup.node.answer(&answer, &context).await;
-        let (context, told) = setup.client.response().await;
-        assert_eq!(names(&told), ["Alien"]);
-        let warned = context.warnings.iter().any(|one| one.contains("no room"));
-        assert_eq!(warned, is_short, "{:?}", context.warnings);
-    }
-}
 
 #[tokio::test]
 async fn nothing_waits_behind_a_search() {
@@ -717,164 +520,6 @@ async fn nothing_waits_behind_a_search() {
     assert_eq!(setup.node.request().await.0, own);
     setup.node.answer(&void, &ResponseContext::new(own)).await;
     assert_eq!(setup.client.response().await.0.stream, own);
-}
-
-#[tokio::test]
-async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
-    let mut setup = setup().await;
-    let text = "SELECT name, v FROM shop.films ORDER BY v ANN OF [1, 2, 3] LIMIT 2";
-    setup.client.ask(&query(text), 3).await;
-    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
-    setup.store.neighbours(body).await;
-    let (stream, request) = setup.node.request().await;
-    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
-    let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
-    setup
-        .node
-        .answer(&answer, &ResponseContext::new(stream))
-        .await;
-    let (_, told) = setup.client.response().await;
-    assert_eq!(names(&told), ["Alien"]);
-
-    setup.client.ask(&query(text), 4).await;
-    let body = r#"{"primary_keys":{"id":[]},"similarity_scores":[]}"#;
-    setup.store.neighbours(body).await;
-    let (stream, request) = setup.node.request().await;
-    assert!(matches!(request, Request::Prepare { .. }));
-    let read = Prepared {
-        id: Bytes::from_static(b"id"),
-        result_metadata_id: None,
-        bind: Metadata::default(),
-        partition_key_indexes: Vec::new(),
-        result: Some(columns()),
-    };
-    let context = ResponseContext::new(stream);
-    setup.node.answer(&Response::Prepared(read), &context).await;
-    let (context, Response::Rows(told)) = setup.client.response().await else {
-        panic!("no rows")
-    };
-    let told = told.decode().unwrap();
-    assert_eq!((context.stream, told.rows.len()), (4, 0));
-    assert_eq!(
-        told.metadata.unwrap().columns,
-        [column("name"), column("v")]
-    );
-}
-
-#[tokio::test]
-async fn an_exact_search_reaches_the_index_service_and_the_node_sees_nothing_of_it() {
-    let mut setup = setup().await;
-    let text = "SELECT name, v FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'exact': true}";
-    setup.client.ask(&query(text), 3).await;
-    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
-    let search = setup.store.neighbours(body).await;
-    assert_eq!(search["exact"], true);
-    let (stream, request) = setup.node.request().await;
-    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
-    let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
-    let context = ResponseContext::new(stream);
-    setup.node.answer(&answer, &context).await;
-    let (_, told) = setup.client.response().await;
-    assert_eq!(names(&told), ["Alien"]);
-
-    // What is wrong with the options is said here, as the node would not understand any.
-    let wrong = text.replace("'exact'", "'exactly'");
-    setup.client.ask(&query(&wrong), 4).await;
-    let (_, told) = setup.client.response().await;
-    let Response::Error(error) = told else {
-        panic!("{told:?}")
-    };
-    assert!(error.message.contains("'exactly'"), "{error}");
-}
-
-#[tokio::test]
-async fn options_of_searches_by_the_clusters_own_indexes_pass() {
-    let mut setup = setup().await;
-    let text = "SELECT name FROM films ORDER BY w ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'rerank_k': 9}";
-    setup.client.ask(&query(text), 3).await;
-    let (stream, request) = setup.node.request().await;
-    assert_eq!(request, query(text));
-    let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
-    let context = ResponseContext::new(stream);
-    setup.node.answer(&answer, &context).await;
-    let (_, told) = setup.client.response().await;
-    assert_eq!(names(&told), ["Alien"]);
-}
-
-#[tokio::test]
-async fn errors_say_who_made_them() {
-    let mut setup = setup().await;
-    let id = setup.prepare().await;
-    let invalid = |response: Response| match response {
-        Response::Error(CqlError {
-            kind: ErrorKind::Invalid,
-            message,
-        }) => message,
-        other => panic!("{other:?}"),
-    };
-    setup.client.ask(&execute(&id, 1001), 1).await;
-    let (_, told) = setup.client.response().await;
-    assert!(invalid(told).contains("not greater than 1000"));
-
-    setup.client.ask(&execute(&id, 1), 1).await;
-    let building = r#"{"reason":"INDEX_BUILDING","message":"still being constructed"}"#;
-    setup
-        .store
-        .answer("503 Service Unavailable", building)
-        .await;
-    let (_, told) = setup.client.response().await;
-    assert_eq!(
-        invalid(told),
-        "Vector Store error: HTTP status 503 Service Unavailable, message: still being constructed"
-    );
-
-    setup.client.ask(&execute(&id, 1), 1).await;
-    setup
-        .store
-        .answer("503 Service Unavailable", "too many searches")
-        .await;
-    match setup.client.response().await.1 {
-        Response::Error(CqlError { kind, message }) => {
-            assert_eq!(kind, ErrorKind::Overloaded);
-            assert!(message.ends_with("message: too many searches"), "{message}");
-        }
-        other => panic!("{other:?}"),
-    }
-
-    // The index is not new, so the service will not know it soon.
-    setup.client.ask(&execute(&id, 1), 1).await;
-    setup.store.answer("404 Not Found", "missing index").await;
-    let (_, told) = setup.client.response().await;
-    assert_eq!(
-        invalid(told),
-        "Vector Store error: HTTP status 404 Not Found, message: missing index"
-    );
-
-    for kind in [
-        ErrorKind::Unauthorized,
-        ErrorKind::Unprepared { id: Bytes::new() },
-    ] {
-        setup.client.ask(&execute(&id, 1), 1).await;
-        let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
-        setup.store.neighbours(body).await;
-        let (stream, _) = setup.node.request().await;
-        let error = Response::Error(CqlError::new(kind.clone(), "no"));
-        setup
-            .node
-            .answer(&error, &ResponseContext::new(stream))
-            .await;
-        let (context, Response::Error(told)) = setup.client.response().await else {
-            panic!("no error")
-        };
-        assert_eq!(context.stream, 1);
-        match kind {
-            // The id must be the client's, or its driver would not know which statement to prepare.
-            ErrorKind::Unprepared { .. } => {
-                assert_eq!(told.kind, ErrorKind::Unprepared { id: id.clone() });
-            }
-            kind => assert_eq!((told.kind, told.message.as_str()), (kind, "no")),
-        }
-    }
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use cql::wire::{
 };
 use net::strangers::Guest;
 use store_api::Stores;
+pub(super) use test_support::soon;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -226,12 +227,6 @@ impl Peer {
         let (context, response) = Response::decode(&frame, self.compression, BODY_MAX).unwrap();
         (context.stream, response)
     }
-}
-
-pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), what)
-        .await
-        .expect("it should be done by now")
 }
 
 pub(super) async fn rest(mut socket: impl AsyncRead + Unpin) -> Vec<u8> {

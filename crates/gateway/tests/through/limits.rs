@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Request, Response, Startup};
+use test_support::steady;
 use tokio::io::AsyncWriteExt;
 
 use crate::peer::{Peer, Setup, query, raw_frame, request_bytes, soon};
@@ -213,15 +214,8 @@ async fn answers_that_nobody_reads_stay_with_the_node() {
     });
     // Waits until no more answers are sent: sockets buffer some megabytes, and the gateway less
     // than one. A pause of the machine may look like the end, and then less is tested.
-    let mut before = usize::MAX;
-    loop {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let now = sent.load(Ordering::SeqCst);
-        if now == before {
-            break;
-        }
-        before = now;
-    }
+    let period = Duration::from_millis(300);
+    let before = steady("answers", period, async || sent.load(Ordering::SeqCst)).await;
     assert!(
         before < ANSWERS / 2,
         "{before} of {ANSWERS} answers were taken"

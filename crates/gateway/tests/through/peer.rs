@@ -1,7 +1,6 @@
 //! The two ends of a gateway, scripted by the test. They send and take frames as bytes, and every
 //! wait has a limit.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -11,17 +10,11 @@ use cql::wire::{
     Startup,
 };
 use gateway::{Gateway, GatewayOptions};
+pub use test_support::soon;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 pub const BODY_LIMIT: usize = 256 << 20;
-
-/// Waits for a future. Fails the test if that takes longer than it ever should.
-pub async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), what)
-        .await
-        .expect("it should be done by now")
-}
 
 /// A node that the test plays. It accepts the connections that the gateway makes.
 pub struct Node {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cql::error::ErrorKind;
 use cql::wire::Response;
+use test_support::steady;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
@@ -95,15 +96,10 @@ async fn a_client_that_does_not_read_is_not_read_either() {
     let _ = timeout(Duration::from_secs(5), client.socket.write_all(&out)).await;
     // Waits until no more requests are answered. A pause of the machine may look like the end, and
     // then less is tested.
-    let mut answered = 0;
-    loop {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        let now = server.echo.answered.load(Ordering::SeqCst);
-        if now == answered && now > 0 {
-            break;
-        }
-        answered = now;
-    }
+    let answers = || server.echo.answered.load(Ordering::SeqCst);
+    until("an answer", || answers() > 0).await;
+    let period = Duration::from_millis(200);
+    let answered = steady("answers", period, async || answers()).await;
     assert!(
         answered < REQUESTS,
         "{answered} were answered into the void"

@@ -14,6 +14,7 @@ use cql::wire::{
 };
 use node::ListenerOptions;
 use node::server::{BoundListener, Peer, Reply, Server, Service, serve};
+use test_support::eventually;
 use tokio::sync::{Semaphore, broadcast};
 use value::CqlType;
 
@@ -183,11 +184,5 @@ pub async fn start(adjust: impl FnOnce(&mut ListenerOptions)) -> TestServer {
 
 /// Waits until a condition holds; the test fails if it never does.
 pub async fn until(what: &str, condition: impl Fn() -> bool) {
-    for _ in 0..2000 {
-        if condition() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    panic!("never came: {what}");
+    eventually(what, async || condition()).await;
 }

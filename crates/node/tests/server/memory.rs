@@ -6,6 +6,7 @@ use bytes::BytesMut;
 use client_memory::Budget;
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Response};
+use test_support::eventually;
 use tokio::time::timeout;
 
 use crate::client::{Client, echoed, error, query, raw_frame};
@@ -48,21 +49,18 @@ async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
     };
     // The first asks for one at a time until its socket is full, as answers that are made at once
     // may all be refused. All the while another client gets its answers.
-    let (mut held, mut asked) = (0, 0);
-    for _ in 0..3000 {
+    let mut asked = 0;
+    eventually("unread answers are held", async || {
         let rows = client.rows("SELECT c FROM k.t WHERE p = 1 AND c = 7").await;
         assert_eq!(rows.len(), 1);
-        held = memory.used();
-        if held >= 3 * MIB {
-            break;
-        }
-        if asked < 25 {
+        let is_held = memory.used() >= 3 * MIB;
+        if !is_held && asked < 25 {
             deaf[0].send_bytes(&queries(asked..asked + 1)).await;
             asked += 1;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert!(held >= 3 * MIB, "{held} bytes of unread answers");
+        is_held
+    })
+    .await;
     for (client, from) in deaf.iter_mut().zip([asked, 0, 0, 0]) {
         client.send_bytes(&queries(from..25)).await;
     }
@@ -154,9 +152,10 @@ async fn a_frame_that_never_comes_to_its_end_is_given_up() {
     .await;
     let mut slow = Client::open(server.address).await;
     slow.send_bytes(&begun(7, 10_000, 9)).await;
+    let mut pace = tokio::time::interval(Duration::from_millis(20));
     let trickle = async {
         loop {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            pace.tick().await;
             use tokio::io::AsyncWriteExt;
             if slow.socket.write_all(b"x").await.is_err() {
                 return;

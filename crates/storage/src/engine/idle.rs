@@ -61,11 +61,10 @@ impl IdleSpaces {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::thread;
-    use std::time::{Duration, Instant};
 
     use bytes::Bytes;
     use schema::TableId;
+    use test_support::blocking::eventually;
 
     use super::super::{Directory, Disk, EngineOptions, SpaceOptions, Sync};
     use super::*;
@@ -93,14 +92,6 @@ mod tests {
         let key = Bytes::copy_from_slice(&key.to_be_bytes());
         let batch = vec![(SpaceId::META, key, Some(vec![1; value_bytes].into()))];
         engine.commit(batch, Sync::Kernel, 0).unwrap();
-    }
-
-    fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-        let until = Instant::now() + Duration::from_secs(60);
-        while !is_so() {
-            assert!(Instant::now() < until, "{what}");
-            thread::sleep(Duration::from_millis(2));
-        }
     }
 
     #[test]

@@ -155,9 +155,7 @@ fn write_at_once(
     let mut writes = Box::pin(join_all(writes));
     // Not in a runtime, which would let only some of them go on at a time.
     assert!(executor::block_on(poll_immediate(&mut writes)).is_none());
-    while turns.counts(Class::Write).waiting == 0 {
-        std::thread::yield_now();
-    }
+    eventually("a write waits", || turns.counts(Class::Write).waiting > 0);
     drop(held);
     let outcomes = executor::block_on(writes);
     outcomes.iter().filter(|outcome| outcome.is_ok()).count()

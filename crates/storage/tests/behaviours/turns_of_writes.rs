@@ -30,9 +30,7 @@ fn writes_that_come_while_the_committer_waits_for_a_turn_share_a_batch() {
     let mut writes = Box::pin(join_all(writes));
     // All of them are handed over.
     assert!(block_on(poll_immediate(&mut writes)).is_none());
-    while turns.counts(Class::Write).waiting == 0 {
-        std::thread::yield_now();
-    }
+    eventually("a write waits", || turns.counts(Class::Write).waiting > 0);
     drop(held);
     let outcomes = block_on(writes);
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -235,10 +234,7 @@ fn a_kill_neither_loses_nor_doubles_what_was_counted() {
         ];
         let mut child = disk::spawn_test("counters::counts", &environment);
         eventually("it counts", || size(&acknowledged) > before + 3);
-        thread::sleep(Duration::from_micros(round * round * 3_719));
-        assert_eq!(child.try_wait().unwrap(), None, "it did not fail");
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill_after(Duration::from_micros(round * round * 3_719));
         let storage = open(&directory);
         let found = totals(&storage, &table)[0].0.unwrap();
         let surplus = found - size(&acknowledged) as i64 - unacknowledged;

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::PoisonError;
 use std::time::UNIX_EPOCH;
 
+use test_support::Running;
+
 use crate::support::STARTING;
 
 /// Starts a process while no storage is being opened. See [`STARTING`].
@@ -37,7 +39,7 @@ pub fn compile_shim(into: &Path) -> PathBuf {
 }
 
 /// Runs one ignored test of this binary as a process of its own. The name has its module before it.
-pub fn spawn_test(name: &str, environment: &[(&str, &Path)]) -> Child {
+pub fn spawn_test(name: &str, environment: &[(&str, &Path)]) -> Running {
     let program = std::env::current_exe().expect("a test knows its program");
     let mut test = Command::new(program);
     test.args([
@@ -49,7 +51,7 @@ pub fn spawn_test(name: &str, environment: &[(&str, &Path)]) -> Child {
     ])
     .envs(environment.iter().copied())
     .stdout(Stdio::null());
-    start(&mut test).expect("the process starts")
+    Running(start(&mut test).expect("the process starts"))
 }
 
 /// The shadow that the shim keeps of a directory: the content that is on the disk for sure.

@@ -142,6 +142,7 @@ fn a_table_made_after_a_drop_and_a_start_outlives_the_next_start() {
                     ("START", Path::new(&start)),
                 ],
             )
+            .0
             .wait()
             .unwrap();
             assert_eq!(status.signal(), Some(6), "it came to its end: {status}");

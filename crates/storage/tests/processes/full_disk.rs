@@ -170,6 +170,7 @@ fn reads_go_on_and_writes_come_back() {
         ("DISK_REFUSED", &at("refused")),
     ];
     let status = disk::spawn_test("full_disk::on_a_disk_that_fills", &environment)
+        .0
         .wait()
         .unwrap();
     assert!(status.success());

@@ -2,7 +2,6 @@
 //! with everything that was acknowledged, and each change is there with its log row or not at all.
 
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use storage::Durability;
@@ -41,10 +40,7 @@ fn nothing_acknowledged_is_lost() {
         );
         eventually("the writers began", || size(&acknowledged) > before);
         // The kill comes sooner or later, and at no round number of milliseconds.
-        thread::sleep(Duration::from_micros(round * round * 7_919));
-        assert_eq!(child.try_wait().unwrap(), None, "the writers did not fail");
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill_after(Duration::from_micros(round * round * 7_919));
         let findings = workload::check(&directory, &acknowledged);
         assert_eq!(
             (findings.lost, findings.schema_lost),

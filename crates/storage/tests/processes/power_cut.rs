@@ -5,7 +5,6 @@
 //! the disk after a cut.
 
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use storage::Durability;
@@ -89,10 +88,7 @@ impl Bench {
             size(&self.acknowledged) >= before + 2_000
         });
         // The power is cut sooner or later, and at no round number of milliseconds.
-        thread::sleep(Duration::from_micros(round * 53_927));
-        assert_eq!(child.try_wait().unwrap(), None, "the writers did not fail");
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill_after(Duration::from_micros(round * 53_927));
 
         let image = self.home.path().join(format!("image-{}", round + 1));
         shadow.cut(&self.image, &image, keep_page);

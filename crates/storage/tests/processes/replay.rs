@@ -3,9 +3,8 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use schema::Table;
 use storage::{Durability, Storage, StorageOptions};
@@ -138,17 +137,7 @@ fn killed_start(directory: &Path, work: Work) -> u64 {
             ("WAITS", waits),
         ],
     );
-    let began = Instant::now();
-    let status: ExitStatus = loop {
-        if let Some(status) = process.try_wait().unwrap() {
-            break status;
-        }
-        if began.elapsed() > PATIENCE {
-            process.kill().unwrap();
-            panic!("{work:?} does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let status = process.ended(PATIENCE);
     assert_eq!(status.signal(), Some(ABORTED), "{work:?}: {status}");
     let replayed = std::fs::read_to_string(directory.join("replayed")).unwrap();
     replayed.parse().unwrap()

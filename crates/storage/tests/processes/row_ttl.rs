@@ -390,8 +390,7 @@ fn a_kill_while_rows_expire_loses_no_other_row_and_no_log_row() {
         let environment = [("WORK_DIRECTORY", &*directory), ("WORK_BEGAN", &*began)];
         let mut child = disk::spawn_test("row_ttl::expires_until_it_is_killed", &environment);
         eventually("some rows have expired", || began.exists());
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
         std::fs::remove_file(&began).unwrap();
     }
     let storage = open(&directory);

@@ -22,6 +22,8 @@ use value::CqlType;
 use crate::support::*;
 
 const WRITERS: i32 = 6;
+/// Bytes of acknowledgements between two changes of the schema.
+const NOTES_BETWEEN: u64 = 100;
 const LARGE: ColumnId = ColumnId(3);
 
 fn table() -> Table {
@@ -206,7 +208,9 @@ fn make_and_drop(storage: &Storage, acknowledged: &Path) {
         .expect("the table is dropped");
         acknowledge(acknowledged, &format!("d {}\n", n - 2));
         // Most of the work shall be writes.
-        thread::sleep(std::time::Duration::from_millis(5));
+        let noted = || acknowledged.metadata().map_or(0, |file| file.len());
+        let before = noted();
+        eventually("others write", || noted() > before + NOTES_BETWEEN);
     }
 }
 

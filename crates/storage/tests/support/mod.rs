@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use schema::{
@@ -58,16 +57,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Waits until a condition holds. Panics with `what` if it does not hold in time.
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    const PATIENCE: Duration = Duration::from_secs(60);
-    let began = Instant::now();
-    while !is_so() {
-        assert!(
-            began.elapsed() < PATIENCE,
-            "not within {PATIENCE:?}: {what}"
-        );
-        std::thread::sleep(Duration::from_millis(2));
-    }
+#[track_caller]
+pub fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    test_support::blocking::eventually(what, is_so);
 }
 
 pub fn int(value: i32) -> Bytes {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::pin::pin;
 
 use index::Quantization;
+use test_support::eventually;
 use turns::{Class, Turn, Turns};
 
 use super::*;
@@ -41,6 +42,7 @@ async fn an_idle_index_wakes_nobody() {
     assert!(world.index.tending.wakings() > 0, "it is to be tended");
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.worker_park_count(0);
+    // Time is simulated, so that this takes none.
     tokio::time::sleep(Duration::from_secs(600)).await;
     let wakings = metrics.worker_park_count(0) - before;
     assert!(wakings <= IDLE_WAKINGS_MAX, "{wakings}");
@@ -157,13 +159,8 @@ impl World {
     /// Waits until the graph has all changes that have come.
     async fn drained(&self) {
         self.settle().await;
-        let drained = async {
-            while self.index.content.fresh_bytes() > 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        let drained = tokio::time::timeout(Duration::from_secs(20), drained);
-        drained.await.expect("nothing is fresh any more");
+        let is_so = async || self.index.content.fresh_bytes() == 0;
+        eventually("nothing is fresh any more", is_so).await;
     }
 
     /// The rows that a search from the origin finds, nearest first.
@@ -425,13 +422,8 @@ async fn rows_without_room_are_tried_again_until_there_is() {
     assert_eq!(world.found(), rows(&[("c", 9.0), ("b", 16.0)]));
     assert_eq!(world.index.metrics.inserted.get(), 2);
     // Nothing is lost, and no row is left waiting.
-    tokio::time::timeout(Duration::from_secs(10), async {
-        while world.index.rows_without_room() > 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await
-    .unwrap();
+    let is_so = async || world.index.rows_without_room() == 0;
+    eventually("no row waits", is_so).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -298,7 +298,8 @@ async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled()
     assert_eq!(scanned().await, Some(0.0), "all came in by the log");
 
     assert!(world.node.stop(Duration::from_secs(10)).await);
-    // The place up to which the readers have come has to be older than the log keeps.
+    // The place up to which the readers have come has to be older than the log keeps, and it keeps
+    // its rows by the time of the machine.
     tokio::time::sleep(Duration::from_secs(u64::from(TTL_S))).await;
     let node = start_node(world.storage.clone(), world.cql).await;
     eventually("the table is scanned", async || {

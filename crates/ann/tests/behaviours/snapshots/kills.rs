@@ -68,6 +68,7 @@ fn the_last_snapshot_survives_a_kill_at_any_time() {
             .stdout(Stdio::null())
             .spawn()
             .expect("the child");
+        // `test-support` would bring a runtime, of which the engine knows nothing.
         let started = Instant::now();
         while latest(directory.path()).is_none() && started.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(1));

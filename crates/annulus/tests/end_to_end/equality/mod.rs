@@ -10,12 +10,12 @@ mod writing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use outcome::{Done, Effect, outcome};
 use scenario::{DIMENSIONS, Scenario, Truncate, vector};
 use scylla::client::session::Session;
 use statements::Statements;
+use test_support::until_ok;
 use tokio::sync::{Mutex, RwLock};
 use writing::{Writing, micros_now};
 
@@ -29,10 +29,9 @@ const BYSTANDERS: i32 = 2_000;
 /// The number of such rows that are written after each scan.
 const BYSTANDERS_MORE: i32 = 200;
 /// The number of indexes that are made, one after the other, each with a scan beside the writers.
-const INDEXES: usize = 3;
+const INDEXES: usize = 2;
 /// The number of writes that each index follows.
 const WRITES_FOLLOWED: u64 = 600;
-const TABLE_WAIT: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_index_becomes_the_table_and_the_table_what_was_written() {
@@ -167,36 +166,42 @@ async fn create_index(session: &Session, keyspace: &str) {
 /// Waits until everything has expired that will and, if it can be known, until the table equals the
 /// outcome of all writes. Returns the table.
 async fn settled_table(session: &Session, writing: &Writing) -> BTreeMap<Vec<i32>, i32> {
-    let deadline = Instant::now() + TABLE_WAIT;
     let done = writing.done.lock().await;
     let expected = (writing.scenario.truncate != Truncate::AmongWrites).then(|| outcome(&done));
-    loop {
+    until_ok(&format!("{:?} settles", writing.scenario), async || {
         let (found, expiring) = table(session, &writing.scenario).await;
-        if !expiring && expected.as_ref().is_none_or(|expected| *expected == found) {
-            return found;
+        if expiring {
+            return Err("values do not expire".to_owned());
         }
-        if Instant::now() > deadline {
-            assert!(!expiring, "{:?}: values do not expire", writing.scenario);
-            let expected = expected.expect("without one nothing else is waited for");
-            let mut keys = found.keys().chain(expected.keys());
-            let wrong = keys.find(|key| found.get(*key) != expected.get(*key));
-            let key = wrong.expect("they differ");
-            let concerns = |done: &&Done| match &done.effect {
-                Effect::Set { key: of, .. } | Effect::Unset { key: of } => of == key,
-                Effect::Delete { from, to } => (from..=to).contains(&key),
-            };
-            let mut history: Vec<&Done> = done.iter().filter(concerns).collect();
-            history.sort_by_key(|done| done.timestamp);
-            let latest = &history[history.len().saturating_sub(4)..];
-            panic!(
-                "{:?}: key {key:?} holds {:?} instead of {:?} after {latest:?}",
-                writing.scenario,
-                found.get(key),
-                expected.get(key)
-            );
+        match &expected {
+            Some(expected) if *expected != found => Err(difference(&found, expected, &done)),
+            _ => Ok(found),
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    })
+    .await
+}
+
+/// Says of one key that a table differs in, by its latest writes.
+fn difference(
+    found: &BTreeMap<Vec<i32>, i32>,
+    expected: &BTreeMap<Vec<i32>, i32>,
+    done: &[Done],
+) -> String {
+    let mut keys = found.keys().chain(expected.keys());
+    let wrong = keys.find(|key| found.get(*key) != expected.get(*key));
+    let key = wrong.expect("they differ");
+    let concerns = |done: &&Done| match &done.effect {
+        Effect::Set { key: of, .. } | Effect::Unset { key: of } => of == key,
+        Effect::Delete { from, to } => (from..=to).contains(&key),
+    };
+    let mut history: Vec<&Done> = done.iter().filter(concerns).collect();
+    history.sort_by_key(|done| done.timestamp);
+    let latest = &history[history.len().saturating_sub(4)..];
+    format!(
+        "key {key:?} holds {:?} instead of {:?} after {latest:?}",
+        found.get(key),
+        expected.get(key)
+    )
 }
 
 /// A row of the table: a vector, its TTL, and its key.

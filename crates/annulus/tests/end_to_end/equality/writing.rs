@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use clock::{Clock, SystemClock};
 use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
+use test_support::eventually;
 use tokio::sync::{Mutex, RwLock};
 
 use super::outcome::{Done, Effect};
@@ -19,9 +19,6 @@ use super::statements::{Statements, Values};
 const HOUR_MICROS: i64 = 3_600_000_000;
 
 const BYSTANDERS_IN_FLIGHT: usize = 64;
-
-/// The time within which as many writes are done as a test waits for.
-const WRITES_WITHIN: Duration = Duration::from_secs(120);
 
 /// The number of timestamps of each kind. It is small, so that many are equal.
 const TIMESTAMPS: i64 = 40;
@@ -171,13 +168,8 @@ impl Writing {
     /// Waits until this many more writes are done.
     pub async fn wait_for_writes(&self, more: u64) {
         let until = self.count.load(Ordering::Relaxed) + more;
-        let reached = async {
-            while self.count.load(Ordering::Relaxed) < until {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let reached = tokio::time::timeout(WRITES_WITHIN, reached).await;
-        reached.unwrap_or_else(|_| panic!("{more} more writes within {WRITES_WITHIN:?}"));
+        let is_so = async || self.count.load(Ordering::Relaxed) >= until;
+        eventually(&format!("{more} more writes"), is_so).await;
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
 
 use scylla::client::SelfIdentity;
 use scylla::client::session::Session;
@@ -12,14 +11,11 @@ use scylla::observability::tracing::TracingInfo;
 use scylla::statement::Statement;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::value::{Counter, CqlValue, Row};
+use test_support::until_ok;
 use uuid::Uuid;
 
 use super::target::{Target, cassandra_nodes, execute, rows, select};
 use super::values::{come_back, text_value};
-
-/// The longest time until a trace is there.
-const WAIT: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a gateway before a Cassandra: make cluster-test"]
@@ -106,15 +102,14 @@ async fn traces_are_the_nodes() {
 /// The trace of a request, once it has the duration of the request.
 async fn whole_trace(session: &Session, id: Option<Uuid>) -> TracingInfo {
     let id = id.expect("it was traced");
-    let began = Instant::now();
-    loop {
+    until_ok("the trace has a duration", async || {
         let trace = session.get_tracing_info(&id).await.expect("its trace");
-        if trace.duration.is_some() {
-            return trace;
+        match trace.duration {
+            Some(_) => Ok(trace),
+            None => Err(format!("{trace:?}")),
         }
-        assert!(began.elapsed() < WAIT, "{trace:?}");
-        tokio::time::sleep(PAUSE).await;
-    }
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

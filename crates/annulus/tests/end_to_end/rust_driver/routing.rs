@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use scylla::client::session::Session;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
+use test_support::eventually;
 use uuid::Uuid;
 
 use super::target::{Target, execute, rows};
-use crate::waiting::eventually;
 
 /// The number of keys is large enough for each node of a small ring to have some.
 const KEYS: i32 = 60;

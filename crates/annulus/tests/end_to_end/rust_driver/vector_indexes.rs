@@ -1,17 +1,14 @@
 //! A vector index from CREATE CUSTOM INDEX through ANN OF to DROP INDEX.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
+use test_support::{eventually, until_ok};
 
 use super::target::{Target, execute, refusal, rows, select};
 
 const ROWS: i32 = 60;
-/// The longest time until an index equals its table.
-const WAIT: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(50);
 
 const NO_INDEX: &str = "requires the column to be indexed";
 
@@ -38,16 +35,15 @@ async fn nearest(
 
 /// Waits until the index finds this number of rows.
 async fn wait_for_rows(session: &Session, statement: &PreparedStatement, count: usize) {
-    let began = Instant::now();
-    loop {
+    until_ok(&format!("{count} rows are found"), async || {
         // An index that is being built refuses to answer.
         let found = nearest(session, statement, 0.0, 1_000).await;
-        if found.as_ref().is_ok_and(|found| found.len() == count) {
-            return;
+        match found.as_ref().is_ok_and(|found| found.len() == count) {
+            true => Ok(()),
+            false => Err(found),
         }
-        assert!(began.elapsed() < WAIT, "{count} rows wanted: {found:?}");
-        tokio::time::sleep(PAUSE).await;
-    }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,16 +96,11 @@ async fn an_index_is_made_and_asked_and_dropped() {
 
         execute(&session, "DELETE FROM films WHERE id = 7").await;
         execute(&session, "UPDATE films SET v = [7.25, 1, 0] WHERE id = 50").await;
-        let began = Instant::now();
-        loop {
+        eventually("the index follows the changes", async || {
             let found = nearest(&session, &ann, 7.2, 3).await;
-            let found = found.expect("neighbours");
-            if found == [50, 8, 6] {
-                break;
-            }
-            assert!(began.elapsed() < WAIT, "{found:?}");
-            tokio::time::sleep(PAUSE).await;
-        }
+            found.expect("neighbours") == [50, 8, 6]
+        })
+        .await;
 
         execute(&session, "DROP INDEX films_v").await;
         let (_, text) = refusal(&session, unindexed).await;

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use scylla::client::session::Session;
 use storage::{Storage, StorageOptions};
+use test_support::steady;
 
 use super::answers::Answers;
-use super::{ANSWERS, ARCHIVE, PAUSE, WAIT, archive, assert_answers, fixtures, unpacked};
+use super::{ANSWERS, ARCHIVE, archive, assert_answers, fixtures, unpacked};
 use crate::server::Server;
 
 /// The dimensions of a vector that `{wide n}` stands for.
@@ -92,18 +93,9 @@ async fn write_out(data: &Path) {
 /// expired.
 async fn settle(session: &Session, questions: &[&str]) {
     /// This is longer than the longest TTL, and than the time in which an index follows.
-    const STEADY: std::time::Duration = std::time::Duration::from_secs(3);
-    let mut answers = Answers::ask(session, questions).await;
-    let began = Instant::now();
-    let mut since = Instant::now();
-    while since.elapsed() < STEADY {
-        assert!(began.elapsed() < WAIT, "the answers do not settle");
-        tokio::time::sleep(PAUSE).await;
-        let now = Answers::ask(session, questions).await;
-        if now != answers {
-            (answers, since) = (now, Instant::now());
-        }
-    }
+    const STEADY: Duration = Duration::from_secs(3);
+    let ask = async || Answers::ask(session, questions).await;
+    steady("the answers settle", STEADY, ask).await;
 }
 
 /// Replaces `{wide n}` in a text by a vector that differs with `n` in every element.

@@ -10,16 +10,13 @@ mod making;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use answers::Answers;
 use tempfile::TempDir;
+use test_support::{eventually, until_ok};
 
 use crate::server::Server;
-
-/// The longest time until an index equals its table.
-const WAIT: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// No snapshot is taken while the answers are compared, so that the snapshot of the fixture is
 /// used.
@@ -59,39 +56,30 @@ fn snapshots(data: &Path) -> usize {
 /// Waits until what snapshots and changes have left to do in the indexes is done.
 async fn await_tending(server: &Server) {
     let http = format!("http://{}", server.http);
-    let deadline = Instant::now() + WAIT;
-    loop {
+    eventually("the indexes are tended", async || {
         let status = std::process::Command::new(env!("CARGO_BIN_EXE_annulus"))
             .args(["status", "--json", "--http", &http])
             .output();
         let status = status.expect("the binary runs").stdout;
         let status = String::from_utf8(status).expect("text");
         assert!(status.contains("\"SERVING\""), "{status}");
-        if !status.contains("tending") {
-            return;
-        }
-        assert!(Instant::now() <= deadline, "{status}");
-        tokio::time::sleep(PAUSE).await;
-    }
+        !status.contains("tending")
+    })
+    .await;
 }
 
 /// Asks the questions of a fixture until the answers are those recorded, or the time is over. An
 /// index needs a while for changes behind its snapshot.
 async fn assert_answers(server: &Server, expected: &Answers, when: &str) {
     let session = server.connect().await;
-    let deadline = Instant::now() + WAIT;
-    loop {
+    until_ok(when, async || {
         let given = Answers::ask(&session, &expected.questions()).await;
-        if given == *expected {
-            return;
+        match given == *expected {
+            true => Ok(()),
+            false => Err(expected.difference(&given)),
         }
-        assert!(
-            Instant::now() <= deadline,
-            "{when}: {}",
-            expected.difference(&given)
-        );
-        tokio::time::sleep(PAUSE).await;
-    }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,7 +138,7 @@ async fn a_first_start_may_be_killed_at_any_moment() {
         );
         let (_directory, data) = unpacked(&version);
         for kill in 0..KILLS {
-            Server::kill_after(&data, &SETTINGS, STEP * kill);
+            Server::start_and_kill_after(&data, &SETTINGS, STEP * kill);
         }
         let server = Server::start_with(&data, &SETTINGS);
         let when = format!("{}, after {KILLS} kills", version.display());

@@ -304,14 +304,14 @@ impl AuditLog {
             error.message.contains("may have been carried out"),
             "{error}"
         );
-        for _ in 0..10_000 {
-            if let Err(error) = self.check() {
-                assert!(error.message.contains("not carried out"), "{error}");
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        panic!("the log is not stuck");
+        test_support::eventually("the log is stuck", async || {
+            let Err(error) = self.check() else {
+                return false;
+            };
+            assert!(error.message.contains("not carried out"), "{error}");
+            true
+        })
+        .await;
     }
 }
 

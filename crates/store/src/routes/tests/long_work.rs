@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::json;
+use axum::body::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
 use tasks::{Scope, Spec, Task, TokenRange};
+use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use super::Service;
@@ -109,15 +113,27 @@ async fn a_request_that_waits_for_a_task_does_not_hold_up_the_end() {
     let service = Service::start(8).await;
     let task = service.work.start(spec(true));
     let wait = format!("{}/wait?timeout=600", path(&task));
-    let stop = async {
-        // Nothing shows from outside that the request waits.
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        service.listening.stop();
+    let address = service.base.strip_prefix("http://").unwrap();
+    let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
+    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .handshake::<_, Full<Bytes>>(stream)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let mut ask = |path: &str| {
+        let request = hyper::Request::get(format!("http://localhost{path}")).body(Full::default());
+        sender.send_request(request.unwrap())
     };
-    let both = async { tokio::join!(service.get(&wait), stop) };
-    let answered = tokio::time::timeout(Duration::from_secs(10), both).await;
-    let (answer, ()) = answered.expect("the end is not held up");
-    assert_eq!(answer.json()["state"], "running");
+    // Requests of a connection are begun in their order, so that the first has begun when the
+    // second is answered.
+    let (waiting, known) = (ask(&wait), ask("/api/v1/tasks"));
+    assert_eq!(known.await.unwrap().status(), 200);
+    service.listening.stop();
+    let answered = tokio::time::timeout(Duration::from_secs(10), waiting).await;
+    let answer = answered.expect("the end is not held up").unwrap();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let status: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(status["state"], "running");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ::tasks::{State, Status};
+use test_support::eventually;
 
 use super::*;
 use crate::apply::Applier;
@@ -133,9 +134,9 @@ impl World {
         let (answer, taken_in) = oneshot::channel();
         self.rereads.send(Message::Marker(answer)).await.unwrap();
         taken_in.await.unwrap();
-        while self.saver.index.content.fresh_bytes() > 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let content = &self.saver.index.content;
+        let is_in = async || content.fresh_bytes() == 0;
+        eventually("the graph takes the row in", is_in).await;
     }
 
     /// Saves once. Calls `on` with each request before it is passed on.
@@ -321,13 +322,8 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     world.put_row("a").await;
     let saving = tokio::spawn(saver.run());
     let stands = async |generation| {
-        for _ in 0..500 {
-            if world.stands() == Some(generation) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{:?} stands, not {generation}", world.stands());
+        let is_so = async || world.stands() == Some(generation);
+        eventually(&format!("generation {generation} is saved"), is_so).await;
     };
     stands(1).await;
     // The index grows to twice its size, but by too few vectors to be worth a save.

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deaf::Deaf;
 use embedded::Embedded;
@@ -27,6 +27,7 @@ use store::{
 };
 use store_api::types::{AnnRequest, IndexState, IndexStatus, RepairRequest, TaskState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours, Stores};
+pub use test_support::eventually;
 
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -421,15 +422,6 @@ pub async fn rows(session: &Session, statement: &str) -> Vec<Row> {
         .expect("rows")
         .collect::<Result<_, _>>()
         .expect("rows")
-}
-
-/// Waits until a condition holds. Panics with `what` if it takes longer than [`PATIENCE`].
-pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so().await {
-        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 /// Returns the score of two vectors in an index with Euclidean similarity.

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use delivered::check;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
+use test_support::eventually;
 use writes::writes;
 
 use super::target::{Target, cassandra_nodes, execute, select};
 use crate::log::{self, Following};
-use crate::waiting::eventually;
 
 const WRITERS: i32 = 4;
 const WRITING: Duration = Duration::from_secs(8);

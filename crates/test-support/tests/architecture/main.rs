@@ -3,7 +3,7 @@
 //! keep the form that stable rustfmt does not hold. A class of index is named where it belongs. The
 //! server of the native protocol knows nothing of statements and of storage. Lock files of other
 //! workspaces have what the crates use. Comments are in plain English, and names of types are not
-//! shared.
+//! shared. Tests wait for events, and their files are not long.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
@@ -288,6 +288,61 @@ fn a_long_comment_and_a_doc_without_subject_are_seen() {
     assert_eq!(sources::long_comments(&long), [1]);
     let doc = "/// What it is.\n/// Who knows.\nstruct A;\n/// Whatever.\nstruct B;\n";
     assert_eq!(sources::docs_without_subject(doc), [1]);
+}
+
+/// The test files that satisfy a rule, by crate and path.
+fn tests_where(holds: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, folder) in crates() {
+        for path in sources::of_tests(&folder) {
+            if holds(&read(&path)) {
+                let path = path.strip_prefix(&folder).unwrap().display();
+                found.push(format!("{name}: {path}"));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The most test files that sleep: where time is simulated, or where only the machine's own time
+/// will do, which a comment says there.
+const SLEEPING_MAX: usize = 6;
+
+#[test]
+fn tests_wait_for_events_and_do_not_sleep() {
+    // The words are apart, as this is a test file, too.
+    let call = ["sleep", "("].concat();
+    let sleeping = tests_where(|source| source.contains(&call));
+    assert!(
+        sleeping.len() <= SLEEPING_MAX,
+        "more than {SLEEPING_MAX} sleep, test_support waits: {sleeping:#?}"
+    );
+}
+
+/// The most lines of a test file.
+const TEST_LINES_MAX: usize = 600;
+
+#[test]
+fn test_files_are_cut_by_topic() {
+    let long = tests_where(|source| source.lines().count() > TEST_LINES_MAX);
+    assert!(long.is_empty(), "longer than {TEST_LINES_MAX}: {long:#?}");
+}
+
+#[test]
+fn what_tests_share_is_in_no_product() {
+    let mut wrong = Vec::new();
+    for (name, folder) in crates() {
+        let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().unwrap();
+        let kinds = ["dependencies", "build-dependencies"];
+        let mut tables = kinds
+            .iter()
+            .filter_map(|kind| manifest.get(*kind)?.as_table());
+        if tables.any(|table| table.contains_key("test-support")) {
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "no dev-dependency in {wrong:?}");
 }
 
 /// Workspaces of their own, which use crates of this one and are built with `--locked`.

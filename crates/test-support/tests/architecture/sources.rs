@@ -20,6 +20,17 @@ pub fn of_crate(folder: &Path) -> Vec<PathBuf> {
     sources
 }
 
+/// Sources of a crate's tests: all of `tests`, and unit tests that have files of their own.
+pub fn of_tests(folder: &Path) -> Vec<PathBuf> {
+    let mut sources = of_crate(folder);
+    sources.retain(|path| {
+        let path = path.strip_prefix(folder).expect("a file of the crate");
+        let mut names = path.iter().filter_map(|name| name.to_str());
+        names.next() == Some("tests") || names.any(|name| name.contains("test"))
+    });
+    sources
+}
+
 fn collect(folder: &Path, sources: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
