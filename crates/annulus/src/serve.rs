@@ -249,7 +249,7 @@ impl Servers {
         turns: Turns,
         tasks: Registry,
     ) -> anyhow::Result<Servers> {
-        let listeners = doors.http;
+        let mut listeners = doors.http;
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
         };
@@ -275,12 +275,12 @@ impl Servers {
         };
 
         let walks = walks(settings, &storage, &tasks);
-        let mut options = of_store(settings, http, turns, tasks);
         if settings.login || audit.is_some() {
             let access = Arc::clone(&node.database().access);
             let logins = HttpLogins::new(storage.clone(), access, audit);
-            options.authorizer = Some(Arc::new(logins));
+            listeners.set_authorizer(Arc::new(logins));
         }
+        let options = of_store(settings, http, turns, tasks);
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
                 Ok(store) => store,

@@ -12,7 +12,6 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use client_memory::Shares;
-use http_server::Authorizer;
 use tasks::Registry;
 use turns::Turns;
 
@@ -65,8 +64,6 @@ pub struct StoreOptions {
     pub when_short: WhenShort,
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
-    /// Checks logins at the HTTP API; `None` lets everybody in.
-    pub authorizer: Option<Arc<dyn Authorizer>>,
     /// The longest time that requests in flight may go on after a shutdown was requested.
     pub shutdown_timeout: Duration,
 }
@@ -211,7 +208,6 @@ impl Default for StoreOptions {
             filter_values_max: 100_000,
             when_short: WhenShort::default(),
             internals: false,
-            authorizer: None,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

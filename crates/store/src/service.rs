@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::MetricsRegistry;
+use http_server::{Authorizer, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
@@ -40,6 +40,8 @@ pub struct Store;
 pub struct StoreHandle {
     engine: Arc<Engine>,
     api: Api,
+    /// Checks logins at the listeners that come by a reload, too.
+    authorizer: Option<Arc<dyn Authorizer>>,
     listening: Vec<Listening>,
     /// The address and credentials of the database, if it is a cluster.
     cluster: Option<watch::Sender<SessionTarget>>,
@@ -57,6 +59,7 @@ pub struct Listeners {
     bound: Vec<Bound>,
     addresses: Vec<SocketAddr>,
     local: Arc<LocalDoor>,
+    authorizer: Option<Arc<dyn Authorizer>>,
 }
 
 impl Listeners {
@@ -76,7 +79,14 @@ impl Listeners {
             bound,
             addresses,
             local: Arc::default(),
+            authorizer: None,
         })
+    }
+
+    /// Has this value check the requests to all listeners of the service, also to those that come
+    /// by [`StoreHandle::reload`]. Without it everybody is let in.
+    pub fn set_authorizer(&mut self, authorizer: Arc<dyn Authorizer>) {
+        self.authorizer = Some(authorizer);
     }
 
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
@@ -202,11 +212,12 @@ fn begin(
             engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
         }),
         internals: options.internals,
-        authorizer: options.authorizer,
     };
     bound.local.open(api.clone());
+    let authorizer = bound.authorizer;
     let listening = bound.bound.into_iter();
-    let listening = listening.map(|bound| bound.serve(api.clone())).collect();
+    let listening = listening.map(|bound| bound.serve(api.clone(), authorizer.clone()));
+    let listening = listening.collect();
 
     let (memory, memory_options) = watch_memory(options.memory, &engine, &tasks, &cancel);
     let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
@@ -245,6 +256,7 @@ fn begin(
     Ok(StoreHandle {
         engine,
         api,
+        authorizer,
         listening,
         cluster: None,
         memory: memory_options,
@@ -345,7 +357,8 @@ impl StoreHandle {
                 }
                 Next::Comes(bound) => {
                     tracing::info!(address = %bound.address(), "listening");
-                    self.listening.push(bound.serve(self.api.clone()));
+                    let listening = bound.serve(self.api.clone(), self.authorizer.clone());
+                    self.listening.push(listening);
                 }
             }
         }

@@ -69,13 +69,14 @@ impl Bound {
         let Settings {
             host,
             set,
-            mut resolved,
+            resolved,
         } = self.settings;
         let tokens = Arc::new(Tokens::new(self.tokens));
-        resolved.options.authorizer = Some(tokens.clone());
+        let mut listeners = self.listeners;
+        listeners.set_authorizer(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let store = Store::start_on(self.listeners, resolved.options).map_err(failed)?;
+        let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(Service {
             store,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http_server::{BoundHttpListener, ServedHttpListener};
+use http_server::{Authorizer, BoundHttpListener, ServedHttpListener};
 use net::tls::{ServerTls, TlsOptions};
 
 use super::table::{routes, routes_before_start};
@@ -43,9 +43,9 @@ impl Bound {
         self.http.answer_before_start();
     }
 
-    /// Serves the API until the returned listener is stopped.
-    pub fn serve(self, api: Api) -> Listening {
-        let authorizer = api.authorizer.clone();
+    /// Serves the API until the returned listener is stopped. `authorizer` checks logins; `None`
+    /// lets everybody in.
+    pub fn serve(self, api: Api, authorizer: Option<Arc<dyn Authorizer>>) -> Listening {
         let listener = Listener::new(api, &self.options, self.http.stop_token());
         self.http.serve(routes(Arc::new(listener)), authorizer)
     }

@@ -31,7 +31,7 @@ mod unknown_keys;
 use std::sync::Arc;
 
 use ::tasks::Registry;
-use http_server::{Authorizer, BodyLimits};
+use http_server::BodyLimits;
 use tokio_util::sync::CancellationToken;
 use unknown_keys::KeysMet;
 
@@ -63,8 +63,6 @@ pub struct Api {
     pub info: Arc<store_api::types::Info>,
     /// Whether there are routes under `/api/internals`.
     pub internals: bool,
-    /// Checks logins; `None` lets everybody in.
-    pub authorizer: Option<Arc<dyn Authorizer>>,
 }
 
 /// The state that the requests of one listener share.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
+use http_server::Authorizer;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -150,9 +151,8 @@ impl Service {
                 engine: "e".into(),
             }),
             internals,
-            authorizer,
         };
-        let listening = bound.serve(api.clone());
+        let listening = bound.serve(api.clone(), authorizer);
         Service {
             base,
             api,

@@ -1,5 +1,9 @@
 //! Tests with databases that ask for a password or present a certificate, and of reloaded options.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http_server::{TokenSet, Tokens};
 use net::tls::authority::Authority;
 use net::tls::{TlsClients, TlsOptions};
 use store::StoreOptions;
@@ -7,6 +11,8 @@ use store::{
     Credentials, DatabaseOptions, ListenerOptions, Listeners, MemoryOptions, Store, StoreHandle,
 };
 use store_api::types::NodeStatus;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::common::guard::Guard;
 use crate::common::{self, Way, World, eventually};
@@ -189,11 +195,46 @@ async fn listeners_come_and_go_and_what_can_not_be_used_changes_nothing() {
         .await
         .unwrap();
     assert_eq!(store.addresses(), [second]);
-    tokio::net::TcpStream::connect(second).await.unwrap();
+    TcpStream::connect(second).await.unwrap();
     eventually("the first is closed", async || {
-        tokio::net::TcpStream::connect(first).await.is_err()
+        TcpStream::connect(first).await.is_err()
     })
     .await;
     store.shutdown().await;
     world.store.shutdown().await;
+}
+
+/// Requests the metrics without a token, and returns the first line of the answer.
+async fn metrics_status(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_that_comes_by_a_reload_checks_tokens_as_the_first_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let indexes = common::in_files(directory.path());
+    let closed = std::net::TcpListener::bind(common::loopback()).unwrap();
+    let no_database = closed.local_addr().unwrap();
+    drop(closed);
+    let mut options = common::client_options(no_database, common::loopback(), indexes);
+    let mut listeners = Listeners::bind(&options.listeners).await.expect("a port");
+    let tokens = TokenSet::parse("0123456789abcdef").unwrap();
+    listeners.set_authorizer(Arc::new(Tokens::new(Some(tokens))));
+    let mut store = Store::start_on(listeners, options.clone()).expect("usable options");
+    options
+        .listeners
+        .push(ListenerOptions::new(common::loopback()));
+    reload(&mut store, &options).await;
+    let addresses = store.addresses();
+    assert_eq!(addresses.len(), 2);
+    for address in addresses {
+        let status = metrics_status(address).await;
+        assert_eq!(status, "HTTP/1.1 401 Unauthorized", "{address}");
+    }
+    store.shutdown().await;
 }
