@@ -7,6 +7,7 @@ use http_server::{Authorizer, BoundHttpListener, ServedHttpListener};
 use net::tls::{ServerTls, TlsOptions};
 
 use super::table::{routes, routes_before_start};
+use super::tasks::TaskRoutes;
 use super::{Api, Listener};
 use crate::options::ListenerOptions;
 use crate::start_error::StartError;
@@ -46,8 +47,12 @@ impl Bound {
     /// Serves the API until the returned listener is stopped. `authorizer` checks logins; `None`
     /// lets everybody in.
     pub fn serve(self, api: Api, authorizer: Option<Arc<dyn Authorizer>>) -> Listening {
-        let listener = Listener::new(api, &self.options, self.http.stop_token());
-        self.http.serve(routes(Arc::new(listener)), authorizer)
+        let tasks = TaskRoutes {
+            work: api.work.clone(),
+            stop: self.http.stop_token(),
+        };
+        let listener = Arc::new(Listener::new(api, &self.options));
+        self.http.serve(routes(listener, &tasks), authorizer)
     }
 }
 

@@ -32,7 +32,6 @@ use std::sync::Arc;
 
 use ::tasks::Registry;
 use http_server::BodyLimits;
-use tokio_util::sync::CancellationToken;
 use unknown_keys::KeysMet;
 
 use crate::indexes::Engine;
@@ -77,13 +76,10 @@ pub struct Listener {
     bodies: BodyLimits,
     /// The keys of searches that the service does not know.
     keys: KeysMet,
-    /// Cancelled when the listener stops. A request that waits for a task is then answered with the
-    /// task's present state.
-    stop: CancellationToken,
 }
 
 impl Listener {
-    fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Listener {
+    fn new(api: Api, options: &ListenerOptions) -> Listener {
         let bodies = BodyLimits::new(
             options.bodies_bytes_max,
             options.body_bytes_max,
@@ -94,7 +90,6 @@ impl Listener {
             admissions: Admissions::new(options.searches_max, options.search_wait_max),
             bodies,
             keys: KeysMet::new(options.unknown_keys),
-            stop,
         }
     }
 }

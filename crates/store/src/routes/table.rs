@@ -8,6 +8,7 @@ use http_server::health::{LIVE, READY};
 use http_server::{RequestRefusal, RequiredRight, RouteRow, RouteTable};
 use store_api::types::NodeStatus;
 
+use super::tasks::TaskRoutes;
 use super::{Listener, Shared, health, internals, openapi, repair, scrub, state, tasks};
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -37,9 +38,10 @@ where
 }
 
 /// A route that changes something of the service as a whole.
-fn operates<H, T>(method: MethodFilter, path: &'static str, handler: H) -> RouteRow<Shared>
+fn operates<S, H, T>(method: MethodFilter, path: &'static str, handler: H) -> RouteRow<S>
 where
-    H: Handler<T, Shared>,
+    S: Clone + Send + Sync + 'static,
+    H: Handler<T, S>,
     T: 'static,
 {
     let row = RouteRow::new(method, path, handler);
@@ -50,7 +52,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 23] {
+fn rows() -> [RouteRow<Shared>; 18] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -75,13 +77,20 @@ fn rows() -> [RouteRow<Shared>; 23] {
         changes(PATCH, REPAIR, repair::control),
         changes(PUT, SCHEDULE, repair::update),
         operates(POST, "/api/v1/scrub", scrub::start),
-        RouteRow::new(GET, "/api/v1/tasks", tasks::list),
-        RouteRow::new(GET, "/api/v1/tasks/{id}", tasks::status),
-        operates(DELETE, "/api/v1/tasks/{id}", tasks::abort),
-        RouteRow::new(GET, "/api/v1/tasks/{id}/tree", tasks::tree),
-        RouteRow::new(GET, "/api/v1/tasks/{id}/wait", tasks::wait),
         RouteRow::new(GET, "/metrics", state::metrics),
         RouteRow::new(GET, "/api-docs/openapi.json", openapi::document),
+    ]
+}
+
+/// The rows for long work, of every listener.
+fn task_rows() -> [RouteRow<TaskRoutes>; 5] {
+    const TASK: &str = "/api/v1/tasks/{id}";
+    [
+        RouteRow::new(GET, "/api/v1/tasks", tasks::list),
+        RouteRow::new(GET, TASK, tasks::status),
+        operates(DELETE, TASK, tasks::abort),
+        RouteRow::new(GET, "/api/v1/tasks/{id}/tree", tasks::tree),
+        RouteRow::new(GET, "/api/v1/tasks/{id}/wait", tasks::wait),
     ]
 }
 
@@ -99,8 +108,10 @@ fn internal_rows() -> [RouteRow<Shared>; 4] {
 }
 
 /// The routes of a listener.
-pub fn routes(shared: Shared) -> RouteTable<Listener> {
-    let mut table = RouteTable::default().with_rows(rows(), &shared);
+pub fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listener> {
+    let mut table = RouteTable::default()
+        .with_rows(rows(), &shared)
+        .with_rows(task_rows(), of_tasks);
     if shared.api.internals {
         table = table.with_rows(internal_rows(), &shared);
     }
@@ -125,15 +136,19 @@ pub fn routes_before_start() -> RouteTable<Listener> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn no_get_changes_anything_and_every_other_route_has_a_right_of_its_own() {
-        let rows = || rows().into_iter().chain(internal_rows());
-        for row in rows() {
+    /// Checks rows, and counts those that change something.
+    fn changing<S>(rows: impl IntoIterator<Item = RouteRow<S>>) -> usize
+    where
+        S: Clone + Send + Sync + 'static,
+    {
+        let mut changing = 0;
+        for row in rows {
             let (path, method) = (row.path(), row.method());
             let is_read = [MethodFilter::GET, MethodFilter::HEAD].contains(&method);
             match row.right() {
                 RequiredRight::Change | RequiredRight::Operate => {
                     assert!(!is_read && row.is_private(), "{path}");
+                    changing += 1;
                 }
                 RequiredRight::Search => {
                     assert!(method == MethodFilter::POST && row.is_private(), "{path}");
@@ -143,8 +158,13 @@ mod tests {
                 }
             }
         }
-        let changing = rows()
-            .filter(|row| matches!(row.right(), RequiredRight::Change | RequiredRight::Operate));
-        assert!(changing.count() >= 7);
+        changing
+    }
+
+    #[test]
+    fn no_get_changes_anything_and_every_other_route_has_a_right_of_its_own() {
+        let of_service = changing(rows()) + changing(internal_rows());
+        assert!(of_service >= 6, "{of_service} rows");
+        assert_eq!(changing(task_rows()), 1);
     }
 }

@@ -1,15 +1,18 @@
 //! The routes for long work: `/api/v1/tasks`.
+//!
+//! They have a state of their own, as they show the work of every part of the program and know
+//! nothing of indexes.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ::tasks::{AbortError, State, Status, Tree};
+use ::tasks::{AbortError, Registry, State, Status, Tree};
 use axum::Json;
 use axum::extract::{Path, RawQuery, State as Shares};
 use store_api::types::{TaskState, TaskStatus, TaskTokenRange, TaskTree};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use value::iso_timestamp;
 
-use super::Shared;
 use super::error::ApiError;
 use super::query::parameter;
 
@@ -20,6 +23,16 @@ const WAIT_S: u64 = 60;
 /// another.
 const WAIT_S_MAX: u64 = 600;
 
+/// The state that these routes read.
+#[derive(Clone)]
+pub struct TaskRoutes {
+    /// The tasks.
+    pub work: Registry,
+    /// Cancelled when the listener stops. A request that waits for a task is then answered with the
+    /// task's present state.
+    pub stop: CancellationToken,
+}
+
 /// Lists the tasks that run or ended lately.
 #[utoipa::path(
     get,
@@ -28,11 +41,11 @@ const WAIT_S_MAX: u64 = 600;
     responses((status = 200, description = "The tasks, in the order of their beginning", body = Vec<TaskStatus>)),
 )]
 pub async fn list(
-    Shares(shared): Shares<Shared>,
+    Shares(tasks): Shares<TaskRoutes>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Vec<TaskStatus>>, ApiError> {
     let parts = parameter(query.as_deref(), "parts")?.unwrap_or(false);
-    let list = shared.api.work.list(parts);
+    let list = tasks.work.list(parts);
     Ok(Json(list.into_iter().map(shown).collect()))
 }
 
@@ -47,10 +60,10 @@ pub async fn list(
     ),
 )]
 pub async fn status(
-    Shares(shared): Shares<Shared>,
+    Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskStatus>, ApiError> {
-    let found = parsed(&id).and_then(|id| shared.api.work.status(id));
+    let found = parsed(&id).and_then(|id| tasks.work.status(id));
     let status = found.ok_or(ApiError::MissingTask(id))?;
     Ok(Json(shown(status)))
 }
@@ -66,10 +79,10 @@ pub async fn status(
     ),
 )]
 pub async fn tree(
-    Shares(shared): Shares<Shared>,
+    Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskTree>, ApiError> {
-    let found = parsed(&id).and_then(|id| shared.api.work.tree(id));
+    let found = parsed(&id).and_then(|id| tasks.work.tree(id));
     let tree = found.ok_or(ApiError::MissingTask(id))?;
     Ok(Json(shown_tree(tree)))
 }
@@ -90,7 +103,7 @@ pub async fn tree(
     ),
 )]
 pub async fn wait(
-    Shares(shared): Shares<Shared>,
+    Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<TaskStatus>, ApiError> {
@@ -98,10 +111,10 @@ pub async fn wait(
     let timeout = Duration::from_secs(timeout_s.min(WAIT_S_MAX));
     let status = match parsed(&id) {
         Some(known) => {
-            let work = &shared.api.work;
+            let work = &tasks.work;
             // Without this the service would wait for this request to end, and the request for the
             // task.
-            let waited = shared.stop.run_until_cancelled(work.wait(known, timeout));
+            let waited = tasks.stop.run_until_cancelled(work.wait(known, timeout));
             waited.await.unwrap_or_else(|| work.status(known))
         }
         None => None,
@@ -123,11 +136,11 @@ pub async fn wait(
     ),
 )]
 pub async fn abort(
-    Shares(shared): Shares<Shared>,
+    Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskStatus>, ApiError> {
     let aborted = match parsed(&id) {
-        Some(known) => shared.api.work.abort(known),
+        Some(known) => tasks.work.abort(known),
         None => Err(AbortError::Missing),
     };
     match aborted {

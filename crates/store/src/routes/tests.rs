@@ -14,6 +14,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use test_support::eventually;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 mod allocations;
