@@ -1,5 +1,11 @@
 //! Indexes that the database keeps itself, in the commit of the rows: secondary indexes. This
 //! service only begins and shows their repairs.
+//!
+//! Repairs of both kinds of index are one thing to clients: one path, one budget of requests, one
+//! repair at a time, the same refusals and tasks. So this service has the rows of that path. It
+//! calls the database for the repair itself by [`super::Database`], as for the check of all files.
+//! If the rows had a list of targets, each target would implement start, speed, state and schedule,
+//! and all of them would share the turn of the one repair. Here that is five methods of one trait.
 
 use async_trait::async_trait;
 use tasks::Task;
