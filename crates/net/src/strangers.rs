@@ -171,8 +171,8 @@ impl Guest {
         self.sent_away.cancelled().await;
     }
 
-    /// Runs the future until it ends, or until the connection must give way. Returns whether it gave
-    /// way.
+    /// Runs the future until it ends, or until the connection must give way. Returns whether it
+    /// gave way.
     pub async fn run<F: Future<Output = ()>>(&self, serving: F) -> bool {
         self.sent_away.run_until_cancelled(serving).await.is_none()
     }

@@ -310,7 +310,7 @@ fn tests_where(holds: impl Fn(&str) -> bool) -> Vec<String> {
 const SLEEPING_MAX: usize = 6;
 
 #[test]
-fn tests_wait_for_events_and_do_not_sleep() {
+fn tests_wait_for_events_instead_of_sleeping() {
     // The words are apart, as this is a test file, too.
     let call = ["sleep", "("].concat();
     let sleeping = tests_where(|source| source.contains(&call));
@@ -330,7 +330,7 @@ fn test_files_are_cut_by_topic() {
 }
 
 #[test]
-fn what_tests_share_is_in_no_product() {
+fn the_product_has_nothing_of_test_support() {
     let mut wrong = Vec::new();
     for (name, folder) in crates() {
         let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().unwrap();

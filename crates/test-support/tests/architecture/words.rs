@@ -191,7 +191,8 @@ fn few_types_have_a_name_of_one_word() {
 
 #[test]
 fn words_and_names_are_seen() {
-    let source = "//! A row is Kept.\nlet a = 1; // It was told.\n/// Told twice, `asked` once.\nfn f() {}\n";
+    let source = "//! A row is Kept.\nlet a = 1; // It was told.\n\
+                  /// Told twice, `asked` once.\nfn f() {}\n";
     assert_eq!(count(source), (11, 4));
 
     let source = "#[test]\n#[ignore]\nfn what_is() {}\nfn what() {}\n#[tokio::test]\nasync fn who_it_is() {}\n\
