@@ -442,7 +442,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry
     let indexes = IndexesOptions {
         directory: settings.index_dir.clone(),
         vectors: settings.index_vectors,
-        fresh_bytes_max: settings.memory.fresh_bytes(),
+        ..IndexesOptions::default()
     };
     StoreOptions {
         service: "annulus".to_owned(),

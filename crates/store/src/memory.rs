@@ -7,6 +7,7 @@
 //! from its snapshot ([`claim`]).
 
 mod claim;
+mod fresh;
 mod limits;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use crate::metrics::Metrics;
 use crate::options::MemoryOptions;
 pub use claim::{Claim, NoMemory};
+pub use fresh::FreshCharge;
 
 /// The distance below the limit at which there is room again after the limit was reached: one part
 /// in this many.
@@ -60,6 +62,8 @@ pub struct Memory {
     /// About the bytes that rows have taken since the last measurement.
     taken_bytes: AtomicU64,
     limit_bytes: AtomicU64,
+    /// The bytes of changes that indexes have not taken in yet.
+    fresh_bytes: AtomicU64,
     claims: Mutex<Claims>,
 }
 
@@ -115,12 +119,18 @@ impl Memory {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
+    /// The limit in bytes; `None` before one was noted.
+    fn known_limit_bytes(&self) -> Option<u64> {
+        let is_known = self.is_known.load(Ordering::Relaxed);
+        is_known.then(|| self.limit_bytes())
+    }
+
     /// Notes the bytes in use and the limit.
     pub fn note(&self, used_bytes: u64, limit_bytes: u64) {
-        self.is_known.store(true, Ordering::Relaxed);
         self.taken_bytes.store(0, Ordering::Relaxed);
         self.used_bytes.store(used_bytes, Ordering::Relaxed);
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+        self.is_known.store(true, Ordering::Relaxed);
         let before = self.is_full();
         let is_full = match before {
             false => used_bytes > limit_bytes,

@@ -163,7 +163,8 @@ pub struct IndexesOptions {
     pub vectors: Placement,
     /// About the most bytes that changes of an index take while the index has not linked their
     /// vectors yet. Each search measures them all, so more of them make searches slower. In
-    /// `annulus serve` writers of the table are slowed from half of this on.
+    /// `annulus serve` writers of the table are slowed from half of this on. An index has a part in
+    /// 64 of the memory limit if that is less, and all indexes together have a part in 16.
     pub fresh_bytes_max: usize,
 }
 
