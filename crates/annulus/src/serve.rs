@@ -20,7 +20,9 @@ use node::guardrails::{Guardrails, PartitionWalks};
 use node::{HttpLogins, ListenerCounters, ListenerOptions, Local, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
-use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
+use store::{
+    BytesToCome, IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions,
+};
 use store_api::types::NodeStatus;
 use tasks::Registry;
 use tokio::sync::watch;
@@ -276,6 +278,9 @@ impl Servers {
 
         let walks = walks(settings, &storage, &tasks);
         let mut options = of_store(settings, http, turns, tasks);
+        let of_rows = storage.clone();
+        let to_come = BytesToCome::new(move || of_rows.bytes_to_come());
+        options.memory.to_come = Some(to_come);
         if settings.login || audit.is_some() {
             let access = Arc::clone(&node.database().access);
             let logins = HttpLogins::new(storage.clone(), access, audit);
