@@ -30,11 +30,6 @@ const RESIDENT_PART: u64 = 16;
 const WRITE_BUFFER_BYTES: u64 = 256 << 20;
 const WRITE_BUFFER_PART: u64 = 8;
 
-/// The most bytes of an index's changes that its graph does not have yet. They are at most one part
-/// in `FRESH_PART` of the limit.
-const FRESH_BYTES: usize = 16 << 20;
-const FRESH_PART: u64 = 64;
-
 /// The rows that a batch of writes takes along, which are at most one part in `BATCH_PART` of the
 /// limit.
 const BATCH_BYTES: u64 = 64 << 20;
@@ -79,12 +74,6 @@ impl MemoryLimit {
         WRITE_BUFFER_BYTES.min(part)
     }
 
-    /// The most bytes of an index's changes that its graph does not have yet.
-    pub fn fresh_bytes(self) -> usize {
-        let part = self.bytes.map_or(u64::MAX, |bytes| bytes / FRESH_PART);
-        usize::try_from(part).map_or(FRESH_BYTES, |part| part.min(FRESH_BYTES))
-    }
-
     /// The bytes of rows that a batch of writes takes along.
     pub fn batch_bytes(self) -> usize {
         part(self.bytes, BATCH_PART, BATCH_BYTES)
@@ -120,8 +109,6 @@ mod tests {
         assert_eq!(large.cache_bytes(), 256 << 20);
         assert_eq!(large.write_buffer_bytes(), 256 << 20);
         assert_eq!(limit("128MiB").unwrap().write_buffer_bytes(), 16 << 20);
-        assert_eq!(limit("128MiB").unwrap().fresh_bytes(), 2 << 20);
-        assert_eq!(large.fresh_bytes(), 16 << 20);
         let small = limit("1GiB").unwrap();
         assert_eq!(small.shares(), Shares::of_limit(1 << 30));
         assert_eq!(small.cache_bytes(), 128 << 20);

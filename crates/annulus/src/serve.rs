@@ -20,7 +20,9 @@ use node::guardrails::{Guardrails, PartitionWalks};
 use node::{HttpLogins, ListenerCounters, ListenerOptions, Local, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
-use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
+use store::{
+    BytesToCome, IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions,
+};
 use store_api::types::NodeStatus;
 use tasks::Registry;
 use tokio::sync::watch;
@@ -280,7 +282,7 @@ impl Servers {
             let logins = HttpLogins::new(storage.clone(), access, audit);
             listeners.set_authorizer(Arc::new(logins));
         }
-        let options = of_store(settings, http, turns, tasks);
+        let options = of_store(settings, http, turns, tasks, storage.clone());
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
                 Ok(store) => store,
@@ -438,11 +440,17 @@ fn walks(settings: &Resolved, storage: &Storage, tasks: &Registry) -> PartitionW
 }
 
 /// The options of the index service with this listener.
-fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry) -> StoreOptions {
+fn of_store(
+    settings: &Resolved,
+    http: SocketAddr,
+    turns: Turns,
+    tasks: Registry,
+    storage: Storage,
+) -> StoreOptions {
     let indexes = IndexesOptions {
         directory: settings.index_dir.clone(),
         vectors: settings.index_vectors,
-        fresh_bytes_max: settings.memory.fresh_bytes(),
+        ..IndexesOptions::default()
     };
     StoreOptions {
         service: "annulus".to_owned(),
@@ -453,6 +461,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry
         scrub: settings.scrub,
         memory: MemoryOptions {
             limit_bytes: settings.memory.bytes,
+            to_come: Some(BytesToCome::new(move || storage.bytes_to_come())),
             give_back: heap::give_back,
             ..MemoryOptions::default()
         },

@@ -92,8 +92,8 @@ pub struct StorageOptions {
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
     /// Bytes that all tables together gather in memory, at least 1 MiB. At half of it the tables
-    /// that have gathered most are written out, and beyond it writes wait. A table that was not
-    /// written to for a minute is written out, too.
+    /// that have gathered most are written out, and a batch that would go beyond it waits. A table
+    /// that was not written to for a minute is written out, too.
     pub write_buffer_bytes: u64,
     /// Bytes that the tables in memory ([`schema::Table::is_in_memory`]) may take together. Writes
     /// beyond it are refused, and so is a directory whose tables need more. Deletions have an

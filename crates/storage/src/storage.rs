@@ -597,6 +597,12 @@ impl Storage {
         }
     }
 
+    /// Bytes of memory that rows waiting to be written out, and cached blocks, may take in addition
+    /// to those that they take now.
+    pub fn bytes_to_come(&self) -> u64 {
+        self.inner.shared.engine.bytes_to_come()
+    }
+
     /// Stops taking writes, finishes those in flight, and writes out what is in memory, so that the
     /// next start reads no journal. Later calls fail with [`StorageError::Closed`].
     pub async fn close(&self) -> Result<(), StorageError> {

@@ -59,9 +59,10 @@ pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
 pub use options::{
-    CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, ScanOptions,
-    ScrubOptions, SnapshotOptions, StoreOptions, UnknownKeys, WhenShort,
+    BytesToCome, CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions,
+    ListenerOptions, MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions,
+    RepairSchedule, ScanOptions, ScrubOptions, SnapshotOptions, StoreOptions, UnknownKeys,
+    WhenShort,
 };
 pub use routes::openapi;
 pub use scrub::{Pace, check_snapshots};

@@ -2,11 +2,13 @@
 //!
 //! Only memory that the system can't take back counts; a mapped file may have any size. The use is
 //! measured from time to time, and rows that come between two measurements are estimated
-//! ([`Memory::take`]). At the limit new rows wait ([`crate::apply`]),
-//! and everything else goes on. An index that would overstep the limit as a whole is not opened
-//! from its snapshot ([`claim`]).
+//! ([`Memory::take`]). Rows leave free what other parts of the process may still take
+//! ([`BytesToCome`]), and what changes of rows that indexes have may take ([`FreshCharge`]). At the
+//! limit new rows wait ([`crate::apply`]), and everything else goes on. An index that would
+//! overstep the limit as a whole is not opened from its snapshot ([`claim`]).
 
 mod claim;
+mod fresh;
 mod limits;
 
 use std::path::{Path, PathBuf};
@@ -19,8 +21,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::metrics::Metrics;
-use crate::options::MemoryOptions;
+use crate::options::{BytesToCome, MemoryOptions};
 pub use claim::{Claim, NoMemory};
+pub use fresh::FreshCharge;
 
 /// The distance below the limit at which there is room again after the limit was reached: one part
 /// in this many.
@@ -29,6 +32,10 @@ const RELIEF: u64 = 64;
 /// The distance below the limit from which on free memory is returned to the system: one part in
 /// this many.
 const NEAR: u64 = 16;
+
+/// The most bytes that rows leave free for what other parts of the process may take: one part of
+/// the limit in this many.
+const TO_COME_PART: u64 = 4;
 
 /// The part of the time in which free memory may be returned to the system: one in this many.
 const GIVE_BACK_SHARE: u32 = 50;
@@ -60,6 +67,11 @@ pub struct Memory {
     /// About the bytes that rows have taken since the last measurement.
     taken_bytes: AtomicU64,
     limit_bytes: AtomicU64,
+    /// The bytes that may be taken in addition to those of the last measurement, other than by
+    /// rows.
+    to_come_bytes: AtomicU64,
+    /// The bytes of changes that indexes have not taken in yet.
+    fresh_bytes: AtomicU64,
     claims: Mutex<Claims>,
 }
 
@@ -107,7 +119,9 @@ impl Memory {
         }
         let taken_bytes = self.taken_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let used_bytes = self.used_bytes.load(Ordering::Relaxed);
-        used_bytes.saturating_add(taken_bytes) <= self.limit_bytes()
+        let to_come_bytes = self.to_come_bytes.load(Ordering::Relaxed);
+        let bytes = used_bytes.saturating_add(to_come_bytes);
+        bytes.saturating_add(taken_bytes) <= self.limit_bytes()
     }
 
     /// The limit in bytes, as it was noted last.
@@ -115,21 +129,30 @@ impl Memory {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
+    /// The limit in bytes; `None` before one was noted.
+    fn known_limit_bytes(&self) -> Option<u64> {
+        let is_known = self.is_known.load(Ordering::Relaxed);
+        is_known.then(|| self.limit_bytes())
+    }
+
     /// Notes the bytes in use and the limit.
     pub fn note(&self, used_bytes: u64, limit_bytes: u64) {
-        self.is_known.store(true, Ordering::Relaxed);
         self.taken_bytes.store(0, Ordering::Relaxed);
         self.used_bytes.store(used_bytes, Ordering::Relaxed);
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+        self.is_known.store(true, Ordering::Relaxed);
         let before = self.is_full();
+        let to_come_bytes = self.to_come_bytes.load(Ordering::Relaxed);
+        let bytes = used_bytes.saturating_add(to_come_bytes);
         let is_full = match before {
-            false => used_bytes > limit_bytes,
-            true => used_bytes > limit_bytes - limit_bytes / RELIEF,
+            false => bytes > limit_bytes,
+            true => bytes > limit_bytes - limit_bytes / RELIEF,
         };
         self.is_full.store(is_full, Ordering::Relaxed);
         match (before, is_full) {
             (false, true) => tracing::error!(
                 used_bytes,
+                to_come_bytes,
                 limit_bytes,
                 "the memory limit is reached: new rows wait; give the process more memory, or drop an index"
             ),
@@ -144,8 +167,19 @@ impl Memory {
     /// reports both.
     pub fn look(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
         let (used_bytes, limit_bytes) = self.measure(options)?;
+        let to_come_bytes = self.to_come(options, limit_bytes);
+        self.to_come_bytes.store(to_come_bytes, Ordering::Relaxed);
         self.note(used_bytes, limit_bytes);
         Some((used_bytes, limit_bytes))
+    }
+
+    /// The bytes that may be taken in addition to those in use, other than by rows: by other parts
+    /// of the process, and by changes of rows that indexes have.
+    fn to_come(&self, options: &MemoryOptions, limit_bytes: u64) -> u64 {
+        let of_others = options.to_come.as_ref().map_or(0, BytesToCome::now);
+        let fresh_bytes = self.fresh_bytes.load(Ordering::Relaxed);
+        let of_changes = fresh::room_of_all(limit_bytes).saturating_sub(fresh_bytes);
+        of_others.min(limit_bytes / TO_COME_PART) + of_changes
     }
 
     fn measure(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
@@ -162,7 +196,8 @@ impl Memory {
         pause: &mut GiveBackPause,
     ) -> Option<(u64, u64)> {
         let (used_bytes, limit_bytes) = self.measure(options)?;
-        let is_near = used_bytes > limit_bytes - limit_bytes / NEAR;
+        let bytes = used_bytes.saturating_add(self.to_come(options, limit_bytes));
+        let is_near = bytes > limit_bytes - limit_bytes / NEAR;
         if is_near && self.told_bytes.is_none() && pause.is_over() {
             let began = Instant::now();
             // It takes some milliseconds for each GB.
@@ -275,5 +310,40 @@ mod tests {
         memory.note(6400, 6000);
         assert!(memory.is_full(), "the limit may change");
         assert_eq!(memory.limit_bytes(), 6000);
+    }
+
+    #[test]
+    fn rows_leave_free_what_is_still_to_come() {
+        const LIMIT_BYTES: u64 = 64 << 20;
+        let (used_bytes, to_come) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let told = to_come.clone();
+        let options = MemoryOptions {
+            limit_bytes: Some(LIMIT_BYTES),
+            to_come: Some(BytesToCome::new(move || told.load(Ordering::Relaxed))),
+            told_bytes: Some(used_bytes.clone()),
+            ..MemoryOptions::default()
+        };
+        let memory = Arc::new(Memory::of_process(&options));
+        let look = |used_mib: u64, to_come_mib: u64| {
+            used_bytes.store(used_mib << 20, Ordering::Relaxed);
+            to_come.store(to_come_mib << 20, Ordering::Relaxed);
+            memory.look(&options).unwrap();
+            memory.is_full()
+        };
+        // Changes may take 4 MiB.
+        assert!(!look(52, 8));
+        assert!(memory.take(0) && !memory.take(1));
+        assert!(look(53, 8));
+        // What is taken is no longer to come.
+        assert!(!look(56, 0));
+        let mut changes = FreshCharge::new(memory.clone());
+        changes.add(3 << 20);
+        assert!(!look(59, 4));
+        assert!(look(60, 4));
+        drop(changes);
+        // Who may take more than there is takes a quarter.
+        assert!(!look(40, 100));
+        assert!(!look(44, 100));
+        assert!(look(45, 100));
     }
 }

@@ -5,6 +5,7 @@ mod listener;
 mod repair;
 mod scrub;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,16 +115,46 @@ pub struct MemoryOptions {
     /// Returns memory that the allocator keeps free to the system. It is called while the use is
     /// near the limit.
     pub give_back: fn(),
+    /// The bytes that other parts of the process may still take. Rows of indexes leave them free.
+    pub to_come: Option<BytesToCome>,
     /// The bytes in use as another source reports them, in tests; `None` if they are measured.
     pub told_bytes: Option<Arc<AtomicU64>>,
+}
+
+/// Tells the bytes that parts of the process may take in addition to those that they take now.
+#[derive(Clone)]
+pub struct BytesToCome(Arc<dyn Fn() -> u64 + Send + Sync>);
+
+impl BytesToCome {
+    /// Makes it of a function, which is called at each measurement.
+    pub fn new(bytes: impl Fn() -> u64 + Send + Sync + 'static) -> BytesToCome {
+        BytesToCome(Arc::new(bytes))
+    }
+
+    /// The bytes now.
+    pub fn now(&self) -> u64 {
+        (self.0)()
+    }
+
+    fn address(&self) -> *const () {
+        Arc::as_ptr(&self.0).cast()
+    }
+}
+
+impl fmt::Debug for BytesToCome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BytesToCome").finish_non_exhaustive()
+    }
 }
 
 impl PartialEq for MemoryOptions {
     fn eq(&self, other: &MemoryOptions) -> bool {
         let told = |options: &MemoryOptions| options.told_bytes.as_ref().map(Arc::as_ptr);
+        let to_come = |options: &MemoryOptions| options.to_come.as_ref().map(BytesToCome::address);
         (self.limit_bytes, self.check_interval) == (other.limit_bytes, other.check_interval)
             && std::ptr::fn_addr_eq(self.give_back, other.give_back)
             && told(self) == told(other)
+            && to_come(self) == to_come(other)
     }
 }
 
@@ -160,7 +191,8 @@ pub struct IndexesOptions {
     pub vectors: Placement,
     /// About the most bytes that changes of an index take while the index has not linked their
     /// vectors yet. Each search measures them all, so more of them make searches slower. In
-    /// `annulus serve` writers of the table are slowed from half of this on.
+    /// `annulus serve` writers of the table are slowed from half of this on. An index has a part in
+    /// 64 of the memory limit if that is less, and all indexes together have a part in 16.
     pub fresh_bytes_max: usize,
 }
 
@@ -282,6 +314,7 @@ impl Default for MemoryOptions {
             limit_bytes: None,
             check_interval: Duration::from_secs(1),
             give_back: || {},
+            to_come: None,
             told_bytes: None,
         }
     }

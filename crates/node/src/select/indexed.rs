@@ -14,7 +14,7 @@ use storage::{RowStream, StorageError, View};
 
 use super::lookup::Lookup;
 use super::partitions::Tokens;
-use super::positions::{Common, Gathered, Span, Step};
+use super::positions::{Common, Gathered, Span, Step, own};
 use super::question::Question;
 use crate::statement::storage_error;
 
@@ -149,11 +149,19 @@ impl Indexed {
         (self.question.clone(), self.span.tokens)
     }
 
-    /// Lets go of the rows that were read ahead.
+    /// Lets go of the rows and entries that were read ahead.
     pub(super) fn let_go(&mut self) {
         if let Some(rows) = &mut self.open {
             rows.let_go();
         }
+        match &mut self.positions {
+            Some(Positions::Common(common)) => common.let_go(),
+            Some(Positions::Gathered(gathered)) => gathered.let_go(),
+            None => {}
+        }
+        own(&mut self.put_off);
+        own(&mut self.current);
+        own(&mut self.left);
     }
 
     /// Reads the row at a position, or opens the partition.

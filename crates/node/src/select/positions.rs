@@ -4,6 +4,9 @@
 //! side by side, and the positions that all of them have are taken ([`Common`]). The rows of a
 //! range of values are in the order of the values. They are gathered by passes over the range, each
 //! of which keeps the first positions after those of the pass before ([`Gathered`]).
+//!
+//! A position may be a part of the block of the disk that it was read from. What is held from one
+//! slice of a query to the next is copied, so that it holds no block.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +15,7 @@ use cql::error::{CqlError, ErrorKind};
 use storage::read::{IndexRequest, Position};
 use storage::{EntryStream, View};
 
+use super::held::own_value;
 use super::lookup::Lookup;
 use super::partitions::Tokens;
 use crate::statement::storage_error;
@@ -132,6 +136,12 @@ impl Head {
         }
         Ok(())
     }
+
+    fn let_go(&mut self) {
+        self.stream.let_go();
+        own(&mut self.next);
+        own(&mut self.request.from);
+    }
 }
 
 /// The positions that several lookups of one value each have in common.
@@ -191,6 +201,12 @@ impl Common {
         }
         self.from = None;
         Ok(Step::Found(found))
+    }
+
+    /// Lets go of the entries that were read ahead, but for the next position of each lookup.
+    pub(super) fn let_go(&mut self) {
+        self.heads.iter_mut().for_each(Head::let_go);
+        own(&mut self.from);
     }
 }
 
@@ -255,6 +271,14 @@ impl Gathered {
         Ok(Step::Working)
     }
 
+    /// Lets go of the entries that were read ahead. The positions that a pass keeps are charged.
+    pub(super) fn let_go(&mut self) {
+        if let Some(pass) = &mut self.pass {
+            pass.let_go();
+        }
+        own(&mut self.span.after);
+    }
+
     fn keep(&mut self, position: Position) -> Result<(), CqlError> {
         let is_behind = self
             .span
@@ -265,7 +289,7 @@ impl Gathered {
             return Ok(());
         }
         let added = bytes(&position);
-        if self.kept.insert(position) {
+        if self.kept.insert(Position(own_value(&position.0))) {
             self.kept_bytes += added;
         }
         while self.kept.len() > KEPT_MAX || self.kept_bytes > KEPT_BYTES_MAX {
@@ -282,6 +306,13 @@ impl Gathered {
                 .map_err(|_| no_room())?;
         }
         Ok(())
+    }
+}
+
+/// Copies a position out of the block that it was read from.
+pub(super) fn own(position: &mut Option<Position>) {
+    if let Some(Position(bytes)) = position {
+        *bytes = own_value(bytes);
     }
 }
 

@@ -67,6 +67,8 @@ const FIRST_LEVEL_RUNS_MAX: usize = 24;
 const META_BYTES_MAX: u64 = 4 << 20;
 /// The least bytes that fjall takes as the bound of all memtables.
 const WRITE_BUFFER_BYTES_MIN: u64 = 1 << 20;
+/// Bytes that an entry takes in memory beside its key and its value, about.
+const ENTRY_BYTES: u64 = 128;
 /// The most times that a snapshot is taken again, as a batch was written meanwhile.
 const SNAPSHOT_TRIES_MAX: usize = 10_000;
 /// Bytes of the newest journal up to which a start leaves it as it is. Reading so few takes a
@@ -375,7 +377,7 @@ impl Disk {
             let mut touched: Vec<SpaceId> = batch.iter().map(|(space, ..)| *space).collect();
             touched.sort_unstable();
             touched.dedup();
-            open.wait_for_write_buffers(self.options.write_buffer_bytes)?;
+            open.wait_for_write_buffers(self.options.write_buffer_bytes, &batch)?;
             for space in touched {
                 open.wait_for_room(space)?;
             }
@@ -580,6 +582,19 @@ impl Disk {
             .unwrap_or(0)
     }
 
+    /// Bytes that rows waiting to be written out, and cached blocks, may take in addition to those
+    /// that they take now.
+    pub(crate) fn bytes_to_come(&self) -> u64 {
+        let bound_bytes = self.options.write_buffer_bytes.max(WRITE_BUFFER_BYTES_MIN);
+        let to_come = self.with(|open| {
+            let buffers = bound_bytes.saturating_sub(open.database.memtable_bytes());
+            let cache = open.database.cache_capacity();
+            Ok(buffers + cache.saturating_sub(open.database.cache_size()))
+        });
+        // A database that is not open takes nothing.
+        to_come.unwrap_or(0)
+    }
+
     /// Has each space written out that was not written to for so many calls, and that of the
     /// catalog where it is large. Lets go of what was written out while a reader needed it.
     pub(crate) fn write_out_idle(&self, calls: u32) {
@@ -658,8 +673,9 @@ impl Opened {
     }
 
     /// Waits until the spaces together have room in memory for a batch.
-    fn wait_for_write_buffers(&self, bound_bytes: u64) -> Result<(), StorageError> {
-        while self.database.unflushed_bytes() > bound_bytes.max(WRITE_BUFFER_BYTES_MIN) {
+    fn wait_for_write_buffers(&self, bound_bytes: u64, batch: &Batch) -> Result<(), StorageError> {
+        let most_bytes = most_before(batch, bound_bytes.max(WRITE_BUFFER_BYTES_MIN));
+        while self.database.unflushed_bytes() > most_bytes {
             // An error here says that the workers have died.
             self.database
                 .persist(PersistMode::Buffer)
@@ -747,6 +763,16 @@ fn size(key: fjall::Guard, length: fjall::Guard) -> Result<(Bytes, u64), Storage
     Ok((key.into(), u64::from(length)))
 }
 
+/// The most bytes of rows that may wait to be written out when a batch comes to them. A wait leaves
+/// a quarter of the bound at most, so no batch needs more than half.
+fn most_before(batch: &Batch, bound_bytes: u64) -> u64 {
+    let entries = batch.iter().map(|(_, key, value)| {
+        let value = value.as_ref().map_or(0, Bytes::len);
+        (key.len() + value) as u64 + ENTRY_BYTES
+    });
+    bound_bytes - entries.sum::<u64>().min(bound_bytes / 2)
+}
+
 fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateOptions {
     let all = KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
     if options.separate_values {
@@ -760,5 +786,25 @@ fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateO
         ))
     } else {
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_its_room_before_it_is_written() {
+        const BOUND: u64 = 1 << 20;
+        let entry = |bytes| {
+            let value = Bytes::from(vec![0; bytes]);
+            (SpaceId::META, Bytes::from_static(b"key"), Some(value))
+        };
+        assert_eq!(most_before(&Vec::new(), BOUND), BOUND);
+        let batch = vec![entry(1_000), entry(2_000)];
+        let bytes = 3_006 + 2 * ENTRY_BYTES;
+        assert_eq!(most_before(&batch, BOUND), BOUND - bytes);
+        // A larger one waits until hardly any row waits, and no longer.
+        assert_eq!(most_before(&Vec::from([entry(2 << 20)]), BOUND), BOUND / 2);
     }
 }

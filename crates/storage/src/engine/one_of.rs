@@ -164,6 +164,15 @@ impl Engine {
         }
     }
 
+    /// See [`Disk::bytes_to_come`].
+    pub(crate) fn bytes_to_come(&self) -> u64 {
+        match self {
+            Engine::Disk(of) => of.bytes_to_come(),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => 0,
+        }
+    }
+
     /// See [`Disk::write_out_idle`].
     pub(crate) fn write_out_idle(&self, calls: u32) {
         match self {

@@ -18,6 +18,7 @@ use crate::indexes::{
     Block, Blocks, FreshChange, FreshValue, IndexHandle, NewFilters, PreparedValue, Refused,
 };
 use crate::items::{Change, Operation};
+use crate::memory::{FreshCharge, Memory};
 
 /// The number of bytes from which on a block or a piece takes no more. A piece holds a thread for
 /// about ten milliseconds.
@@ -35,7 +36,7 @@ pub struct Drain {
     first: u64,
     /// The number of the first block that is not being taken in yet.
     next: u64,
-    bytes: usize,
+    charge: FreshCharge,
     ids: HashMap<u32, Id>,
     pieces: FuturesUnordered<BoxFuture<'static, Result<Piece, Stopped>>>,
 }
@@ -94,23 +95,24 @@ impl Piece {
 }
 
 impl Drain {
-    /// Begins without changes. Pieces are taken in with turns of `compute`.
-    pub fn new(index: Arc<IndexHandle>, compute: Compute) -> Drain {
+    /// Begins without changes. Pieces are taken in with turns of `compute`. Changes count among
+    /// those of all indexes in `memory`.
+    pub fn new(index: Arc<IndexHandle>, compute: Compute, memory: Arc<Memory>) -> Drain {
         Drain {
             index,
             compute,
             blocks: VecDeque::new(),
             first: 0,
             next: 0,
-            bytes: 0,
+            charge: FreshCharge::new(memory),
             ids: HashMap::new(),
             pieces: FuturesUnordered::new(),
         }
     }
 
-    /// The bytes that the fresh changes take.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// The bytes that the fresh changes take, and the room for them.
+    pub fn charge(&self) -> &FreshCharge {
+        &self.charge
     }
 
     /// The ids with fresh changes.
@@ -203,7 +205,7 @@ impl Drain {
         let before = self.first;
         while let Some(done) = self.blocks.pop_front_if(|queued| queued.is_done) {
             self.first += 1;
-            self.bytes -= done.block.bytes;
+            self.charge.subtract(done.block.bytes);
             settled.gone.extend(done.gone);
         }
         if self.first > before {
@@ -220,7 +222,7 @@ impl Drain {
 
     fn push(&mut self, changes: Vec<FreshChange<PreparedValue>>) {
         let block = Arc::new(Block::new(changes));
-        self.bytes += block.bytes;
+        self.charge.add(block.bytes);
         self.blocks.push_back(Queued {
             block,
             is_done: false,
@@ -345,7 +347,7 @@ mod tests {
             let turns = Turns::of_threads(threads);
             let compute = Compute::new(turns.clone(), INLINE_WITHIN);
             World {
-                drain: Drain::new(index.clone(), compute),
+                drain: Drain::new(index.clone(), compute, Arc::default()),
                 turns,
                 index,
                 model: BTreeMap::new(),
@@ -392,7 +394,8 @@ mod tests {
                 all.inserted += settled.inserted;
                 all.gone.extend(settled.gone);
             }
-            assert_eq!((self.drain.bytes(), self.drain.ids().count()), (0, 0));
+            let bytes = self.drain.charge().bytes();
+            assert_eq!((bytes, self.drain.ids().count()), (0, 0));
             all
         }
 
@@ -475,7 +478,7 @@ mod tests {
         let turn = world.turns.try_take(Class::Ingest).unwrap();
         let changes = (0..500).map(|id| world.change(id, Some(1.0))).collect();
         world.put(changes);
-        let bytes = world.drain.bytes();
+        let bytes = world.drain.charge().bytes();
         assert_eq!(bytes, world.index.content.fresh_bytes());
         assert!((500 * 8..500 * 200).contains(&bytes), "{bytes}");
         assert!(

@@ -93,7 +93,8 @@ pub struct Applier {
 
 impl Applier {
     /// Makes the task without rows. `present` is the clock for expiry. `hints` takes the rows that
-    /// have to be read again. Fresh changes take about `fresh_bytes_max` bytes at most.
+    /// have to be read again. Fresh changes take about `fresh_bytes_max` bytes at most, and fewer
+    /// if `memory` has less room for them.
     pub fn new(
         present: Present,
         index: Arc<IndexHandle>,
@@ -106,7 +107,7 @@ impl Applier {
         Applier {
             present,
             items: Items::new(index.identity.keys.clone()),
-            drain: Drain::new(index.clone(), compute),
+            drain: Drain::new(index.clone(), compute, memory.clone()),
             index,
             fresh_bytes_max,
             slowed: None,
@@ -383,13 +384,13 @@ impl Applier {
 
     /// Whether there is room for more fresh changes.
     fn has_room(&self) -> bool {
-        self.drain.bytes() < self.fresh_bytes_max
+        !self.drain.charge().is_full(self.fresh_bytes_max)
     }
 
     /// Slows the writers of the table while half of the room for fresh changes is taken. An index
     /// that is being built has no searches, and slows no writers.
     fn slow_writers(&mut self) {
-        let is_tight = self.drain.bytes() >= self.fresh_bytes_max / 2
+        let is_tight = self.drain.charge().is_half_full(self.fresh_bytes_max)
             && self.index.state() == IndexState::Serving;
         self.slowed = match (is_tight, self.slowed.take()) {
             (false, _) => None,

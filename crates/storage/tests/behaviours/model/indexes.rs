@@ -230,6 +230,14 @@ fn found(view: &View, index: &SecondaryIndex, values: IndexedValues) -> BTreeSet
     };
     let positions = view.positions(&request).expect("a read");
     let positions: Vec<_> = positions.collect::<Result<_, _>>().expect("positions");
+    // A stream that is let go between two positions goes on where it was.
+    let mut stream = view.positions(&request).expect("a read");
+    let mut in_slices = Vec::new();
+    while let Some(position) = stream.next() {
+        in_slices.push(position.expect("a position"));
+        stream.let_go();
+    }
+    assert_eq!(in_slices, positions);
     let places = positions.iter().map(|position| {
         let key = view.key_at(position).expect("a key");
         (key.partition_key[0].clone(), key.clustering)
