@@ -61,7 +61,7 @@ check:
 # Not a part of `check`, as it compiles the workspace once more.
 .PHONY: docs-check
 docs-check: ## The documentation of all crates, with warnings of rustdoc denied: links that lead nowhere
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --locked --document-private-items
 
 .PHONY: test-rust
 test-rust:

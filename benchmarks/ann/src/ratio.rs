@@ -44,7 +44,7 @@ pub fn read(
         Spread::of((0..rounds).map(of_round).collect())
     };
     let reached = setting.recall(scope, k);
-    let below = matches!(place, annulus_bench::front::Place::Below(_)) && reached > recall;
+    let below = matches!(place, annulus_bench::front::RecallPosition::Below(_)) && reached > recall;
     Some(Reading {
         qps: 1.0 / place.seconds(|s| curve.settings[s].seconds(scope).unwrap_or(f64::NAN)),
         ratio: ratio(|elapsed| elapsed.cpu_seconds),

@@ -6,7 +6,7 @@
 //! shifts from round to round. Ratios are taken within a round, in which all contenders met the
 //! same machine, and then the median over the rounds is taken.
 
-use annulus_bench::front::{self, Measured, Place};
+use annulus_bench::front::{self, RecallCost, RecallPosition};
 use contender::{DataSet, Effort, Elapsed, Pick, Searched, Width};
 
 use crate::contenders::Process;
@@ -124,11 +124,11 @@ impl Setting {
 
 impl Curve {
     /// Recall and time of the widths that were timed, with their numbers.
-    fn timed(&self, scope: &Scope, k: usize) -> Vec<(usize, Measured)> {
+    fn timed(&self, scope: &Scope, k: usize) -> Vec<(usize, RecallCost)> {
         let settings = self.settings.iter().enumerate();
         settings
             .filter_map(|(number, setting)| {
-                let measured = Measured {
+                let measured = RecallCost {
                     recall: setting.recall(scope, k),
                     seconds: setting.seconds(scope)?,
                 };
@@ -139,13 +139,13 @@ impl Curve {
 
     /// The place of a recall among the widths that were timed; `None` if it is not reached. The
     /// numbers are those of [`Curve::settings`].
-    pub fn place(&self, scope: &Scope, k: usize, recall: f64) -> Option<Place> {
-        let (numbers, measured): (Vec<usize>, Vec<Measured>) =
+    pub fn place(&self, scope: &Scope, k: usize, recall: f64) -> Option<RecallPosition> {
+        let (numbers, measured): (Vec<usize>, Vec<RecallCost>) =
             self.timed(scope, k).into_iter().unzip();
         let front = front::front(&measured);
         Some(match front::place(&measured, &front, recall)? {
-            Place::Below(setting) => Place::Below(numbers[setting]),
-            Place::Between(low, high, share) => Place::Between(numbers[low], numbers[high], share),
+            RecallPosition::Below(setting) => RecallPosition::Below(numbers[setting]),
+            RecallPosition::Between(low, high, share) => RecallPosition::Between(numbers[low], numbers[high], share),
         })
     }
 }

@@ -9,12 +9,12 @@
 use std::ops::ControlFlow;
 
 use crate::graph::Graph;
-use crate::ids::{Entry, Ids};
+use crate::ids::{IdEntry, IdTable};
 use crate::kernels::prefetch_bytes;
-use crate::nearest::Nearest;
-use crate::sharers::Sharers;
-use crate::vectors::{Scorer, Vectors};
-use crate::{Filter, Neighbour, SearchOptions};
+use crate::nearest::TopNeighbours;
+use crate::sharers::SharedSlots;
+use crate::vectors::{StoredVectors, VectorScorer};
+use crate::{IdFilter, Neighbour, SearchOptions};
 
 /// Number of vectors fetched ahead of the one that is measured.
 const AHEAD: usize = 2;
@@ -26,24 +26,24 @@ const AHEAD_BYTES: usize = 512;
 
 /// The parts of an index in which an answer is looked up.
 #[derive(Clone, Copy)]
-pub(crate) struct Contents<'a> {
+pub(crate) struct IndexParts<'a> {
     pub graph: &'a Graph,
-    pub ids: &'a Ids,
-    pub sharers: &'a Sharers,
+    pub ids: &'a IdTable,
+    pub sharers: &'a SharedSlots,
     /// The full vectors; None where codes are the vectors.
-    pub vectors: Option<&'a Vectors>,
+    pub vectors: Option<&'a StoredVectors>,
     /// Bytes of a stored vector.
     pub bytes: usize,
 }
 
 /// An id that may be in the answer, and the rank of its vector: smaller is nearer.
 #[derive(Clone, Copy)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedId {
     rank: f32,
     id: u32,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> IndexParts<'a> {
     /// The vector in a slot.
     ///
     /// # Safety
@@ -57,17 +57,17 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The [scaled](Scorer::distance) distance of the vector that an id has now; None if it is not
-    /// held.
+    /// The [scaled](VectorScorer::distance) distance of the vector that an id has now; None if it
+    /// is not held.
     ///
     /// # Safety
     /// The epoch is pinned.
-    pub(crate) unsafe fn measure(&self, id: u32, scorer: &mut Scorer<'_>) -> Option<f32> {
+    pub(crate) unsafe fn measure(&self, id: u32, scorer: &mut VectorScorer<'_>) -> Option<f32> {
         match self.ids.get(id) {
-            Entry::Vacant | Entry::Reserved => None,
-            Entry::Undirected => Some(scorer.undirected_distance()),
+            IdEntry::Vacant | IdEntry::Reserved => None,
+            IdEntry::Undirected => Some(scorer.undirected_distance()),
             // SAFETY: the table names filled slots, and the epoch is pinned since before.
-            Entry::Slot(slot) => Some(scorer.measure(unsafe { self.kept(slot) })),
+            IdEntry::Slot(slot) => Some(scorer.measure(unsafe { self.kept(slot) })),
         }
     }
 
@@ -80,8 +80,8 @@ impl<'a> Contents<'a> {
         &self,
         slots: &[u32],
         search: &SearchOptions<'_>,
-        scorer: &mut Scorer<'_>,
-        ranked: &mut Vec<Ranked>,
+        scorer: &mut VectorScorer<'_>,
+        ranked: &mut Vec<RankedId>,
     ) {
         for (index, &slot) in slots.iter().enumerate() {
             if let Some(&ahead) = slots.get(index + AHEAD) {
@@ -101,36 +101,36 @@ impl<'a> Contents<'a> {
             }
             // SAFETY: the caller's promise.
             let rank = unsafe { self.rank_of(self.ids.get(id), scorer) };
-            ranked.extend(rank.map(|rank| Ranked { rank, id }));
+            ranked.extend(rank.map(|rank| RankedId { rank, id }));
         }
     }
 
     /// Adds to `ranked` the first `k` admitted ids that share a slot.
     ///
     /// # Safety
-    /// As for [`Contents::rank`].
+    /// As for [`IndexParts::rank`].
     unsafe fn rank_sharers(
         &self,
         slot: u32,
         search: &SearchOptions<'_>,
-        scorer: &mut Scorer<'_>,
-        ranked: &mut Vec<Ranked>,
+        scorer: &mut VectorScorer<'_>,
+        ranked: &mut Vec<RankedId>,
     ) {
         let (mut left, mut of_slot) = (search.k, None);
         self.sharers.for_each(self.graph, slot, |id| {
             if search.filter.is_none_or(|filter| filter.admits(id)) {
                 let entry = self.ids.get(id);
                 let rank = match of_slot {
-                    Some(rank) if entry == Entry::Slot(slot) => rank,
+                    Some(rank) if entry == IdEntry::Slot(slot) => rank,
                     // SAFETY: the caller's promise.
                     _ => unsafe { self.rank_of(entry, scorer) },
                 };
-                if entry == Entry::Slot(slot) {
+                if entry == IdEntry::Slot(slot) {
                     // Ids that are on their way in or out don't count.
                     of_slot = Some(rank);
                     left -= 1;
                 }
-                ranked.extend(rank.map(|rank| Ranked { rank, id }));
+                ranked.extend(rank.map(|rank| RankedId { rank, id }));
             }
             match left {
                 0 => ControlFlow::Break(()),
@@ -140,7 +140,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Whether a filter admits any of the ids that share a slot.
-    pub(crate) fn any_admitted(&self, slot: u32, filter: Filter<'_>) -> bool {
+    pub(crate) fn any_admitted(&self, slot: u32, filter: IdFilter<'_>) -> bool {
         let mut any = false;
         self.sharers.for_each(self.graph, slot, |id| {
             any = filter.admits(id);
@@ -156,12 +156,12 @@ impl<'a> Contents<'a> {
     ///
     /// # Safety
     /// The epoch is pinned since before the entry was read.
-    unsafe fn rank_of(&self, entry: Entry, scorer: &mut Scorer<'_>) -> Option<f32> {
+    unsafe fn rank_of(&self, entry: IdEntry, scorer: &mut VectorScorer<'_>) -> Option<f32> {
         match entry {
-            Entry::Vacant | Entry::Reserved => None,
-            Entry::Undirected => Some(scorer.undirected_rank()),
+            IdEntry::Vacant | IdEntry::Reserved => None,
+            IdEntry::Undirected => Some(scorer.undirected_rank()),
             // SAFETY: the table names filled slots, and the epoch is pinned since before.
-            Entry::Slot(slot) => Some(scorer.rank(unsafe { self.kept(slot) })),
+            IdEntry::Slot(slot) => Some(scorer.rank(unsafe { self.kept(slot) })),
         }
     }
 
@@ -179,24 +179,24 @@ impl<'a> Contents<'a> {
     /// The epoch is pinned.
     pub(crate) unsafe fn nearest(
         &self,
-        mut ranked: &mut [Ranked],
+        mut ranked: &mut [RankedId],
         search: &SearchOptions<'_>,
-        scorer: &mut Scorer<'_>,
+        scorer: &mut VectorScorer<'_>,
     ) -> Vec<Neighbour> {
         let k = search.k;
         if ranked.len() > k && search.exact {
             // Ranks that sums of `f32` can't tell apart are all measured.
-            ranked.sort_unstable_by(Ranked::compare);
+            ranked.sort_unstable_by(RankedId::compare);
             let last = ranked[k - 1].rank;
             let limit = last + scorer.rounding(last, true);
             let end = ranked.partition_point(|ranked| ranked.rank <= limit);
             ranked = &mut ranked[..end];
         } else if ranked.len() > k {
-            ranked.select_nth_unstable_by(k, Ranked::compare);
+            ranked.select_nth_unstable_by(k, RankedId::compare);
             ranked = &mut ranked[..k];
         }
-        let mut nearest = Nearest::new(k, ranked.len());
-        for Ranked { id, .. } in ranked {
+        let mut nearest = TopNeighbours::new(k, ranked.len());
+        for RankedId { id, .. } in ranked {
             // SAFETY: the caller's promise.
             if let Some(distance) = unsafe { self.measure(*id, scorer) } {
                 nearest.show(*id, distance);
@@ -215,10 +215,10 @@ impl<'a> Contents<'a> {
         &self,
         k: usize,
         held: usize,
-        filter: Option<Filter<'_>>,
-        scorer: &mut Scorer<'_>,
+        filter: Option<IdFilter<'_>>,
+        scorer: &mut VectorScorer<'_>,
     ) -> (Vec<Neighbour>, u64) {
-        let mut nearest = Nearest::new(k, held);
+        let mut nearest = TopNeighbours::new(k, held);
         let mut measured = 0;
         self.for_each_admitted(filter, |id| {
             // SAFETY: the caller's promise.
@@ -231,10 +231,14 @@ impl<'a> Contents<'a> {
     }
 
     /// Shows the ids that a filter admits, ascending. Some of them may not be held.
-    pub(crate) fn for_each_admitted(&self, filter: Option<Filter<'_>>, mut show: impl FnMut(u32)) {
+    pub(crate) fn for_each_admitted(
+        &self,
+        filter: Option<IdFilter<'_>>,
+        mut show: impl FnMut(u32),
+    ) {
         match filter {
-            Some(Filter::Ids(ids)) => ids.iter().for_each(show),
-            Some(Filter::Predicate(admits)) => {
+            Some(IdFilter::Ids(ids)) => ids.iter().for_each(show),
+            Some(IdFilter::Predicate(admits)) => {
                 let held = self.ids.iter().map(|(id, _)| id);
                 held.filter(|id| admits(*id)).for_each(show);
             }
@@ -244,7 +248,7 @@ impl<'a> Contents<'a> {
 }
 
 /// Sorts the nearest, and turns what was measured into distances.
-fn answered(nearest: Nearest, scorer: &Scorer<'_>) -> Vec<Neighbour> {
+fn answered(nearest: TopNeighbours, scorer: &VectorScorer<'_>) -> Vec<Neighbour> {
     let mut neighbours = nearest.into_sorted();
     for neighbour in &mut neighbours {
         neighbour.distance = scorer.distance(neighbour.distance);
@@ -252,20 +256,20 @@ fn answered(nearest: Nearest, scorer: &Scorer<'_>) -> Vec<Neighbour> {
     neighbours
 }
 
-impl Ranked {
+impl RankedId {
     /// The rank of the `k`th nearest; None if there are fewer.
-    pub(crate) fn last_of(k: usize, ranked: &mut [Ranked]) -> Option<f32> {
+    pub(crate) fn last_of(k: usize, ranked: &mut [RankedId]) -> Option<f32> {
         let last = k.checked_sub(1).filter(|last| *last < ranked.len())?;
-        let (_, last, _) = ranked.select_nth_unstable_by(last, Ranked::compare);
+        let (_, last, _) = ranked.select_nth_unstable_by(last, RankedId::compare);
         Some(last.rank)
     }
 
-    fn compare(a: &Ranked, b: &Ranked) -> std::cmp::Ordering {
+    fn compare(a: &RankedId, b: &RankedId) -> std::cmp::Ordering {
         a.rank.total_cmp(&b.rank).then(a.id.cmp(&b.id))
     }
 
     /// Keeps the best rank of each id.
-    pub(crate) fn dedup(ranked: &mut Vec<Ranked>) {
+    pub(crate) fn dedup(ranked: &mut Vec<RankedId>) {
         ranked.sort_unstable_by(|a, b| a.id.cmp(&b.id).then(a.rank.total_cmp(&b.rank)));
         ranked.dedup_by_key(|ranked| ranked.id);
     }
@@ -274,33 +278,33 @@ impl Ranked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{Tools, Workspace};
-    use crate::{Index, Options};
+    use crate::neighbour_index::{ScratchBuffers, Workspace};
+    use crate::{NeighbourIndex, NeighbourIndexOptions};
 
     #[test]
     fn a_slot_that_was_found_for_another_id_is_no_answer() {
-        let index = Index::new(Options::new(2)).expect("valid options");
+        let index = NeighbourIndex::new(NeighbourIndexOptions::new(2)).expect("valid options");
         for id in 0..4 {
             let vector = [1.0, id as f32];
             index.insert(id, &vector).expect("an insert");
         }
         let slot_of = |id| match index.ids.get(id) {
-            Entry::Slot(slot) => slot,
+            IdEntry::Slot(slot) => slot,
             other => panic!("{id} has {other:?}"),
         };
         // These are left by a walk that found 1 and 3 while each shared its slot with an even id.
         let slots: Vec<u32> = (0..4).map(slot_of).collect();
         let is_even = |id: u32| id.is_multiple_of(2);
         let search = SearchOptions {
-            filter: Some(Filter::Predicate(&is_even)),
+            filter: Some(IdFilter::Predicate(&is_even)),
             ..SearchOptions::new(4)
         };
         let query = [1.0, 1.0];
         index.with_workspace(|Workspace { participant, tools }| {
-            let Tools { kept, ranked, .. } = tools;
+            let ScratchBuffers { kept, ranked, .. } = tools;
             assert!(index.form.keep(&query, kept));
             let _pin = participant.pin();
-            let mut scorer = Scorer::new(index.form, index.options.metric, &query, kept);
+            let mut scorer = VectorScorer::new(index.form, index.options.metric, &query, kept);
             // SAFETY: the epoch is pinned, and the ids still have their slots.
             unsafe { index.contents().rank(&slots, &search, &mut scorer, ranked) };
             let mut ids: Vec<u32> = ranked.iter().map(|ranked| ranked.id).collect();

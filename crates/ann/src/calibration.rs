@@ -60,8 +60,8 @@ pub struct Calibration {
 
 /// The samples of an index.
 #[derive(Debug, Default)]
-pub(crate) struct Samples {
-    kinds: Mutex<Kinds>,
+pub(crate) struct RecallSamples {
+    kinds: Mutex<SampleKinds>,
     /// Number of changes since the last sample.
     changes: AtomicU32,
     turns: AtomicU64,
@@ -71,32 +71,32 @@ pub(crate) struct Samples {
 
 /// The samples of each kind: of held vectors or of others, for each of [`SAMPLED_KS`].
 #[derive(Debug, Default)]
-struct Kinds {
-    means: [[Means; 2]; 2],
+struct SampleKinds {
+    means: [[RecallMeans; 2]; 2],
     /// Number of samples taken of all kinds.
     taken: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Means {
+struct RecallMeans {
     /// The mean recall of each of [`WIDTHS`].
     recalls: [f32; WIDTHS.len()],
     samples: u32,
 }
 
 /// A sample to be taken.
-pub(crate) struct Sample<'a> {
-    kinds: MutexGuard<'a, Kinds>,
-    samples: &'a Samples,
+pub(crate) struct RecallSample<'a> {
+    kinds: MutexGuard<'a, SampleKinds>,
+    samples: &'a RecallSamples,
     /// Whether the sample is of a vector that is held.
     pub is_held: bool,
     k: usize,
 }
 
-impl Samples {
+impl RecallSamples {
     /// Counts a change of an index of so many vectors. Returns the sample to take with it, if there
     /// is one.
-    pub(crate) fn count(&self, held: usize) -> Option<Sample<'_>> {
+    pub(crate) fn count(&self, held: usize) -> Option<RecallSample<'_>> {
         if held < HELD_MIN {
             return None;
         }
@@ -108,7 +108,7 @@ impl Samples {
         let mut kinds = self.kinds.try_lock()?;
         let kind = kinds.taken % 4;
         kinds.taken += 1;
-        Some(Sample {
+        Some(RecallSample {
             kinds,
             samples: self,
             is_held: kind % 2 == 1,
@@ -156,7 +156,7 @@ impl Samples {
     }
 }
 
-impl Sample<'_> {
+impl RecallSample<'_> {
     /// Number of neighbours that the sample looks for.
     pub(crate) fn k(&self) -> usize {
         SAMPLED_KS[self.k]
@@ -172,7 +172,7 @@ impl Sample<'_> {
     }
 }
 
-impl Means {
+impl RecallMeans {
     fn learn(&mut self, recall: &mut impl FnMut(f64) -> f32) {
         self.samples = (self.samples + 1).min(SAMPLES_MAX);
         let share = 1.0 / self.samples as f32;

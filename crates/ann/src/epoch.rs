@@ -40,36 +40,36 @@ pub(crate) struct Mark(u64);
 
 /// The epochs of one index.
 pub(crate) struct Epochs {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEpochs>,
 }
 
-struct Shared {
+struct SharedEpochs {
     /// The current epoch.
     epoch: AtomicU64,
     /// Every mark up to this one is known to have passed; only ever rises.
     passed: AtomicU64,
     /// The words of all participants.
-    words: Mutex<Vec<Arc<Word>>>,
+    words: Mutex<Vec<Arc<PinWord>>>,
 }
 
 /// The epoch in which a participant was pinned, or [`IDLE`]. The word has cache lines of its own
 /// (two, as processors fetch them in pairs), since its owner writes it twice in every search.
 #[repr(align(128))]
-struct Word(AtomicU64);
+struct PinWord(AtomicU64);
 
 /// A reader of what others may unlink. It is part of the working memory of a search or a change, is
 /// used by one thread at a time, and is reused. An idle one holds nothing back.
 pub(crate) struct Participant {
-    shared: Arc<Shared>,
-    word: Arc<Word>,
+    shared: Arc<SharedEpochs>,
+    word: Arc<PinWord>,
     /// Pinning by two threads at once would lose one pin, so a participant is not `Sync`.
     not_sync: PhantomData<Cell<()>>,
 }
 
 /// Keeps what its participant can reach from being reused, until it is dropped.
 #[must_use = "what is read is only safe while the pin lives"]
-pub(crate) struct Pin<'a> {
-    word: &'a Word,
+pub(crate) struct PinGuard<'a> {
+    word: &'a PinWord,
     /// A pin belongs to the thread that made it, as its participant does.
     not_send: PhantomData<&'a Participant>,
 }
@@ -78,7 +78,7 @@ impl Epochs {
     /// The first epoch, without participants.
     pub(crate) fn new() -> Epochs {
         Epochs {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedEpochs {
                 epoch: AtomicU64::new(FIRST_EPOCH),
                 passed: AtomicU64::new(FIRST_EPOCH),
                 words: Mutex::new(Vec::new()),
@@ -88,7 +88,7 @@ impl Epochs {
 
     /// Makes a participant, which is idle. This takes a lock: make participants once and keep them.
     pub(crate) fn register(&self) -> Participant {
-        let word = Arc::new(Word(AtomicU64::new(IDLE)));
+        let word = Arc::new(PinWord(AtomicU64::new(IDLE)));
         self.shared.words().push(Arc::clone(&word));
         Participant {
             shared: Arc::clone(&self.shared),
@@ -114,9 +114,9 @@ impl Epochs {
     }
 }
 
-impl Shared {
+impl SharedEpochs {
     /// Locks the words of all participants. Nothing panics under this lock.
-    fn words(&self) -> MutexGuard<'_, Vec<Arc<Word>>> {
+    fn words(&self) -> MutexGuard<'_, Vec<Arc<PinWord>>> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +141,7 @@ impl Participant {
     ///
     /// # Panics
     /// If the participant is pinned already.
-    pub(crate) fn pin(&self) -> Pin<'_> {
+    pub(crate) fn pin(&self) -> PinGuard<'_> {
         let word = &self.word.0;
         assert_eq!(
             word.load(Ordering::Relaxed),
@@ -153,14 +153,14 @@ impl Participant {
         // happen before it.
         word.store(self.shared.epoch.load(Ordering::Acquire), Ordering::Release);
         fence(Ordering::SeqCst);
-        Pin {
+        PinGuard {
             word: &self.word,
             not_send: PhantomData,
         }
     }
 }
 
-impl Drop for Pin<'_> {
+impl Drop for PinGuard<'_> {
     fn drop(&mut self) {
         self.word.0.store(IDLE, Ordering::Release);
     }

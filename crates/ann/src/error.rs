@@ -6,7 +6,7 @@ use crate::memory::GrowError;
 
 /// The reason why an index did not do what was requested.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
+pub enum IndexError {
     /// A vector or a query of another length than the index was made for.
     #[error("Wrong embedding dimension: expected {expected}, got {actual}")]
     Dimensions {
@@ -42,8 +42,8 @@ pub enum Error {
     Unreadable(String),
 }
 
-impl From<GrowError> for Error {
-    fn from(error: GrowError) -> Error {
-        Error::NoRoom(error.to_string())
+impl From<GrowError> for IndexError {
+    fn from(error: GrowError) -> IndexError {
+        IndexError::NoRoom(error.to_string())
     }
 }

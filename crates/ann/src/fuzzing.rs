@@ -9,7 +9,10 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{Index, Options, Placement, SnapshotError, VectorsState, check_snapshot, snapshot};
+use crate::{
+    NeighbourIndex, NeighbourIndexOptions, SnapshotError, VectorPlacement, VectorsState,
+    check_snapshot, snapshot,
+};
 
 const HEADER_BYTES: usize = 4096;
 const CHECKSUM_BYTES: usize = 16;
@@ -34,7 +37,7 @@ pub fn snapshot(bytes: &[u8]) {
             std::fs::write(directory.path().join(name), content).expect("a temporary file");
         }
         let is_sound = check_snapshot(directory.path(), &mut |_| true).is_ok();
-        for placement in [Placement::File, Placement::Memory] {
+        for placement in [VectorPlacement::File, VectorPlacement::Memory] {
             if let Ok(index) = open(directory.path(), placement)
                 && !matches!(index.verify_vectors(|| true), VectorsState::Damaged(_))
             {
@@ -44,23 +47,23 @@ pub fn snapshot(bytes: &[u8]) {
         }
     };
     read(graph, vectors);
-    if let Some((graph, vectors)) = mended(graph, vectors) {
+    if let Some((graph, vectors)) = repaired(graph, vectors) {
         read(&graph, &vectors);
     }
 }
 
 /// Opens a snapshot with the options that it names.
-fn open(directory: &Path, placement: Placement) -> Result<Index, SnapshotError> {
+fn open(directory: &Path, placement: VectorPlacement) -> Result<NeighbourIndex, SnapshotError> {
     let options = snapshot::open(directory)?.contents.options;
-    let options = Options {
+    let options = NeighbourIndexOptions {
         placement,
         ..options
     };
-    Index::open_in(directory, options, directory)
+    NeighbourIndex::open_in(directory, options, directory)
 }
 
 /// Searches an index and changes it.
-fn exercise(index: &Index) {
+fn exercise(index: &NeighbourIndex) {
     let dimensions = index.options().dimensions;
     let query: Vec<f32> = (0..dimensions).map(|at| 1.0 + (at % 3) as f32).collect();
     let ids: Vec<u32> = index.ids().iter().collect();
@@ -83,7 +86,7 @@ fn exercise(index: &Index) {
 
 /// The files with the lengths and checksums that they need. `None` if `graph` is no longer than a
 /// header, or a file has more bytes than are under one checksum.
-fn mended(graph: &[u8], vectors: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+fn repaired(graph: &[u8], vectors: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let (mut graph, mut vectors) = (graph.to_vec(), vectors.to_vec());
     let number = |at: usize| Some(u32::from_le_bytes(*graph.get(at..)?.first_chunk()?));
     let (slots, vector_bytes) = (number(24)?, number(36)?);

@@ -4,18 +4,18 @@ mod page;
 
 use std::ops::{BitAndAssign, BitOrAssign, SubAssign};
 
-use page::{Page, Words};
+use page::{IdPage, Words};
 
 /// Number of ids for each page below which ids are sorted to make a set, and not put into bits.
 const SPARSE: usize = 64;
 
-/// A set of dense ids, such as those that a search is restricted to ([`crate::Filter::Ids`]).
+/// A set of dense ids, such as those that a search is restricted to ([`crate::IdFilter::Ids`]).
 ///
 /// A copy of a set takes no time to speak of: it shares the set's pages until one of the two
 /// changes.
 #[derive(Clone, Debug, Default)]
 pub struct IdSet {
-    pages: Vec<Option<Page>>,
+    pages: Vec<Option<IdPage>>,
     len: usize,
 }
 
@@ -48,7 +48,7 @@ impl IdSet {
         let added = match &mut self.pages[page] {
             Some(page) => page.insert(low),
             missing => {
-                *missing = Page::from_ascending(vec![low]);
+                *missing = IdPage::from_ascending(vec![low]);
                 true
             }
         };
@@ -92,12 +92,12 @@ impl IdSet {
 
     /// Number of bytes on the heap. Pages that copies of the set share count in each.
     pub fn memory_bytes(&self) -> usize {
-        let of_pages: usize = self.pages.iter().flatten().map(Page::memory_bytes).sum();
-        self.pages.capacity() * size_of::<Option<Page>>() + of_pages
+        let of_pages: usize = self.pages.iter().flatten().map(IdPage::memory_bytes).sum();
+        self.pages.capacity() * size_of::<Option<IdPage>>() + of_pages
     }
 
     fn count(&mut self) {
-        self.len = self.pages.iter().flatten().map(Page::len).sum();
+        self.len = self.pages.iter().flatten().map(IdPage::len).sum();
     }
 }
 
@@ -120,14 +120,14 @@ impl FromIterator<u32> for IdSet {
             ids.dedup();
             for ids in ids.chunk_by(|a, b| place(*a).0 == place(*b).0) {
                 let lows = ids.iter().map(|id| place(*id).1).collect();
-                set.pages[place(ids[0]).0] = Page::from_ascending(lows);
+                set.pages[place(ids[0]).0] = IdPage::from_ascending(lows);
             }
         } else {
             let mut bits: Vec<Words> = vec![[0; _]; pages];
             for (page, low) in ids.into_iter().map(place) {
                 page::set(&mut bits[page], low);
             }
-            set.pages = bits.iter().map(Page::from_words).collect();
+            set.pages = bits.iter().map(IdPage::from_words).collect();
         }
         set.count();
         set

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::graph::SLOTS_MAX;
-use crate::memory::{Array, GrowError, Place};
+use crate::memory::{GrowError, RecordArray, RecordPlacement};
 
 /// The entry of an id in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum IdEntry {
     /// The index does not hold the id.
     Vacant,
     /// A change is about to insert the id, or to take it out.
@@ -18,48 +18,48 @@ pub(crate) enum Entry {
     Slot(u32),
 }
 
-impl Entry {
+impl IdEntry {
     const RESERVED: u32 = u32::MAX;
     const UNDIRECTED: u32 = u32::MAX - 1;
 
     fn word(self) -> u32 {
         match self {
-            Entry::Vacant => 0,
-            Entry::Reserved => Entry::RESERVED,
-            Entry::Undirected => Entry::UNDIRECTED,
-            Entry::Slot(slot) => slot + 1,
+            IdEntry::Vacant => 0,
+            IdEntry::Reserved => IdEntry::RESERVED,
+            IdEntry::Undirected => IdEntry::UNDIRECTED,
+            IdEntry::Slot(slot) => slot + 1,
         }
     }
 
-    fn of(word: u32) -> Entry {
+    fn of(word: u32) -> IdEntry {
         match word {
-            0 => Entry::Vacant,
-            Entry::RESERVED => Entry::Reserved,
-            Entry::UNDIRECTED => Entry::Undirected,
-            slot => Entry::Slot(slot - 1),
+            0 => IdEntry::Vacant,
+            IdEntry::RESERVED => IdEntry::Reserved,
+            IdEntry::UNDIRECTED => IdEntry::Undirected,
+            slot => IdEntry::Slot(slot - 1),
         }
     }
 
     /// Whether searches may find the id.
     pub(crate) fn is_held(self) -> bool {
-        matches!(self, Entry::Undirected | Entry::Slot(_))
+        matches!(self, IdEntry::Undirected | IdEntry::Slot(_))
     }
 }
 
 /// No slot has the word of another kind of entry.
-const _: () = assert!(SLOTS_MAX < Entry::UNDIRECTED);
+const _: () = assert!(SLOTS_MAX < IdEntry::UNDIRECTED);
 
 /// Entries by id, in an array that exists where ids do.
-pub(crate) struct Ids {
-    words: Array,
+pub(crate) struct IdTable {
+    words: RecordArray,
     /// One above the largest id that was ever entered.
     end: AtomicU64,
 }
 
-impl Ids {
-    pub(crate) fn new() -> Ids {
-        Ids {
-            words: Array::new(size_of::<u32>(), Place::Memory),
+impl IdTable {
+    pub(crate) fn new() -> IdTable {
+        IdTable {
+            words: RecordArray::new(size_of::<u32>(), RecordPlacement::Memory),
             end: AtomicU64::new(0),
         }
     }
@@ -78,20 +78,20 @@ impl Ids {
         Some(unsafe { &*word.cast::<AtomicU32>() })
     }
 
-    pub(crate) fn get(&self, id: u32) -> Entry {
+    pub(crate) fn get(&self, id: u32) -> IdEntry {
         let word = self.word(id).map(|word| word.load(Ordering::Acquire));
-        Entry::of(word.unwrap_or(0))
+        IdEntry::of(word.unwrap_or(0))
     }
 
     /// Changes the entry of an id if it is `expected`; else fails with the entry found.
-    pub(crate) fn change(&self, id: u32, expected: Entry, entry: Entry) -> Result<(), Entry> {
+    pub(crate) fn change(&self, id: u32, expected: IdEntry, entry: IdEntry) -> Result<(), IdEntry> {
         let Some(word) = self.word(id) else {
-            return Err(Entry::Vacant);
+            return Err(IdEntry::Vacant);
         };
         let (before, after) = (expected.word(), entry.word());
         word.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire)
             .map(|_| ())
-            .map_err(Entry::of)
+            .map_err(IdEntry::of)
     }
 
     /// One above the largest id that was entered so far.
@@ -101,7 +101,7 @@ impl Ids {
 
     /// The ids that are held, ascending, each with the entry that it has when the iterator comes to
     /// it.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Entry)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, IdEntry)> + '_ {
         let per_chunk = self.words.records_per_chunk() as u64;
         let end = self.end();
         let chunks = (0..end.div_ceil(per_chunk)).map(move |chunk| chunk * per_chunk);
@@ -126,15 +126,15 @@ mod tests {
 
     #[test]
     fn entries_change_only_from_what_is_expected() {
-        let ids = Ids::new();
-        assert_eq!(ids.get(70_000), Entry::Vacant);
+        let ids = IdTable::new();
+        assert_eq!(ids.get(70_000), IdEntry::Vacant);
         ids.ensure(70_000).expect("room");
         let entries = [
-            Entry::Vacant,
-            Entry::Reserved,
-            Entry::Undirected,
-            Entry::Slot(0),
-            Entry::Slot(SLOTS_MAX - 1),
+            IdEntry::Vacant,
+            IdEntry::Reserved,
+            IdEntry::Undirected,
+            IdEntry::Slot(0),
+            IdEntry::Slot(SLOTS_MAX - 1),
         ];
         for pair in entries.windows(2) {
             assert_eq!(ids.get(70_000), pair[0]);
@@ -145,15 +145,15 @@ mod tests {
 
     #[test]
     fn held_ids_are_met_in_order_however_sparse() {
-        let ids = Ids::new();
+        let ids = IdTable::new();
         let held = [0, 1, 65_536, 3_000_000, u32::MAX];
         for (slot, id) in (0..).zip(held) {
             ids.ensure(id).expect("room");
-            let entered = ids.change(id, Entry::Vacant, Entry::Slot(slot));
+            let entered = ids.change(id, IdEntry::Vacant, IdEntry::Slot(slot));
             assert_eq!(entered, Ok(()));
         }
         ids.ensure(5).expect("room");
-        ids.change(5, Entry::Vacant, Entry::Reserved)
+        ids.change(5, IdEntry::Vacant, IdEntry::Reserved)
             .expect("vacant");
         assert!(ids.iter().map(|(id, _)| id).eq(held));
     }

@@ -1,11 +1,11 @@
 //! The memory that an index takes, by component.
 
-use crate::Index;
-use crate::memory::{Array, Footprint};
+use crate::NeighbourIndex;
+use crate::memory::{Footprint, RecordArray};
 
 /// Bytes of an index by component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct ComponentMemory {
     /// Codes, headers and links.
     pub graph: usize,
     /// The table from ids to slots, and the ids outside the graph.
@@ -18,7 +18,7 @@ pub struct Memory {
     pub workspaces: usize,
 }
 
-impl Memory {
+impl ComponentMemory {
     /// Bytes that have to stay in memory.
     pub fn anonymous(&self) -> usize {
         self.graph + self.ids + self.vectors_pinned + self.workspaces
@@ -40,15 +40,15 @@ impl Footprint {
     }
 }
 
-impl Index {
+impl NeighbourIndex {
     /// The memory that the index takes, by component. Arrays grow by chunks, of which only the used
     /// part counts: the rest has been set aside, but takes no memory yet.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> ComponentMemory {
         let slots = self.graph.slots().end() as usize;
-        let used = |array: &Array| array.footprint().used(slots * array.stride());
+        let used = |array: &RecordArray| array.footprint().used(slots * array.stride());
         let vectors = self.vectors.as_ref().map(|vectors| used(vectors.array()));
         let vectors = vectors.unwrap_or_default();
-        Memory {
+        ComponentMemory {
             graph: used(self.graph.blocks()).anonymous + self.graph.tables_bytes(),
             ids: self.ids.memory_bytes()
                 + self.sharers.memory_bytes()

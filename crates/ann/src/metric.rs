@@ -2,7 +2,7 @@
 
 /// The measure of the distance of two vectors. Smaller is nearer for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Metric {
+pub enum DistanceMetric {
     /// `1 - cos`, in [0, 2]. A zero vector is just beyond, at the float after 2. A query of zeros
     /// is at the distance 0 from zero vectors, and at 1 from all others.
     Cosine,
@@ -14,7 +14,7 @@ pub enum Metric {
     Hamming,
 }
 
-impl Metric {
+impl DistanceMetric {
     /// The similarity score of a distance: larger is more alike.
     ///
     /// | metric | score | range |
@@ -28,35 +28,42 @@ impl Metric {
     pub fn similarity(self, distance: f32, dimensions: usize) -> f32 {
         match self {
             // Halved before the subtraction, so that the largest distances do not overflow.
-            Metric::Cosine | Metric::DotProduct => 1.0 - distance / 2.0,
-            Metric::Euclidean => 1.0 / (1.0 + distance),
-            Metric::Hamming => 1.0 - distance / dimensions as f32,
+            DistanceMetric::Cosine | DistanceMetric::DotProduct => 1.0 - distance / 2.0,
+            DistanceMetric::Euclidean => 1.0 / (1.0 + distance),
+            DistanceMetric::Hamming => 1.0 - distance / dimensions as f32,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Metric;
+    use super::DistanceMetric;
 
     #[test]
     fn scores_follow_the_table() {
-        assert_eq!(Metric::Cosine.similarity(0.0, 3), 1.0);
-        assert_eq!(Metric::Cosine.similarity(1.0, 3), 0.5);
-        assert_eq!(Metric::Cosine.similarity(2.0, 3), 0.0);
-        assert_eq!(Metric::Euclidean.similarity(0.0, 3), 1.0);
-        assert_eq!(Metric::Euclidean.similarity(3.0, 3), 0.25);
-        assert_eq!(Metric::DotProduct.similarity(-9.0, 3), 5.5);
-        assert_eq!(Metric::Hamming.similarity(3.0, 4), 0.25);
-        assert_eq!(Metric::Hamming.similarity(0.0, 4), 1.0);
+        assert_eq!(DistanceMetric::Cosine.similarity(0.0, 3), 1.0);
+        assert_eq!(DistanceMetric::Cosine.similarity(1.0, 3), 0.5);
+        assert_eq!(DistanceMetric::Cosine.similarity(2.0, 3), 0.0);
+        assert_eq!(DistanceMetric::Euclidean.similarity(0.0, 3), 1.0);
+        assert_eq!(DistanceMetric::Euclidean.similarity(3.0, 3), 0.25);
+        assert_eq!(DistanceMetric::DotProduct.similarity(-9.0, 3), 5.5);
+        assert_eq!(DistanceMetric::Hamming.similarity(3.0, 4), 0.25);
+        assert_eq!(DistanceMetric::Hamming.similarity(0.0, 4), 1.0);
     }
 
     #[test]
     fn the_largest_distances_have_finite_scores() {
-        for metric in [Metric::Euclidean, Metric::DotProduct] {
+        for metric in [DistanceMetric::Euclidean, DistanceMetric::DotProduct] {
             assert!(metric.similarity(f32::MAX, 1).is_finite());
         }
-        assert!(Metric::DotProduct.similarity(f32::MIN, 1).is_finite());
-        assert_eq!(Metric::Euclidean.similarity(f32::MAX, 1), 1.0 / f32::MAX);
+        assert!(
+            DistanceMetric::DotProduct
+                .similarity(f32::MIN, 1)
+                .is_finite()
+        );
+        assert_eq!(
+            DistanceMetric::Euclidean.similarity(f32::MAX, 1),
+            1.0 / f32::MAX
+        );
     }
 }

@@ -8,39 +8,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts the changes that take an id out of a slot.
 #[derive(Debug, Default)]
-pub(crate) struct Moves {
+pub(crate) struct SlotMoves {
     begun: AtomicU64,
     ended: AtomicU64,
 }
 
 /// A change under way. It ends when this is dropped.
-pub(crate) struct Moving<'a>(&'a Moves);
+pub(crate) struct SlotMove<'a>(&'a SlotMoves);
 
 /// The number of changes that had ended at some moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended(u64);
+pub(crate) struct CompletedMoves(u64);
 
-impl Moves {
+impl SlotMoves {
     /// Counts a change. It is called before the new slot is linked, and before the id leaves the
     /// old one.
-    pub(crate) fn begin(&self) -> Moving<'_> {
+    pub(crate) fn begin(&self) -> SlotMove<'_> {
         self.begun.fetch_add(1, Ordering::AcqRel);
-        Moving(self)
+        SlotMove(self)
     }
 
     /// The number of changes that have ended. A search reads it first, and then sees all of them.
-    pub(crate) fn ended(&self) -> Ended {
-        Ended(self.ended.load(Ordering::Acquire))
+    pub(crate) fn ended(&self) -> CompletedMoves {
+        CompletedMoves(self.ended.load(Ordering::Acquire))
     }
 
     /// Whether any change was under way since `ended` was read. A search checks this after it has
     /// read its last link: whoever sees a link also sees that the change which made it has begun.
-    pub(crate) fn any_since(&self, Ended(ended): Ended) -> bool {
+    pub(crate) fn any_since(&self, CompletedMoves(ended): CompletedMoves) -> bool {
         self.begun.load(Ordering::Acquire) != ended
     }
 }
 
-impl Drop for Moving<'_> {
+impl Drop for SlotMove<'_> {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::AcqRel);
     }
@@ -48,11 +48,11 @@ impl Drop for Moving<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Moves;
+    use super::SlotMoves;
 
     #[test]
     fn a_change_is_noticed_from_its_beginning_to_its_end() {
-        let moves = Moves::default();
+        let moves = SlotMoves::default();
         let before = moves.ended();
         assert!(!moves.any_since(before));
         let moving = moves.begin();

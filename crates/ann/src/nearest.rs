@@ -14,21 +14,21 @@ pub struct Neighbour {
 
 /// Keeps the `k` nearest of the neighbours it is shown. Of equal distances the lower id is nearer,
 /// so that an answer does not depend on the order of insertion.
-pub(crate) struct Nearest {
+pub(crate) struct TopNeighbours {
     k: usize,
-    heap: BinaryHeap<Ranked>,
+    heap: BinaryHeap<OrderedNeighbour>,
 }
 
-impl Nearest {
+impl TopNeighbours {
     /// Makes a collector of `k` neighbours. `at_most` bounds how many will be shown, so that a huge
     /// `k` costs nothing.
-    pub(crate) fn new(k: usize, at_most: usize) -> Nearest {
+    pub(crate) fn new(k: usize, at_most: usize) -> TopNeighbours {
         let heap = BinaryHeap::with_capacity(k.min(at_most));
-        Nearest { k, heap }
+        TopNeighbours { k, heap }
     }
 
     pub(crate) fn show(&mut self, id: u32, distance: f32) {
-        let shown = Ranked(Neighbour { id, distance });
+        let shown = OrderedNeighbour(Neighbour { id, distance });
         if self.heap.len() < self.k {
             self.heap.push(shown);
         } else if let Some(mut farthest) = self.heap.peek_mut()
@@ -47,19 +47,19 @@ impl Nearest {
 
 /// Orders by distance, then by id.
 #[derive(PartialEq)]
-struct Ranked(Neighbour);
+struct OrderedNeighbour(Neighbour);
 
-impl Eq for Ranked {}
+impl Eq for OrderedNeighbour {}
 
-impl Ord for Ranked {
-    fn cmp(&self, other: &Ranked) -> Ordering {
+impl Ord for OrderedNeighbour {
+    fn cmp(&self, other: &OrderedNeighbour) -> Ordering {
         let by_distance = self.0.distance.total_cmp(&other.0.distance);
         by_distance.then(self.0.id.cmp(&other.0.id))
     }
 }
 
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Ranked) -> Option<Ordering> {
+impl PartialOrd for OrderedNeighbour {
+    fn partial_cmp(&self, other: &OrderedNeighbour) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
@@ -76,7 +76,7 @@ mod tests {
             distances in proptest::collection::vec(0u8..20, 0..60),
             k in 0usize..70,
         ) {
-            let mut nearest = Nearest::new(k, distances.len());
+            let mut nearest = TopNeighbours::new(k, distances.len());
             let mut sorted = Vec::new();
             for (id, distance) in distances.into_iter().enumerate() {
                 let (id, distance) = (id as u32, f32::from(distance));

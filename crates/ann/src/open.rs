@@ -5,41 +5,44 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::codes::Codebook;
-use crate::graph::Defect;
-use crate::ids::Entry;
-use crate::index::Workspace;
-use crate::snapshot::{self, Contents, Opened, Source};
-use crate::vectors::Vectors;
+use crate::graph::BlockDefect;
+use crate::ids::IdEntry;
+use crate::neighbour_index::Workspace;
+use crate::snapshot::{self, MappedVectors, OpenedGeneration, StoredContents};
+use crate::vectors::StoredVectors;
 use crate::verification::Verification;
-use crate::{Index, Options, Placement, SnapshotError};
+use crate::{NeighbourIndex, NeighbourIndexOptions, SnapshotError, VectorPlacement};
 
-impl Index {
+impl NeighbourIndex {
     /// Opens the snapshot in a directory. `options` must be those that the index was made with;
-    /// only the beam widths and the placement may differ. With [`Placement::File`] new vectors go
-    /// to a file in the system's directory for temporary files.
+    /// only the beam widths and the placement may differ. With [`VectorPlacement::File`] new
+    /// vectors go to a file in the system's directory for temporary files.
     ///
-    /// Graph, codes and ids are read and verified. With [`Placement::File`] full vectors are used
-    /// in place in the snapshot's files, which are never written to, and may be renamed or removed;
-    /// [`Index::verify_vectors`] verifies them. With [`Placement::Memory`] full vectors are read
-    /// and verified as well.
-    pub fn open(snapshot: &Path, options: Options) -> Result<Index, SnapshotError> {
-        Index::open_in(snapshot, options, &std::env::temp_dir())
+    /// Graph, codes and ids are read and verified. With [`VectorPlacement::File`] full vectors are
+    /// used in place in the snapshot's files, which are never written to, and may be renamed or
+    /// removed; [`NeighbourIndex::verify_vectors`] verifies them. With [`VectorPlacement::Memory`]
+    /// full vectors are read and verified as well.
+    pub fn open(
+        snapshot: &Path,
+        options: NeighbourIndexOptions,
+    ) -> Result<NeighbourIndex, SnapshotError> {
+        NeighbourIndex::open_in(snapshot, options, &std::env::temp_dir())
     }
 
-    /// Opens a snapshot as [`Index::open`] does. New vectors go to a file in `directory`.
+    /// Opens a snapshot as [`NeighbourIndex::open`] does. New vectors go to a file in `directory`.
     pub fn open_in(
         snapshot: &Path,
-        options: Options,
+        options: NeighbourIndexOptions,
         directory: &Path,
-    ) -> Result<Index, SnapshotError> {
+    ) -> Result<NeighbourIndex, SnapshotError> {
         options.validate()?;
-        let mut index = Index::empty(options.in_effect(), directory);
+        let mut index = NeighbourIndex::empty(options.in_effect(), directory);
         let opened = snapshot::open(snapshot)?;
         opened.expect_options(&index.options)?;
         index
             .check_kinds(&opened)
             .map_err(|what| opened.damaged_header(what))?;
-        let Opened {
+        let OpenedGeneration {
             shape,
             contents,
             blocks,
@@ -53,7 +56,7 @@ impl Index {
         if let Some(codebook) = index.graph.codebook() {
             codebook.restore_centres(&contents.centres)?;
         }
-        let Contents {
+        let StoredContents {
             entry,
             spread,
             widths,
@@ -68,7 +71,7 @@ impl Index {
         let bereaved = index
             .graph
             .restore((blocks, lacks_errors), shape.slots, &ids, entry)
-            .map_err(|Defect { slot, what }| generation.damaged_block(&shape, slot, what))?;
+            .map_err(|BlockDefect { slot, what }| generation.damaged_block(&shape, slot, what))?;
         index.linked.store(entry.is_some(), Ordering::Release);
         index.restore_ids(&ids, &zero_ids)?;
         for &(id, slot) in &ids {
@@ -80,11 +83,11 @@ impl Index {
         let generation = Arc::new(generation);
         if let Some(vectors) = &mut index.vectors {
             match index.options.placement {
-                Placement::File => {
-                    let source = Source::map(Arc::clone(&generation), vectors.array_mut())?;
+                VectorPlacement::File => {
+                    let source = MappedVectors::map(Arc::clone(&generation), vectors.array_mut())?;
                     index.verification = Verification::of(source, vectors.array().faults());
                 }
-                Placement::Memory => Source::read(&generation, vectors.array_mut())?,
+                VectorPlacement::Memory => MappedVectors::read(&generation, vectors.array_mut())?,
             }
         }
         if lacks_errors {
@@ -105,11 +108,11 @@ impl Index {
     }
 
     /// Checks that blocks, vectors and codes are of the kinds that the options make.
-    fn check_kinds(&self, opened: &Opened) -> Result<(), &'static str> {
+    fn check_kinds(&self, opened: &OpenedGeneration) -> Result<(), &'static str> {
         if opened.shape.block_bytes as usize != self.graph.layout().stride {
             return Err("its blocks have another size than its options make");
         }
-        let vector_bytes = self.vectors.as_ref().map_or(0, Vectors::stride);
+        let vector_bytes = self.vectors.as_ref().map_or(0, StoredVectors::stride);
         if opened.shape.vector_bytes as usize != vector_bytes {
             return Err("its vectors have another size than its options make");
         }
@@ -126,11 +129,11 @@ impl Index {
     }
 
     fn restore_ids(&self, ids: &[(u32, u32)], zero_ids: &[u32]) -> Result<(), SnapshotError> {
-        let with_slots = ids.iter().map(|&(id, slot)| (id, Entry::Slot(slot)));
-        let without = zero_ids.iter().map(|&id| (id, Entry::Undirected));
+        let with_slots = ids.iter().map(|&(id, slot)| (id, IdEntry::Slot(slot)));
+        let without = zero_ids.iter().map(|&id| (id, IdEntry::Undirected));
         for (id, entry) in with_slots.chain(without) {
             self.ids.ensure(id)?;
-            let entered = self.enter(id, Entry::Vacant, entry);
+            let entered = self.enter(id, IdEntry::Vacant, entry);
             debug_assert_eq!(entered, Ok(()), "ids are in one table once");
         }
         self.len

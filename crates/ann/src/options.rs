@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::Metric;
-use crate::codes::Kind;
-use crate::form::{Float, Form};
+use crate::DistanceMetric;
+use crate::codes::CodeKind;
+use crate::form::{FloatWidth, VectorForm};
 
 /// The form in which a vector is stored. Distances in answers are those of the stored form,
 /// measured from the query as it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Quantization {
+pub enum VectorQuantization {
     /// Four bytes an element, exact.
     F32,
     /// Two bytes an element, 11 significant bits; elements beyond ±65504 are stored as ±65504.
@@ -17,17 +17,18 @@ pub enum Quantization {
     /// Two bytes an element, 8 significant bits, the range of `F32`.
     Bf16,
     /// One byte an element, scaled to the largest element of its vector. The scale is not stored,
-    /// so the vector's length is lost, which only [`Metric::Cosine`] can do without. Under the
-    /// Euclidean distance and the dot product vectors are stored as [`Quantization::Bf16`] instead.
+    /// so the vector's length is lost, which only [`DistanceMetric::Cosine`] can do without. Under
+    /// the Euclidean distance and the dot product vectors are stored as
+    /// [`VectorQuantization::Bf16`] instead.
     I8,
-    /// One bit an element, set when strictly positive; forces [`Metric::Hamming`].
+    /// One bit an element, set when strictly positive; forces [`DistanceMetric::Hamming`].
     B1,
 }
 
 /// The codes by which walks compare vectors. They decide how much memory an index needs and how
 /// wide walks have to be. Answers are always measured from the vectors as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Codes {
+pub enum CodeChoice {
     /// Floats up to 64 dimensions, half bytes above.
     Auto,
     /// Four bits an element, after a rotation, with a scale for each vector.
@@ -38,35 +39,38 @@ pub enum Codes {
     Floats,
 }
 
-/// The most dimensions for which [`Codes::Auto`] takes floats. So many floats take as many bytes as
-/// the half bytes of embeddings that are common today. Half bytes of fewer dimensions also keep too
-/// little of a vector.
+/// The most dimensions for which [`CodeChoice::Auto`] takes floats. So many floats take as many
+/// bytes as the half bytes of embeddings that are common today. Half bytes of fewer dimensions also
+/// keep too little of a vector.
 const AUTO_FLOATS_MAX: usize = 64;
 
-impl Codes {
+impl CodeChoice {
     /// The kind of code that vectors in this form get.
-    pub(crate) fn kind(self, form: Form, dimensions: usize) -> Kind {
+    pub(crate) fn kind(self, form: VectorForm, dimensions: usize) -> CodeKind {
         match (form, self) {
-            (Form::Bits, _) => Kind::Bits,
-            (_, Codes::Floats) => Kind::Floats,
-            (_, Codes::Auto) if dimensions <= AUTO_FLOATS_MAX => Kind::Floats,
-            (_, Codes::Auto | Codes::Nibbles) => Kind::Nibbles,
-            (_, Codes::Bytes) => Kind::Bytes,
+            (VectorForm::Bits, _) => CodeKind::Bits,
+            (_, CodeChoice::Floats) => CodeKind::Floats,
+            (_, CodeChoice::Auto) if dimensions <= AUTO_FLOATS_MAX => CodeKind::Floats,
+            (_, CodeChoice::Auto | CodeChoice::Nibbles) => CodeKind::Nibbles,
+            (_, CodeChoice::Bytes) => CodeKind::Bytes,
         }
     }
 }
 
-impl Kind {
+impl CodeKind {
     /// Whether a code holds all of a vector in this form.
-    pub(crate) fn is_exact(self, form: Form) -> bool {
-        let floats = [Form::Direction(Float::F32), Form::Floats(Float::F32)];
-        self == Kind::Bits || self == Kind::Floats && floats.contains(&form)
+    pub(crate) fn is_exact(self, form: VectorForm) -> bool {
+        let floats = [
+            VectorForm::Direction(FloatWidth::F32),
+            VectorForm::Floats(FloatWidth::F32),
+        ];
+        self == CodeKind::Bits || self == CodeKind::Floats && floats.contains(&form)
     }
 }
 
 /// The place of full vectors, from which answers are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Placement {
+pub enum VectorPlacement {
     /// A nameless file that is mapped into memory. Its pages stay in memory while there is room,
     /// and the system may take them back at any time.
     File,
@@ -76,19 +80,20 @@ pub enum Placement {
 
 /// The options of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct NeighbourIndexOptions {
     /// Elements of a vector, 1 to 16,000.
     pub dimensions: usize,
-    /// The measure of distances. It is always [`Metric::Hamming`] if vectors are stored as
-    /// [`Quantization::B1`].
-    pub metric: Metric,
-    /// The form in which a vector is stored. Under [`Metric::Hamming`] it is always one bit an
-    /// element.
-    pub quantization: Quantization,
-    /// The codes by which walks compare vectors. They have no meaning under [`Metric::Hamming`].
-    pub codes: Codes,
+    /// The measure of distances. It is always [`DistanceMetric::Hamming`] if vectors are stored as
+    /// [`VectorQuantization::B1`].
+    pub metric: DistanceMetric,
+    /// The form in which a vector is stored. Under [`DistanceMetric::Hamming`] it is always one bit
+    /// an element.
+    pub quantization: VectorQuantization,
+    /// The codes by which walks compare vectors. They have no meaning under
+    /// [`DistanceMetric::Hamming`].
+    pub codes: CodeChoice,
     /// The place of full vectors.
-    pub placement: Placement,
+    pub placement: VectorPlacement,
     /// The `m` of HNSW, 1 to 512: a vector is linked with about twice as many others.
     pub max_connections: usize,
     /// The `ef_construction` of HNSW, 1 to 4096: candidates retained while a vector looks for its
@@ -103,7 +108,7 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option} is {value}, out of the valid range [{min} - {max}]")]
 pub struct OptionOutOfRange {
-    /// The name of the field of [`Options`].
+    /// The name of the field of [`NeighbourIndexOptions`].
     pub option: &'static str,
     /// The value that was requested.
     pub value: usize,
@@ -113,23 +118,24 @@ pub struct OptionOutOfRange {
     pub max: usize,
 }
 
-impl Options {
-    /// Allowed [`Options::dimensions`].
+impl NeighbourIndexOptions {
+    /// Allowed [`NeighbourIndexOptions::dimensions`].
     pub const DIMENSIONS: RangeInclusive<usize> = 1..=16_000;
-    /// Allowed [`Options::max_connections`].
+    /// Allowed [`NeighbourIndexOptions::max_connections`].
     pub const MAX_CONNECTIONS: RangeInclusive<usize> = 1..=512;
-    /// Allowed [`Options::build_beam_width`] and [`Options::search_beam_width`].
+    /// Allowed [`NeighbourIndexOptions::build_beam_width`] and
+    /// [`NeighbourIndexOptions::search_beam_width`].
     pub const BEAM_WIDTH: RangeInclusive<usize> = 1..=4096;
 
     /// The defaults of `CREATE CUSTOM INDEX`: cosine, full floats, `m` 16, `ef_construction` 128,
     /// `ef` 64.
-    pub fn new(dimensions: usize) -> Options {
-        Options {
+    pub fn new(dimensions: usize) -> NeighbourIndexOptions {
+        NeighbourIndexOptions {
             dimensions,
-            metric: Metric::Cosine,
-            quantization: Quantization::F32,
-            codes: Codes::Auto,
-            placement: Placement::File,
+            metric: DistanceMetric::Cosine,
+            quantization: VectorQuantization::F32,
+            codes: CodeChoice::Auto,
+            placement: VectorPlacement::File,
             max_connections: 16,
             build_beam_width: 128,
             search_beam_width: 64,
@@ -167,10 +173,10 @@ impl Options {
     }
 
     /// The options in effect: one-bit vectors have only the Hamming distance.
-    pub(crate) fn in_effect(self) -> Options {
+    pub(crate) fn in_effect(self) -> NeighbourIndexOptions {
         match self.quantization {
-            Quantization::B1 => Options {
-                metric: Metric::Hamming,
+            VectorQuantization::B1 => NeighbourIndexOptions {
+                metric: DistanceMetric::Hamming,
                 ..self
             },
             _ => self,
@@ -183,7 +189,7 @@ mod tests {
     use super::*;
 
     /// Sets one field, so that one loop can check them all.
-    type Field = fn(&mut Options, usize);
+    type Field = fn(&mut NeighbourIndexOptions, usize);
 
     #[test]
     fn every_range_is_enforced_at_both_ends() {
@@ -195,7 +201,7 @@ mod tests {
         ];
         for (option, set, max) in fields {
             for (value, allowed) in [(0, false), (1, true), (max, true), (max + 1, false)] {
-                let mut options = Options::new(3);
+                let mut options = NeighbourIndexOptions::new(3);
                 set(&mut options, value);
                 let expected = match allowed {
                     true => Ok(()),
@@ -213,11 +219,14 @@ mod tests {
 
     #[test]
     fn one_bit_vectors_force_the_hamming_distance() {
-        let asked = Options {
-            quantization: Quantization::B1,
-            ..Options::new(8)
+        let asked = NeighbourIndexOptions {
+            quantization: VectorQuantization::B1,
+            ..NeighbourIndexOptions::new(8)
         };
-        assert_eq!(asked.in_effect().metric, Metric::Hamming);
-        assert_eq!(Options::new(8).in_effect(), Options::new(8));
+        assert_eq!(asked.in_effect().metric, DistanceMetric::Hamming);
+        assert_eq!(
+            NeighbourIndexOptions::new(8).in_effect(),
+            NeighbourIndexOptions::new(8)
+        );
     }
 }

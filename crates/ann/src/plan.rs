@@ -6,9 +6,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::codes::Kind;
+use crate::codes::CodeKind;
 use crate::graph::BEAM_PER_PASSED;
-use crate::{Options, SearchOptions};
+use crate::{NeighbourIndexOptions, SearchOptions};
 
 /// Width of the narrowest walk, if no width is requested.
 const BEAM_MIN: usize = 192;
@@ -51,26 +51,26 @@ const PACES: (f32, f32) = (0.25, 1.25);
 
 /// A way to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub(crate) enum SearchStrategy {
     /// Measure every vector that may be an answer: exact.
     Scan,
     /// Estimate the distance of every vector that may be an answer, and measure the nearest.
     ScanOfCodes { rescored: usize },
     /// Walk the graph about as wide as this many candidates, and measure the nearest.
-    Walk(Walk),
+    Walk(WalkPlan),
 }
 
 /// A walk through the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Walk {
+pub(crate) struct WalkPlan {
     pub beam: usize,
     pub rescored: usize,
-    pub candidates: Candidates,
+    pub candidates: FrontierKind,
 }
 
 /// The way in which a walk keeps its candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Candidates {
+pub(crate) enum FrontierKind {
     /// In a sorted array.
     Sorted,
     /// In heaps, for great widths.
@@ -82,11 +82,11 @@ pub(crate) enum Candidates {
 
 /// The facts that a plan is made from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question<'a> {
+pub(crate) struct SearchFacts<'a> {
     pub search: &'a SearchOptions<'a>,
-    pub options: &'a Options,
-    pub kind: Kind,
-    /// Number of hops of a walk for each unit of its width, as [`Pace`] has learned it.
+    pub options: &'a NeighbourIndexOptions,
+    pub kind: CodeKind,
+    /// Number of hops of a walk for each unit of its width, as [`WalkPace`] has learned it.
     pub pace: f64,
     /// The width that the data need, as a multiple of the default one.
     pub width: f64,
@@ -97,20 +97,20 @@ pub(crate) struct Question<'a> {
 }
 
 /// The pace of walks: the mean number of hops of a plain walk for each unit of its width. Where the
-/// neighbours of a query are much nearer than all others, walks [end](crate::graph::Reach) long
+/// neighbours of a query are much nearer than all others, walks [end](crate::graph::WalkReach) long
 /// before they are as wide as they may be, and those for a filter do too.
 ///
 /// Threads that learn at the same time may lose one another's samples.
 #[derive(Debug)]
-pub(crate) struct Pace(AtomicU32);
+pub(crate) struct WalkPace(AtomicU32);
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace(AtomicU32::new(1f32.to_bits()))
+impl Default for WalkPace {
+    fn default() -> WalkPace {
+        WalkPace(AtomicU32::new(1f32.to_bits()))
     }
 }
 
-impl Pace {
+impl WalkPace {
     /// Learns from a walk as wide as `beam`.
     pub(crate) fn learn(&self, hops: u64, beam: usize) {
         let sample = (hops as f32 / beam as f32).clamp(PACES.0, PACES.1);
@@ -124,27 +124,29 @@ impl Pace {
     }
 }
 
-impl Plan {
+impl SearchStrategy {
     /// The plan after a walk that has left in doubt whether others are as near as all that it has
     /// found; None if the answer has to do. `held` is the number of vectors.
-    pub(crate) fn after_doubt(self, held: usize) -> Option<Plan> {
-        let Plan::Walk(walk) = self else { return None };
+    pub(crate) fn after_doubt(self, held: usize) -> Option<SearchStrategy> {
+        let SearchStrategy::Walk(walk) = self else {
+            return None;
+        };
         let rescored = DOUBTED_GROWTH * walk.rescored;
-        let scan = Plan::ScanOfCodes { rescored };
+        let scan = SearchStrategy::ScanOfCodes { rescored };
         match walk.candidates {
-            Candidates::Sieved { .. } if rescored <= SORTED_BEAM_MAX => {
-                Some(Plan::Walk(Walk { rescored, ..walk }))
+            FrontierKind::Sieved { .. } if rescored <= SORTED_BEAM_MAX => {
+                Some(SearchStrategy::Walk(WalkPlan { rescored, ..walk }))
             }
-            Candidates::Sieved { .. } => Some(scan),
-            Candidates::Sorted | Candidates::Heaps => {
+            FrontierKind::Sieved { .. } => Some(scan),
+            FrontierKind::Sorted | FrontierKind::Heaps => {
                 let is_cheap = held <= SORTED_BEAM_MAX * SCANNED_PER_BEAM;
                 is_cheap.then_some(scan)
             }
         }
     }
 
-    pub(crate) fn new(question: Question<'_>) -> Plan {
-        let Question {
+    pub(crate) fn new(question: SearchFacts<'_>) -> SearchStrategy {
+        let SearchFacts {
             search,
             options,
             kind,
@@ -155,10 +157,10 @@ impl Plan {
         } = question;
         let k = search.k;
         if k >= admitted {
-            return Plan::Scan;
+            return SearchStrategy::Scan;
         }
         if search.exact {
-            return Plan::ScanOfCodes { rescored: k };
+            return SearchStrategy::ScanOfCodes { rescored: k };
         }
         // At least what the answer needs, at most what there is, whatever was requested.
         let rescored = search
@@ -178,27 +180,27 @@ impl Plan {
             // The last one to find has this rank among all.
             let rank = rescored as f64 * held as f64 / admitted as f64;
             let hops = pace * (beam as f64 + (rank - rescored as f64) * BEAM_PER_PASSED);
-            let candidates = Candidates::Sieved {
+            let candidates = FrontierKind::Sieved {
                 hops_max: (scan_of_codes / SCANNED_PER_BEAM as f64) as usize + beam,
                 starved_max: (hops * STARVED_AFTER) as usize,
             };
             (candidates, hops * FILTERED_FACTOR)
         } else if beam > SORTED_BEAM_MAX {
-            (Candidates::Heaps, pace * (beam * HEAPS_FACTOR) as f64)
+            (FrontierKind::Heaps, pace * (beam * HEAPS_FACTOR) as f64)
         } else {
-            (Candidates::Sorted, pace * beam as f64)
+            (FrontierKind::Sorted, pace * beam as f64)
         };
         let asked_for_a_walk = search.beam.is_some() && search.filter.is_none();
         if asked_for_a_walk || walk * (SCANNED_PER_BEAM as f64) < scan_of_codes.min(scan) {
-            return Plan::Walk(Walk {
+            return SearchStrategy::Walk(WalkPlan {
                 beam,
                 rescored,
                 candidates,
             });
         }
         match scan_of_codes < scan {
-            true => Plan::ScanOfCodes { rescored },
-            false => Plan::Scan,
+            true => SearchStrategy::ScanOfCodes { rescored },
+            false => SearchStrategy::Scan,
         }
     }
 }
@@ -211,12 +213,12 @@ pub(crate) fn default_beam(k: usize, width: f64) -> usize {
 
 /// The most candidates to measure for `k` answers. They keep the error of the codes out of the
 /// answer even where neighbours are as near together as they ever are.
-fn rescored(kind: Kind, dimensions: usize, k: usize) -> usize {
+fn rescored(kind: CodeKind, dimensions: usize, k: usize) -> usize {
     match kind {
         // Errors of many dimensions even out.
-        Kind::Nibbles => k + ((k / 3 + 6) as f64 * coarseness(dimensions)) as usize,
-        Kind::Bytes => k + k / 4 + 10,
-        Kind::Floats | Kind::Bits => k,
+        CodeKind::Nibbles => k + ((k / 3 + 6) as f64 * coarseness(dimensions)) as usize,
+        CodeKind::Bytes => k + k / 4 + 10,
+        CodeKind::Floats | CodeKind::Bits => k,
     }
 }
 
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_pace_becomes_that_of_the_walks() {
-        let pace = Pace::default();
+        let pace = WalkPace::default();
         (0..1_000).for_each(|_| pace.learn(80, 200));
         assert!((pace.get() - 0.4).abs() < 1e-3, "{}", pace.get());
         (0..1_000).for_each(|_| pace.learn(1_000, 200));

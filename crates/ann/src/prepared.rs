@@ -1,29 +1,29 @@
 //! Vectors on their way into an index, which can be measured before the index holds them.
 
-use crate::Error;
-use crate::form::{Form, Kept};
-use crate::ids::Entry;
-use crate::index::{Index, Workspace};
-use crate::vectors::Scorer;
+use crate::IndexError;
+use crate::form::{EncodedVector, VectorForm};
+use crate::ids::IdEntry;
+use crate::neighbour_index::{NeighbourIndex, Workspace};
+use crate::vectors::VectorScorer;
 
-/// A vector in the form in which an index keeps its vectors. [`Index::prepare`] makes it.
+/// A vector in the form in which an index keeps its vectors. [`NeighbourIndex::prepare`] makes it.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct IndexableVector {
     /// The bytes are left out where the floats tell them.
-    kept: Kept,
+    kept: EncodedVector,
     directed: bool,
 }
 
-impl Prepared {
+impl IndexableVector {
     /// The bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Prepared>()
+        size_of::<IndexableVector>()
             + self.kept.bytes.capacity()
             + self.kept.floats.capacity() * size_of::<f32>()
     }
 
     /// Copies the vector; false if only directions are stored and it has none.
-    pub(crate) fn copy_to(&self, form: Form, kept: &mut Kept) -> bool {
+    pub(crate) fn copy_to(&self, form: VectorForm, kept: &mut EncodedVector) -> bool {
         kept.floats.clone_from(&self.kept.floats);
         match form.is_full() {
             true => {
@@ -37,26 +37,26 @@ impl Prepared {
     }
 }
 
-impl Index {
+impl NeighbourIndex {
     /// Brings a vector into the form of the index. Fails if it is no vector of this index
-    /// ([`Error::Dimensions`], [`Error::NotFinite`]).
-    pub fn prepare(&self, vector: &[f32]) -> Result<Prepared, Error> {
+    /// ([`IndexError::Dimensions`], [`IndexError::NotFinite`]).
+    pub fn prepare(&self, vector: &[f32]) -> Result<IndexableVector, IndexError> {
         self.check(vector)?;
-        let mut kept = Kept::default();
+        let mut kept = EncodedVector::default();
         let directed = self.form.keep(vector, &mut kept);
         if self.form.is_full() {
             kept.bytes = Vec::new();
         }
-        Ok(Prepared { kept, directed })
+        Ok(IndexableVector { kept, directed })
     }
 
-    /// Adds a vector as [`Index::insert`] does.
-    pub fn insert_prepared(&self, id: u32, vector: &Prepared) -> Result<(), Error> {
+    /// Adds a vector as [`NeighbourIndex::insert`] does.
+    pub fn insert_prepared(&self, id: u32, vector: &IndexableVector) -> Result<(), IndexError> {
         self.insert_kept(id, |kept| vector.copy_to(self.form, kept))
     }
 
-    /// Replaces a vector as [`Index::replace`] does.
-    pub fn replace_prepared(&self, id: u32, vector: &Prepared) -> Result<(), Error> {
+    /// Replaces a vector as [`NeighbourIndex::replace`] does.
+    pub fn replace_prepared(&self, id: u32, vector: &IndexableVector) -> Result<(), IndexError> {
         self.replace_kept(id, |kept| vector.copy_to(self.form, kept))
     }
 
@@ -67,16 +67,16 @@ impl Index {
         self.with_workspace(|Workspace { participant, .. }| {
             let _pin = participant.pin();
             match self.ids.get(id) {
-                Entry::Vacant | Entry::Reserved => None,
-                Entry::Undirected => Some(vec![0.0; self.options.dimensions]),
+                IdEntry::Vacant | IdEntry::Reserved => None,
+                IdEntry::Undirected => Some(vec![0.0; self.options.dimensions]),
                 // SAFETY: the table names filled slots, and the epoch is pinned since before.
-                Entry::Slot(slot) => Some(unsafe { self.coded(slot) }),
+                IdEntry::Slot(slot) => Some(unsafe { self.coded(slot) }),
             }
         })
     }
 
-    /// The vector that [`Index::vector`] returns once the index holds the prepared one.
-    pub fn vector_of(&self, prepared: &Prepared) -> Vec<f32> {
+    /// The vector that [`NeighbourIndex::vector`] returns once the index holds the prepared one.
+    pub fn vector_of(&self, prepared: &IndexableVector) -> Vec<f32> {
         match prepared.directed {
             false => vec![0.0; self.options.dimensions],
             true if self.form.is_full() => prepared.kept.floats.clone(),
@@ -89,13 +89,13 @@ impl Index {
     pub fn measure<'a>(
         &self,
         query: &[f32],
-        vectors: impl IntoIterator<Item = &'a Prepared>,
-    ) -> Result<Vec<f32>, Error> {
+        vectors: impl IntoIterator<Item = &'a IndexableVector>,
+    ) -> Result<Vec<f32>, IndexError> {
         self.check(query)?;
-        let mut kept = Kept::default();
+        let mut kept = EncodedVector::default();
         // A query without direction is measured as such by the scorer.
         self.form.keep_query(query, &mut kept);
-        let mut scorer = Scorer::new(self.form, self.options.metric, query, &kept);
+        let mut scorer = VectorScorer::new(self.form, self.options.metric, query, &kept);
         let vectors = vectors.into_iter();
         let distances = vectors.map(|vector| {
             let measured = match vector.directed {
@@ -111,18 +111,19 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Index, Metric, Options, Quantization};
+    use crate::{DistanceMetric, NeighbourIndex, NeighbourIndexOptions, VectorQuantization};
 
     /// Checks that a stored vector is the one that was given, as far as its form can represent.
-    fn check_kept(kept: &[f32], given: &[f32], options: &Options) {
+    fn check_kept(kept: &[f32], given: &[f32], options: &NeighbourIndexOptions) {
         assert_eq!(kept.len(), given.len());
         let length = given.iter().map(|x| x * x).sum::<f32>().sqrt();
-        let is_bits = options.metric == Metric::Hamming || options.quantization == Quantization::B1;
+        let is_bits = options.metric == DistanceMetric::Hamming
+            || options.quantization == VectorQuantization::B1;
         for (kept, given) in kept.iter().zip(given) {
             let (expected, error) = match options.metric {
                 _ if is_bits => (if *given > 0.0 { 1.0 } else { -1.0 }, 0.0),
-                Metric::Cosine if length == 0.0 => (0.0, 0.0),
-                Metric::Cosine => (given / length, 0.01),
+                DistanceMetric::Cosine if length == 0.0 => (0.0, 0.0),
+                DistanceMetric::Cosine => (given / length, 0.01),
                 _ => (*given, 0.1),
             };
             assert!(
@@ -134,20 +135,20 @@ mod tests {
 
     #[test]
     fn a_vector_has_the_same_distance_before_and_after_it_is_in() {
-        use Metric::*;
-        use Quantization::*;
+        use DistanceMetric::*;
+        use VectorQuantization::*;
         let element = |at: usize| (at * 7919 % 31) as f32 - 15.0;
         let vector = |from: usize| -> Vec<f32> { (from..from + 19).map(element).collect() };
         let mut vectors: Vec<Vec<f32>> = (0..40).map(|row| vector(row * 23)).collect();
         vectors.push(vec![0.0; 19]);
         for metric in [Cosine, Euclidean, DotProduct, Hamming] {
             for quantization in [F32, F16, Bf16, I8, B1] {
-                let options = Options {
+                let options = NeighbourIndexOptions {
                     metric,
                     quantization,
-                    ..Options::new(19)
+                    ..NeighbourIndexOptions::new(19)
                 };
-                let index = Index::new(options).expect("valid options");
+                let index = NeighbourIndex::new(options).expect("valid options");
                 let prepare = |vector: &Vec<f32>| index.prepare(vector).expect("a vector");
                 let prepared: Vec<_> = vectors.iter().map(prepare).collect();
                 let queries = [vector(5), vector(800), vec![0.0; 19]];

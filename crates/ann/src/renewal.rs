@@ -1,4 +1,4 @@
-//! The renewal of all vectors: its progress ([`crate::Index::tend`] does it).
+//! The renewal of all vectors: its progress ([`crate::NeighbourIndex::maintain`] does it).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,14 +13,14 @@ const HELD_MIN: usize = 4_096;
 
 /// The renewal of all vectors.
 #[derive(Debug, Default)]
-pub(crate) struct Renewal {
+pub(crate) struct VectorRenewal {
     /// Number of vectors removed and replaced since all were renewed.
     churned: AtomicUsize,
     /// The slots that are still to be renewed.
     slots: Mutex<Range<u32>>,
 }
 
-impl Renewal {
+impl VectorRenewal {
     /// Counts a vector that was removed or replaced.
     pub(crate) fn count_churned(&self) {
         self.churned.fetch_add(1, Ordering::Relaxed);

@@ -16,7 +16,7 @@
 //! Only slots that were read from the table are copied, as the others may be written to meanwhile.
 //! Links to others are left out; a slot that was linked and is not yet in the table is thus not in
 //! the snapshot. Dead slots to which links may still lead are copied too, so that no walk ends at a
-//! gap ([`Captured`]).
+//! gap ([`CapturedSlots`]).
 //!
 //! Slots that die during the call are reused after it. So a save takes memory for as many vectors
 //! as are replaced meanwhile.
@@ -37,20 +37,20 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::RwLockWriteGuard;
 
-use crate::graph::Captured;
-use crate::ids::Entry;
-use crate::snapshot::{Contents, Generation, Shape, Writer};
-use crate::vectors::Vectors;
-use crate::{IdSet, Index, SnapshotError};
+use crate::graph::CapturedSlots;
+use crate::ids::IdEntry;
+use crate::snapshot::{GenerationWriter, SavedGeneration, SlotShape, StoredContents};
+use crate::vectors::StoredVectors;
+use crate::{IdSet, NeighbourIndex, SnapshotError};
 pub use steps::SaveProgress;
-use steps::Steps;
+use steps::StepReporter;
 
 /// Blocks are copied in steps of about this many bytes.
 const STEP_BYTES: usize = 1 << 20;
 
 /// The outcome of a save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
+pub struct SnapshotSummary {
     /// Number of vectors in the snapshot.
     pub vectors: usize,
     /// Number of files of full vectors that were written, of up to 64 MiB each.
@@ -61,14 +61,14 @@ pub struct Saved {
 }
 
 /// The tables of a snapshot to be written.
-struct Tables {
-    captured: Captured,
+struct UnsavedTables {
+    captured: CapturedSlots,
     ids: Vec<(u32, u32)>,
     zero_ids: Vec<u32>,
     slots: u32,
 }
 
-impl Index {
+impl NeighbourIndex {
     /// Writes the index into an existing directory, in the format of `docs/snapshot-format.md`,
     /// while searches and changes go on. Whatever had been changed before the call is in the
     /// snapshot; changes during the call may be.
@@ -81,19 +81,19 @@ impl Index {
     ///
     /// One save runs at a time; others wait. A save holds back the reuse of replaced vectors'
     /// memory.
-    pub fn save(&self, directory: &Path) -> Result<Saved, SnapshotError> {
+    pub fn save(&self, directory: &Path) -> Result<SnapshotSummary, SnapshotError> {
         self.save_while(directory, |_| true)
     }
 
-    /// Saves as [`Index::save`] does, for as long as `keep_going` returns true. It is called before
-    /// the first byte, and after each MiB of the graph and each file of full vectors. Once it has
-    /// returned false the save ends with [`SnapshotError::Stopped`].
+    /// Saves as [`NeighbourIndex::save`] does, for as long as `keep_going` returns true. It is
+    /// called before the first byte, and after each MiB of the graph and each file of full vectors.
+    /// Once it has returned false the save ends with [`SnapshotError::Stopped`].
     pub fn save_while(
         &self,
         directory: &Path,
         mut keep_going: impl FnMut(SaveProgress) -> bool,
-    ) -> Result<Saved, SnapshotError> {
-        let mut steps = Steps::new(&mut keep_going);
+    ) -> Result<SnapshotSummary, SnapshotError> {
+        let mut steps = StepReporter::new(&mut keep_going);
         let mut last = self.generation.lock();
         self.verification.require_no_damage()?;
         let participant = self.epochs.register();
@@ -132,10 +132,10 @@ impl Index {
         &self,
         gate: RwLockWriteGuard<'_, ()>,
         directory: &Path,
-        last: Option<&Generation>,
+        last: Option<&SavedGeneration>,
         marks: &[bool],
-        steps: &mut Steps<'_>,
-    ) -> Result<(Writer, Contents, Saved), SnapshotError> {
+        steps: &mut StepReporter<'_>,
+    ) -> Result<(GenerationWriter, StoredContents, SnapshotSummary), SnapshotError> {
         let linked = self.linked.load(Ordering::Acquire);
         let dying = match linked {
             true => self.graph.dying(),
@@ -155,21 +155,21 @@ impl Index {
         if entry.is_some() {
             tables.take_dead(dying);
         }
-        let shape = Shape {
+        let shape = SlotShape {
             slots: tables.slots,
             block_bytes: self.graph.layout().stride as u32,
-            vector_bytes: self.vectors.as_ref().map_or(0, Vectors::stride) as u32,
+            vector_bytes: self.vectors.as_ref().map_or(0, StoredVectors::stride) as u32,
         };
         steps.begin(shape.bytes())?;
-        let mut writer = Writer::create(directory, shape)?;
+        let mut writer = GenerationWriter::create(directory, shape)?;
         let codebook = self.graph.codebook();
         let codebook = codebook.map(|codebook| codebook.parts().clone());
         // SAFETY: the epoch is pinned since before the table was read.
         unsafe { self.put_blocks(&tables, &mut writer, steps) }?;
         drop(gate);
-        let mut saved = Saved {
+        let mut saved = SnapshotSummary {
             vectors: tables.ids.len() + tables.zero_ids.len(),
-            ..Saved::default()
+            ..SnapshotSummary::default()
         };
         if let Some(vectors) = &self.vectors {
             let alive = &tables.captured.alive;
@@ -198,7 +198,7 @@ impl Index {
         // Centres are only ever added: these are all that the blocks copied may name.
         let centres = self.graph.codebook();
         let centres = centres.map_or(Vec::new(), |codebook| codebook.centre_points());
-        let contents = Contents {
+        let contents = StoredContents {
             options: self.options,
             codebook,
             entry,
@@ -214,22 +214,22 @@ impl Index {
     }
 
     /// Reads the table of ids.
-    fn tables(&self) -> Tables {
-        let mut tables = Tables {
-            captured: Captured::default(),
+    fn tables(&self) -> UnsavedTables {
+        let mut tables = UnsavedTables {
+            captured: CapturedSlots::default(),
             ids: Vec::with_capacity(self.len()),
             zero_ids: Vec::new(),
             slots: 0,
         };
         for (id, entry) in self.ids.iter() {
             match entry {
-                Entry::Slot(slot) => {
+                IdEntry::Slot(slot) => {
                     tables.ids.push((id, slot));
                     tables.captured.alive.insert(slot);
                     tables.slots = tables.slots.max(slot + 1);
                 }
-                Entry::Undirected => tables.zero_ids.push(id),
-                Entry::Vacant | Entry::Reserved => {}
+                IdEntry::Undirected => tables.zero_ids.push(id),
+                IdEntry::Vacant | IdEntry::Reserved => {}
             }
         }
         tables
@@ -241,9 +241,9 @@ impl Index {
     /// The epoch is pinned since before the tables were read.
     unsafe fn put_blocks(
         &self,
-        tables: &Tables,
-        writer: &mut Writer,
-        steps: &mut Steps<'_>,
+        tables: &UnsavedTables,
+        writer: &mut GenerationWriter,
+        steps: &mut StepReporter<'_>,
     ) -> Result<(), SnapshotError> {
         let block_bytes = self.graph.layout().stride;
         let step = (STEP_BYTES / block_bytes).max(1);
@@ -263,7 +263,7 @@ impl Index {
     }
 }
 
-impl Tables {
+impl UnsavedTables {
     /// Takes slots that no id has, but to which links may lead.
     fn take_dead(&mut self, slots: Vec<u32>) {
         for slot in slots {
@@ -279,9 +279,9 @@ impl Tables {
 /// # Safety
 /// The epoch is pinned since before the table was read that names the slots alive.
 unsafe fn put_vectors(
-    vectors: &Vectors,
+    vectors: &StoredVectors,
     alive: &IdSet,
-    writer: &mut Writer,
+    writer: &mut GenerationWriter,
 ) -> Result<(), SnapshotError> {
     writer.write_segment(|slots, bytes| {
         for (slot, record) in slots.zip(bytes.chunks_exact_mut(vectors.stride())) {

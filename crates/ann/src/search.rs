@@ -12,7 +12,7 @@ pub struct SearchOptions<'a> {
     /// About how many candidates are retained on the way: more find better and take longer. A query
     /// whose neighbours are much nearer than all others takes fewer, a hard one up to a quarter
     /// more. At least `k` are retained. None keeps as many as good recall needs, or
-    /// [`crate::Options::search_beam_width`] if that is more.
+    /// [`crate::NeighbourIndexOptions::search_beam_width`] if that is more.
     pub beam: Option<usize>,
     /// Number of candidates measured exactly, of which the `k` nearest are the answer; at least
     /// `k`. None measures those that may be in the answer, as far as the codes' precision allows.
@@ -22,7 +22,7 @@ pub struct SearchOptions<'a> {
     /// of candidates have no meaning then.
     pub exact: bool,
     /// The ids that may be in the answer; None for all.
-    pub filter: Option<Filter<'a>>,
+    pub filter: Option<IdFilter<'a>>,
 }
 
 impl SearchOptions<'_> {
@@ -40,7 +40,7 @@ impl SearchOptions<'_> {
 
 /// A restriction of the ids that a search may answer with.
 #[derive(Clone, Copy)]
-pub enum Filter<'a> {
+pub enum IdFilter<'a> {
     /// The ids of a set. The way to search is chosen by their number.
     Ids(&'a IdSet),
     /// The ids that a function returns true for. Their number is estimated by trying some. The
@@ -49,20 +49,20 @@ pub enum Filter<'a> {
     Predicate(&'a dyn Fn(u32) -> bool),
 }
 
-impl Filter<'_> {
+impl IdFilter<'_> {
     pub(crate) fn admits(&self, id: u32) -> bool {
         match self {
-            Filter::Ids(ids) => ids.contains(id),
-            Filter::Predicate(admits) => admits(id),
+            IdFilter::Ids(ids) => ids.contains(id),
+            IdFilter::Predicate(admits) => admits(id),
         }
     }
 }
 
-impl fmt::Debug for Filter<'_> {
+impl fmt::Debug for IdFilter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Filter::Ids(ids) => write!(f, "Ids({} of them)", ids.len()),
-            Filter::Predicate(_) => write!(f, "Predicate"),
+            IdFilter::Ids(ids) => write!(f, "Ids({} of them)", ids.len()),
+            IdFilter::Predicate(_) => write!(f, "Predicate"),
         }
     }
 }
@@ -71,7 +71,7 @@ impl fmt::Debug for Filter<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// The way that the search took.
-    pub way: Way,
+    pub way: AccessPath,
     /// Whether a walk was begun and given up for that way.
     pub walk_given_up: bool,
     /// Number of slots whose links were followed.
@@ -86,7 +86,7 @@ pub struct Explanation {
 
 /// A way to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum AccessPath {
     /// A walk of the graph from link to link, the nearest first.
     Walk,
     /// A scan of all codes. The nearest are measured again from full vectors.

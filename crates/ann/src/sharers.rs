@@ -21,12 +21,12 @@ type Ids = BTreeMap<u32, u32>;
 
 /// The ids of each slot that is marked as shared in its block.
 #[derive(Debug, Default)]
-pub(crate) struct Sharers {
+pub(crate) struct SharedSlots {
     // A caller that needs this lock and a block's takes this one first.
     slots: RwLock<HashMap<u32, Ids>>,
 }
 
-impl Sharers {
+impl SharedSlots {
     /// Lets an id join a slot that others have; false if the slot is dead.
     pub(crate) fn join(&self, graph: &Graph, slot: u32, id: u32) -> bool {
         let mut slots = self.slots.write();
@@ -117,26 +117,26 @@ impl Sharers {
 
 #[cfg(test)]
 mod tests {
-    use crate::ids::Entry;
-    use crate::{Index, Metric, Options};
+    use crate::ids::IdEntry;
+    use crate::{DistanceMetric, NeighbourIndex, NeighbourIndexOptions};
 
     #[test]
-    fn the_last_of_two_who_leave_at_once_takes_the_slot_with_it() {
-        let options = Options {
-            metric: Metric::Euclidean,
-            ..Options::new(2)
+    fn the_last_of_two_concurrent_removals_frees_the_slot() {
+        let options = NeighbourIndexOptions {
+            metric: DistanceMetric::Euclidean,
+            ..NeighbourIndexOptions::new(2)
         };
-        let index = Index::new(options).expect("an index");
+        let index = NeighbourIndex::new(options).expect("an index");
         let vector = |id: u32| [id as f32, (id % 7) as f32];
         // Slots are shared once there is a graph.
         for id in 0..600 {
             index.insert(id, &vector(id)).expect("an insert");
         }
         index.insert(600, &vector(599)).expect("an insert");
-        let Entry::Slot(slot) = index.ids.get(600) else {
+        let IdEntry::Slot(slot) = index.ids.get(600) else {
             panic!("the id has a slot");
         };
-        assert_eq!(index.ids.get(599), Entry::Slot(slot));
+        assert_eq!(index.ids.get(599), IdEntry::Slot(slot));
         assert!(index.graph.block(slot).is_shared());
 
         index.with_workspace(|workspace| {

@@ -7,20 +7,21 @@
 
 use parking_lot::Mutex;
 
-use crate::Metric;
+use crate::DistanceMetric;
+use crate::dirty_segments::DirtySegments;
 use crate::epoch::{Epochs, Mark};
-use crate::form::{Float, Form, Kept};
+use crate::form::{EncodedVector, FloatWidth, VectorForm};
 use crate::kernels::kernels;
-use crate::memory::{Array, GrowError, Place, Retired};
-use crate::snapshot::Shape;
-use crate::written::Written;
+use crate::memory::{GrowError, RecordArray, RecordPlacement, RetiredChunk};
+use crate::snapshot::SlotShape;
 
 /// The distance of every vector with a direction from a query without one, under
-/// [`Metric::Cosine`].
+/// [`DistanceMetric::Cosine`].
 pub(crate) const FROM_UNDIRECTED: f32 = 1.0;
 
-/// The distance of a vector without direction from a query with one, under [`Metric::Cosine`]: the
-/// next float after the largest distance, so that it comes after all others.
+/// The distance of a vector without direction from a query with one, under
+/// [`DistanceMetric::Cosine`]: the next float after the largest distance, so that it comes after
+/// all others.
 const TO_UNDIRECTED: f32 = 2.0f32.next_up();
 
 /// A rank of a direction that no other one has, but for rounding.
@@ -33,36 +34,40 @@ const RANK_ROUNDING: f32 = 1e-5;
 const LINE: usize = 64;
 
 /// The stored vectors.
-pub(crate) struct Vectors {
+pub(crate) struct StoredVectors {
     bytes: usize,
-    array: Array,
+    array: RecordArray,
     /// Marks of the segments that a snapshot has to rewrite.
-    written: Written,
+    written: DirtySegments,
     /// Chunks of a snapshot that were copied. A search may still look at each until its mark has
     /// passed.
-    retired: Mutex<Vec<(Mark, Retired)>>,
+    retired: Mutex<Vec<(Mark, RetiredChunk)>>,
 }
 
-impl Vectors {
-    pub(crate) fn new(form: Form, dimensions: usize, place: Place) -> Vectors {
+impl StoredVectors {
+    pub(crate) fn new(
+        form: VectorForm,
+        dimensions: usize,
+        place: RecordPlacement,
+    ) -> StoredVectors {
         let bytes = form.bytes(dimensions);
         let stride = match bytes {
             0..LINE => bytes.next_multiple_of(size_of::<f32>()),
             _ => bytes.next_multiple_of(LINE),
         };
-        Vectors {
+        StoredVectors {
             bytes,
-            array: Array::new(stride, place),
-            written: Written::new(Shape::segment_slots_of(stride as u32)),
+            array: RecordArray::new(stride, place),
+            written: DirtySegments::new(SlotShape::segment_slots_of(stride as u32)),
             retired: Mutex::default(),
         }
     }
 
-    pub(crate) fn array(&self) -> &Array {
+    pub(crate) fn array(&self) -> &RecordArray {
         &self.array
     }
 
-    pub(crate) fn array_mut(&mut self) -> &mut Array {
+    pub(crate) fn array_mut(&mut self) -> &mut RecordArray {
         &mut self.array
     }
 
@@ -72,7 +77,7 @@ impl Vectors {
     }
 
     /// The marks of segments that were written to since the last snapshot.
-    pub(crate) fn written(&self) -> &Written {
+    pub(crate) fn written(&self) -> &DirtySegments {
         &self.written
     }
 
@@ -90,7 +95,7 @@ impl Vectors {
     /// Writes the vector of a slot.
     ///
     /// # Safety
-    /// There is [room](Vectors::ensure) for the slot, and no one else has it.
+    /// There is [room](StoredVectors::ensure) for the slot, and no one else has it.
     pub(crate) unsafe fn write(&self, slot: u32, kept: &[u8]) {
         debug_assert_eq!(kept.len(), self.bytes);
         self.written.mark(slot);
@@ -112,9 +117,9 @@ impl Vectors {
 }
 
 /// A query, ready to be measured against stored vectors.
-pub(crate) struct Scorer<'a> {
-    form: Form,
-    metric: Metric,
+pub(crate) struct VectorScorer<'a> {
+    form: VectorForm,
+    metric: DistanceMetric,
     query: &'a [f32],
     /// The query that ranks are computed from. Its length is 1 where only directions are stored, so
     /// that neither a very long query nor a very short one makes all ranks alike.
@@ -129,36 +134,41 @@ pub(crate) struct Scorer<'a> {
     is_exact: bool,
 }
 
-impl<'a> Scorer<'a> {
+impl<'a> VectorScorer<'a> {
     /// Prepares a query. `kept` is the query as it would be stored.
-    pub(crate) fn new(form: Form, metric: Metric, query: &'a [f32], kept: &'a Kept) -> Scorer<'a> {
-        Scorer {
+    pub(crate) fn new(
+        form: VectorForm,
+        metric: DistanceMetric,
+        query: &'a [f32],
+        kept: &'a EncodedVector,
+    ) -> VectorScorer<'a> {
+        VectorScorer {
             form,
             metric,
             query,
             ranking: match form {
-                Form::Direction(_) => &kept.floats,
+                VectorForm::Direction(_) => &kept.floats,
                 _ => query,
             },
             squared: (kernels().dot_f64)(query, query),
             kept: &kept.bytes,
             widened: Vec::new(),
             zeros: match form {
-                Form::Direction(Float::F16 | Float::Bf16) => vec![0.0; query.len()],
+                VectorForm::Direction(FloatWidth::F16 | FloatWidth::Bf16) => vec![0.0; query.len()],
                 _ => Vec::new(),
             },
             is_exact: false,
         }
     }
 
-    /// Makes ranks those of an exact search: they have the order of [`Scorer::measure`], but for
-    /// their [rounding](Scorer::rounding).
-    pub(crate) fn exactly(self, is_exact: bool) -> Scorer<'a> {
-        Scorer { is_exact, ..self }
+    /// Makes ranks those of an exact search: they have the order of [`VectorScorer::measure`], but
+    /// for their [rounding](VectorScorer::rounding).
+    pub(crate) fn exactly(self, is_exact: bool) -> VectorScorer<'a> {
+        VectorScorer { is_exact, ..self }
     }
 
-    /// A number that orders vectors as [`Scorer::measure`] does, except those that sums of `f32`
-    /// cannot tell apart.
+    /// A number that orders vectors as [`VectorScorer::measure`] does, except those that sums of
+    /// `f32` cannot tell apart.
     pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
         if self.is_exact
             && let Some(rank) = self.exact_rank(bytes)
@@ -167,18 +177,21 @@ impl<'a> Scorer<'a> {
         }
         let kernels = kernels();
         let rank = match (self.form, self.metric) {
-            (Form::Bits, _) => (kernels.hamming)(self.kept, bytes) as f32,
-            (Form::ByteDirection, _) => return self.measure(bytes),
-            (Form::Direction(float) | Form::Floats(float), Metric::Euclidean) => match float {
-                Float::F32 => (kernels.squared_l2_f32)(self.ranking, floats(bytes)),
-                Float::F16 => (kernels.squared_l2_f16)(self.ranking, halves(bytes)),
-                Float::Bf16 => (kernels.squared_l2_bf16)(self.ranking, halves(bytes)),
+            (VectorForm::Bits, _) => (kernels.hamming)(self.kept, bytes) as f32,
+            (VectorForm::ByteDirection, _) => return self.measure(bytes),
+            (
+                VectorForm::Direction(float) | VectorForm::Floats(float),
+                DistanceMetric::Euclidean,
+            ) => match float {
+                FloatWidth::F32 => (kernels.squared_l2_f32)(self.ranking, floats(bytes)),
+                FloatWidth::F16 => (kernels.squared_l2_f16)(self.ranking, halves(bytes)),
+                FloatWidth::Bf16 => (kernels.squared_l2_bf16)(self.ranking, halves(bytes)),
             },
-            (Form::Direction(float) | Form::Floats(float), _) => {
+            (VectorForm::Direction(float) | VectorForm::Floats(float), _) => {
                 let product = match float {
-                    Float::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
-                    Float::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
-                    Float::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
+                    FloatWidth::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
+                    FloatWidth::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
+                    FloatWidth::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
                 };
                 -self.scale() * product / self.length(bytes)
             }
@@ -193,8 +206,12 @@ impl<'a> Scorer<'a> {
     /// The length of a direction; 1 where that is known, and where lengths count.
     fn length(&self, bytes: &[u8]) -> f32 {
         let squared = match self.form {
-            Form::Direction(Float::F16) => (kernels().squared_l2_f16)(&self.zeros, halves(bytes)),
-            Form::Direction(Float::Bf16) => (kernels().squared_l2_bf16)(&self.zeros, halves(bytes)),
+            VectorForm::Direction(FloatWidth::F16) => {
+                (kernels().squared_l2_f16)(&self.zeros, halves(bytes))
+            }
+            VectorForm::Direction(FloatWidth::Bf16) => {
+                (kernels().squared_l2_bf16)(&self.zeros, halves(bytes))
+            }
             _ => return 1.0,
         };
         squared.sqrt()
@@ -204,7 +221,7 @@ impl<'a> Scorer<'a> {
     fn exact_rank(&mut self, bytes: &[u8]) -> Option<f32> {
         if !matches!(
             (self.form, self.metric),
-            (Form::Floats(_), Metric::DotProduct)
+            (VectorForm::Floats(_), DistanceMetric::DotProduct)
         ) {
             return None;
         }
@@ -220,29 +237,32 @@ impl<'a> Scorer<'a> {
         Some(rank.clamp(f32::MIN, f32::MAX))
     }
 
-    /// The estimate that a [rank](Scorer::rank) is the true value of (see [`crate::codes`]): a
-    /// squared distance, of directions where only those are stored, a number of bits, or `-2 a.b`.
+    /// The estimate that a [rank](VectorScorer::rank) is the true value of (see [`crate::codes`]):
+    /// a squared distance, of directions where only those are stored, a number of bits, or `-2
+    /// a.b`.
     pub(crate) fn estimate(&self, rank: f32) -> f32 {
         match (self.form, self.metric) {
-            (Form::Bits, _) | (_, Metric::Euclidean | Metric::Hamming) => rank,
-            (Form::ByteDirection, _) => 2.0 * rank,
-            (Form::Direction(_), _) => 2.0 + 2.0 * rank,
+            (VectorForm::Bits, _) | (_, DistanceMetric::Euclidean | DistanceMetric::Hamming) => {
+                rank
+            }
+            (VectorForm::ByteDirection, _) => 2.0 * rank,
+            (VectorForm::Direction(_), _) => 2.0 + 2.0 * rank,
             // Ranks are of half the product.
-            (Form::Floats(_), _) => 4.0 * rank,
+            (VectorForm::Floats(_), _) => 4.0 * rank,
         }
     }
 
     /// A bound of the rounding of ranks about this one, if a search is exact; 0 otherwise.
     pub(crate) fn rounding(&self, rank: f32, is_exact: bool) -> f32 {
         match (is_exact, self.form) {
-            (false, _) | (_, Form::Bits) => 0.0,
-            (true, Form::Direction(float)) => {
+            (false, _) | (_, VectorForm::Bits) => 0.0,
+            (true, VectorForm::Direction(float)) => {
                 // A direction that is longer than 1 by a share seems farther by that share.
                 let share = float.rounding();
                 RANK_ROUNDING + share * (1.0 + rank) + share * share
             }
-            (true, Form::ByteDirection) => RANK_ROUNDING,
-            (true, Form::Floats(_)) => RANK_ROUNDING * rank.abs() + f32::MIN_POSITIVE,
+            (true, VectorForm::ByteDirection) => RANK_ROUNDING,
+            (true, VectorForm::Floats(_)) => RANK_ROUNDING * rank.abs() + f32::MIN_POSITIVE,
         }
     }
 
@@ -250,12 +270,12 @@ impl<'a> Scorer<'a> {
     /// score is, which is half of it too.
     fn scale(&self) -> f32 {
         match self.metric {
-            Metric::DotProduct => 0.5,
+            DistanceMetric::DotProduct => 0.5,
             _ => 1.0,
         }
     }
 
-    /// The distance for an answer, from what [`Scorer::measure`] returned.
+    /// The distance for an answer, from what [`VectorScorer::measure`] returned.
     pub(crate) fn distance(&self, measured: f32) -> f32 {
         // Beyond the floats the largest float is returned, as infinity has no place in an answer.
         (measured / self.scale()).clamp(f32::MIN, f32::MAX)
@@ -272,16 +292,16 @@ impl<'a> Scorer<'a> {
     /// The rank of a vector without direction for a query with one: after all others.
     pub(crate) fn undirected_rank(&self) -> f32 {
         match self.form {
-            Form::ByteDirection => TO_UNDIRECTED,
+            VectorForm::ByteDirection => TO_UNDIRECTED,
             _ => RANK_BEYOND,
         }
     }
 
-    /// The [scaled](Scorer::distance) distance from a stored vector: by the metric's formula,
+    /// The [scaled](VectorScorer::distance) distance from a stored vector: by the metric's formula,
     /// finite, and in [0, 2] for the cosine.
     pub(crate) fn measure(&mut self, bytes: &[u8]) -> f32 {
         match self.form {
-            Form::Bits => (kernels().hamming)(self.kept, bytes) as f32,
+            VectorForm::Bits => (kernels().hamming)(self.kept, bytes) as f32,
             form if form.is_full() => self.measure_floats(floats(bytes)),
             form => {
                 let mut widened = std::mem::take(&mut self.widened);
@@ -293,14 +313,16 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Measures as [`Scorer::measure`] does, from the floats of a stored vector.
+    /// Measures as [`VectorScorer::measure`] does, from the floats of a stored vector.
     pub(crate) fn measure_floats(&self, kept: &[f32]) -> f32 {
         let kernels = kernels();
         let distance = match self.metric {
-            Metric::Euclidean => (kernels.squared_l2_f64)(self.query, kept),
-            Metric::DotProduct => 1.0 - (kernels.dot_f64)(self.query, kept),
-            Metric::Cosine | Metric::Hamming if self.squared == 0.0 => f64::from(FROM_UNDIRECTED),
-            Metric::Cosine | Metric::Hamming => {
+            DistanceMetric::Euclidean => (kernels.squared_l2_f64)(self.query, kept),
+            DistanceMetric::DotProduct => 1.0 - (kernels.dot_f64)(self.query, kept),
+            DistanceMetric::Cosine | DistanceMetric::Hamming if self.squared == 0.0 => {
+                f64::from(FROM_UNDIRECTED)
+            }
+            DistanceMetric::Cosine | DistanceMetric::Hamming => {
                 let lengths = (self.squared * (kernels.dot_f64)(kept, kept)).sqrt();
                 // Rounding may carry the quotient of parallel vectors a little past 1.
                 (1.0 - (kernels.dot_f64)(self.query, kept) / lengths).clamp(0.0, 2.0)

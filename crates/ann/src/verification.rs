@@ -2,7 +2,7 @@
 //!
 //! Graph and codes are verified before anything is answered. Full vectors are many times more, and
 //! are searched in place in the snapshot's files, so they are verified afterwards, piece by piece,
-//! by whoever calls [`Index::verify_vectors`].
+//! by whoever calls [`NeighbourIndex::verify_vectors`].
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::memory::Faults;
-use crate::snapshot::Source;
-use crate::{Error, Index, SnapshotError};
+use crate::memory::FileFaults;
+use crate::snapshot::MappedVectors;
+use crate::{IndexError, NeighbourIndex, SnapshotError};
 
 /// The state of the full vectors of an index.
 ///
@@ -33,7 +33,7 @@ pub enum VectorsState {
     },
     /// A file is not what was written, or cannot be read. The index answers, but some distances may
     /// be wrong; it should be rebuilt. It can't be saved. If a file was cut short while it was in
-    /// use, or its disk fails, searches are refused ([`Error::Unreadable`]).
+    /// use, or its disk fails, searches are refused ([`IndexError::Unreadable`]).
     Damaged(Arc<SnapshotError>),
 }
 
@@ -44,13 +44,13 @@ pub(crate) struct Verification {
     done: AtomicU64,
     damage: OnceLock<Arc<SnapshotError>>,
     /// Faults of mapped files, which become unreadable without the verification's knowing.
-    faults: Arc<Faults>,
+    faults: Arc<FileFaults>,
     /// The next piece to verify; None if nothing is left.
-    progress: Mutex<Option<Progress>>,
+    progress: Mutex<Option<PieceCursor>>,
 }
 
-struct Progress {
-    source: Arc<Source>,
+struct PieceCursor {
+    source: Arc<MappedVectors>,
     segment: usize,
     /// The next piece of the segment.
     piece: usize,
@@ -59,7 +59,7 @@ struct Progress {
 
 impl Verification {
     /// A verification for vectors that don't come from a snapshot.
-    pub(crate) fn of_own(faults: &Arc<Faults>) -> Verification {
+    pub(crate) fn of_own(faults: &Arc<FileFaults>) -> Verification {
         Verification {
             faults: Arc::clone(faults),
             ..Verification::default()
@@ -67,9 +67,9 @@ impl Verification {
     }
 
     /// A verification for vectors that are used in place in a snapshot.
-    pub(crate) fn of(source: Source, faults: &Arc<Faults>) -> Verification {
+    pub(crate) fn of(source: MappedVectors, faults: &Arc<FileFaults>) -> Verification {
         let total = source.bytes();
-        let progress = Progress {
+        let progress = PieceCursor {
             source: Arc::new(source),
             segment: 0,
             piece: 0,
@@ -108,12 +108,12 @@ impl Verification {
 
     /// Refuses if a file could not be read, as zeros may then have been taken for vectors. It is
     /// called after vectors were read, and before an answer leaves.
-    pub(crate) fn require_readable(&self) -> Result<(), Error> {
+    pub(crate) fn require_readable(&self) -> Result<(), IndexError> {
         match self.faults.unreadable() {
             None => Ok(()),
             Some(file) => {
                 let error = SnapshotError::Unreadable { file };
-                Err(Error::Unreadable(error.to_string()))
+                Err(IndexError::Unreadable(error.to_string()))
             }
         }
     }
@@ -172,15 +172,16 @@ impl Verification {
     }
 }
 
-impl Index {
+impl NeighbourIndex {
     /// The state of the full vectors. It is returned without waiting.
     pub fn vectors_state(&self) -> VectorsState {
         self.verification.state()
     }
 
-    /// Verifies the full vectors of an index that was [opened](Index::open), a MiB at a time.
-    /// `keep_going` is called after each; when it returns false this ends, and another call goes on
-    /// from there. It is meant for a thread in the background, which may pause in `keep_going`.
+    /// Verifies the full vectors of an index that was [opened](NeighbourIndex::open), a MiB at a
+    /// time. `keep_going` is called after each; when it returns false this ends, and another call
+    /// goes on from there. It is meant for a thread in the background, which may pause in
+    /// `keep_going`.
     pub fn verify_vectors(&self, mut keep_going: impl FnMut() -> bool) -> VectorsState {
         loop {
             self.verification.step();

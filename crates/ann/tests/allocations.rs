@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use ann::{Index, Metric, Neighbour, Options, SearchOptions, Way};
+use ann::{
+    AccessPath, DistanceMetric, Neighbour, NeighbourIndex, NeighbourIndexOptions, SearchOptions,
+};
 
 thread_local! {
     /// Blocks and bytes that this thread was given.
@@ -62,10 +64,14 @@ fn vector(number: u32) -> Vec<f32> {
 #[test]
 fn a_walk_takes_nothing_and_an_answer_one_block() {
     let queries: Vec<Vec<f32>> = (0..50).map(|number| vector(ROWS + number)).collect();
-    for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
-        let index = Index::new(Options {
+    for metric in [
+        DistanceMetric::Cosine,
+        DistanceMetric::Euclidean,
+        DistanceMetric::DotProduct,
+    ] {
+        let index = NeighbourIndex::new(NeighbourIndexOptions {
             metric,
-            ..Options::new(DIMENSIONS)
+            ..NeighbourIndexOptions::new(DIMENSIONS)
         });
         let index = index.unwrap();
         for id in 0..ROWS {
@@ -84,7 +90,7 @@ fn a_walk_takes_nothing_and_an_answer_one_block() {
                 let (blocks, bytes) = TAKEN.get();
                 let (answer, explanation) = index.explain(query, &search).unwrap();
                 let (blocks_after, bytes_after) = TAKEN.get();
-                assert_eq!((explanation.way, answer.len()), (Way::Walk, k));
+                assert_eq!((explanation.way, answer.len()), (AccessPath::Walk, k));
                 let taken = (blocks_after - blocks, bytes_after - bytes);
                 let one = (1, k * size_of::<Neighbour>());
                 assert_eq!(taken, one, "{metric:?}, k {k}, beam {beam}");

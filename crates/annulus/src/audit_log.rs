@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use node::security::audit::{AuditLog, AuditOptions, Category};
+use node::security::audit::{AuditLog, AuditOptions, EventCategory};
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 
 /// The categories that are logged unless others are chosen: those that are rare.
-const CATEGORIES: [Category; 4] = [
-    Category::Admin,
-    Category::Auth,
-    Category::Dcl,
-    Category::Ddl,
+const CATEGORIES: [EventCategory; 4] = [
+    EventCategory::Admin,
+    EventCategory::Auth,
+    EventCategory::Dcl,
+    EventCategory::Ddl,
 ];
 
 /// The settings that choose what is logged.
@@ -26,11 +26,11 @@ const CHOICES: [&str; 3] = ["audit-categories", "audit-keyspaces", "audit-exclud
 pub fn options(
     file: Option<PathBuf>,
     chosen: [Option<Vec<String>>; 3],
-) -> Result<Option<AuditOptions>, Failure> {
+) -> Result<Option<AuditOptions>, ProcessFailure> {
     let Some(file) = file else {
         let mut choices = CHOICES.iter().zip(&chosen);
         return match choices.find(|(_, chosen)| chosen.is_some()) {
-            Some((name, _)) => Err(Failure::Configuration(format!(
+            Some((name, _)) => Err(ProcessFailure::Configuration(format!(
                 "{name} chooses what is logged, but audit-log is not set: name the file"
             ))),
             None => Ok(None),
@@ -48,17 +48,17 @@ pub fn options(
     }))
 }
 
-fn categories(names: &[String]) -> Result<Vec<Category>, Failure> {
+fn categories(names: &[String]) -> Result<Vec<EventCategory>, ProcessFailure> {
     if names.is_empty() {
-        return Err(Failure::Configuration(
+        return Err(ProcessFailure::Configuration(
             "audit-categories names none, so nothing would be logged: leave out audit-log"
                 .to_owned(),
         ));
     }
     let read = names.iter().map(|name| {
-        Category::of_name(name).ok_or_else(|| {
-            let known = Category::EVERY.map(Category::name).join(", ");
-            Failure::Configuration(format!(
+        EventCategory::of_name(name).ok_or_else(|| {
+            let known = EventCategory::EVERY.map(EventCategory::name).join(", ");
+            ProcessFailure::Configuration(format!(
                 "audit-categories: there is no category '{name}', but {known}"
             ))
         })
@@ -76,10 +76,12 @@ pub fn category_names(options: &AuditOptions) -> String {
 ///
 /// # Errors
 /// If the file can't be opened to be written.
-pub fn open(options: AuditOptions) -> Result<Arc<AuditLog>, Failure> {
+pub fn open(options: AuditOptions) -> Result<Arc<AuditLog>, ProcessFailure> {
     let file = options.file.clone();
     let opened = AuditLog::open(options).map(Arc::new);
-    opened.map_err(|error| Failure::Configuration(format!("audit-log {}: {error}", file.display())))
+    opened.map_err(|error| {
+        ProcessFailure::Configuration(format!("audit-log {}: {error}", file.display()))
+    })
 }
 
 #[cfg(test)]

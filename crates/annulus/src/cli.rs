@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::certificate::CertificateArguments;
-use crate::gateway::GatewayArguments;
+use crate::gateway_command::GatewayArguments;
 use crate::operator::repair::RepairArguments;
 use crate::operator::status::StatusArguments;
-use crate::operator::tasks::TasksArguments;
+use crate::operator::task_commands::TasksArguments;
 use crate::recover::RecoverArguments;
 use crate::role::RoleArguments;
 use crate::scrub::ScrubArguments;
@@ -26,11 +26,11 @@ use crate::store_service::StoreSettings;
 )]
 pub struct CommandLine {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: ProgramCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum ProgramCommand {
     /// Run an embedded CQL database with its index service, in one process
     ///
     /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also be in a

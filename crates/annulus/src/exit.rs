@@ -7,7 +7,7 @@ use storage::StorageError;
 
 /// A failure whose cause has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum ProcessFailure {
     /// The command line or the configuration can't be used.
     #[error("{0}")]
     Configuration(String),
@@ -19,25 +19,25 @@ pub enum Failure {
     TimedOut(String),
 }
 
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Failure {
-        Failure::Configuration(error.to_string())
+impl From<FileError> for ProcessFailure {
+    fn from(error: FileError) -> ProcessFailure {
+        ProcessFailure::Configuration(error.to_string())
     }
 }
 
 /// The error for two settings that need each other, of which only one is set.
-pub fn lacks(given: &str, missing: &str) -> Failure {
-    Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
+pub fn lacks(given: &str, missing: &str) -> ProcessFailure {
+    ProcessFailure::Configuration(format!("{given} is set, but {missing} is not: set both"))
 }
 
 /// The exit code of a failure (listed in `annulus --help`).
 pub fn code_of(error: &anyhow::Error) -> ExitCode {
     for cause in error.chain() {
-        if let Some(failure) = cause.downcast_ref::<Failure>() {
+        if let Some(failure) = cause.downcast_ref::<ProcessFailure>() {
             return match failure {
-                Failure::Configuration(_) => 2.into(),
-                Failure::AddressInUse(_) => 3.into(),
-                Failure::TimedOut(_) => 124.into(),
+                ProcessFailure::Configuration(_) => 2.into(),
+                ProcessFailure::AddressInUse(_) => 3.into(),
+                ProcessFailure::TimedOut(_) => 124.into(),
             };
         }
         if cause.is::<FileError>() {

@@ -9,12 +9,12 @@ static TEXTS: &[u8] = include_bytes!("../../../samples/movies/texts.lz4");
 /// The embeddings of all films, rounded to a byte per element.
 static VECTORS: &[u8] = include_bytes!("../../../samples/movies/vectors.i8");
 
-/// The dimensions of [`Film::plot_embedding`].
+/// The dimensions of [`SampleFilm::plot_embedding`].
 pub const DIMENSIONS: usize = 384;
 
 /// A film of the sample.
 #[derive(Clone, Debug)]
-pub struct Film {
+pub struct SampleFilm {
     pub id: i32,
     pub title: String,
     pub genre: String,
@@ -25,7 +25,7 @@ pub struct Film {
 }
 
 /// Reads all films.
-pub fn read() -> anyhow::Result<Vec<Film>> {
+pub fn read() -> anyhow::Result<Vec<SampleFilm>> {
     let texts = lz4_flex::block::decompress_size_prepended(TEXTS)
         .context("the texts of the film sample")?;
     let texts = str::from_utf8(&texts).context("the texts of the film sample")?;
@@ -43,9 +43,9 @@ pub fn read() -> anyhow::Result<Vec<Film>> {
     Ok(films.collect())
 }
 
-fn film(id: i32, texts: &[&str; 4], vector: &[u8; DIMENSIONS]) -> Film {
+fn film(id: i32, texts: &[&str; 4], vector: &[u8; DIMENSIONS]) -> SampleFilm {
     let [title, genre, release_date, plot] = texts.map(str::to_owned);
-    Film {
+    SampleFilm {
         id,
         title,
         genre,

@@ -9,23 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use client_memory::Budget;
+use client_memory::MemoryBudget;
 use clock::OffsetClock;
 use credentials::files::{self, password};
-use gateway::{CatalogOptions, FreshnessOptions, GatewayOptions, Ring, WhenBehind};
-use http_server::Tokens;
+use gateway::{FreshnessOptions, GatewayOptions, InternalSessionOptions, Ring, WhenBehind};
+use http_server::TokenAuthorizer;
 use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Secret;
 
-use crate::exit::{Failure, lacks};
-use crate::gateway_tls::{ForCassandra, GatewayTls};
+use crate::exit::{ProcessFailure, lacks};
+use crate::gateway_tls::{CassandraCertificates, GatewayTls};
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::settings::at_least_one;
 use crate::settings_table::settings_table;
-use crate::size::Size;
+use crate::size::ByteSize;
 use crate::vector_stores::VectorStores;
 
 /// The default log filter. It includes `store_api`, which logs that an index service is available
@@ -142,7 +142,7 @@ settings_table! {
         /// quarter if that is less [default: half of the memory of the machine or the control
         /// group]
         #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
-        pub memory_limit: Option<Size>,
+        pub memory_limit: Option<ByteSize>,
 
         /// Threads that serve connections [default: the number of cores]
         #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
@@ -265,7 +265,7 @@ impl FromStr for GatewayPair {
 
 /// The settings, checked, with every default filled in.
 #[derive(Debug)]
-pub struct Resolved {
+pub struct ResolvedGatewaySettings {
     /// The options of the gateway. The index services in them are those reached over sockets; there
     /// are none if this process has one.
     pub options: GatewayOptions,
@@ -280,7 +280,7 @@ pub struct Resolved {
     /// The certificate for clients; `None` for no TLS.
     pub tls_for_clients: Option<ServerTls>,
     /// The certificates for Cassandra, with the client that `options` connect with.
-    pub tls_for_cassandra: Option<(ForCassandra, RenewableClient)>,
+    pub tls_for_cassandra: Option<(CassandraCertificates, RenewableClient)>,
     /// The file of tokens, which is read again.
     pub token_file: Option<PathBuf>,
     /// The interval at which certificates and tokens are checked for changes.
@@ -295,7 +295,7 @@ impl GatewaySettings {
     ///
     /// # Errors
     /// If a name is unknown, or a value doesn't fit its setting.
-    pub fn of_file(file: toml::Table) -> Result<GatewaySettings, Failure> {
+    pub fn of_file(file: toml::Table) -> Result<GatewaySettings, ProcessFailure> {
         let (mut own, mut tls, mut vector_store) = Default::default();
         for (name, value) in file {
             let begins = |names: &[&str]| names.iter().any(|front| name.starts_with(front));
@@ -319,7 +319,7 @@ impl GatewaySettings {
     ///
     /// # Errors
     /// If a setting can't be used.
-    pub fn resolve(self) -> Result<Resolved, Failure> {
+    pub fn resolve(self) -> Result<ResolvedGatewaySettings, ProcessFailure> {
         self.check_stores()?;
         let cassandra = node_address(self.cassandra)?;
         let tls_for_clients = self.tls.for_clients()?;
@@ -330,7 +330,7 @@ impl GatewaySettings {
         let cassandra_tls = of_cassandra.map(|(_, client)| client.config());
         let catalog = match self.pass_through {
             Some(true) => None,
-            _ => Some(CatalogOptions {
+            _ => Some(InternalSessionOptions {
                 contact_points: vec![cassandra.clone()],
                 credentials: credentials(self.cassandra_user, self.cassandra_password_file)?,
                 tls: cassandra_tls.clone(),
@@ -350,14 +350,14 @@ impl GatewaySettings {
         let async_threads = at_least_one("async-threads", self.async_threads.unwrap_or(cores))?;
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
         let connections_max = at_least_one("max-connections", connections_max)?;
-        Ok(Resolved {
+        Ok(ResolvedGatewaySettings {
             options: GatewayOptions {
                 address: SocketAddr::new(
                     self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1])),
                     self.cql_port.unwrap_or(9043),
                 ),
                 metrics_address: self.metrics_listen,
-                tokens: Arc::new(Tokens::new(tokens)),
+                tokens: Arc::new(TokenAuthorizer::new(tokens)),
                 cassandra,
                 cassandra_tls,
                 client_tls: tls_for_clients.as_ref().map(|tls| tls.config.clone()),
@@ -369,7 +369,7 @@ impl GatewaySettings {
                 freshness: freshness(self.search_wait_ms, self.search_when_behind),
                 answer_from_index: self.answer_from_index == Some(true),
                 batch_bytes_max: batch_bytes_max(self.max_batch_kib, defaults.batch_bytes_max),
-                memory: Budget::new(shares.cql),
+                memory: MemoryBudget::new(shares.cql),
                 answer_bytes_max: shares.internal,
                 prepared_bytes_max: shares.prepared,
                 clock: match self.test_clock_offset_file {
@@ -392,9 +392,9 @@ impl GatewaySettings {
     }
 
     /// Checks that the index service is in this process or others get the searches, but not both.
-    fn check_stores(&self) -> Result<(), Failure> {
+    fn check_stores(&self) -> Result<(), ProcessFailure> {
         let conflict = |other: &str, why: &str| {
-            Failure::Configuration(format!(
+            ProcessFailure::Configuration(format!(
                 "with-store and {other} are both set: {why}; leave one of them out"
             ))
         };
@@ -416,19 +416,19 @@ impl GatewaySettings {
     }
 }
 
-fn read<T: DeserializeOwned>(settings: toml::Table) -> Result<T, Failure> {
+fn read<T: DeserializeOwned>(settings: toml::Table) -> Result<T, ProcessFailure> {
     settings
         .try_into()
-        .map_err(|error| Failure::Configuration(error.to_string().trim().replace('\n', " ")))
+        .map_err(|error| ProcessFailure::Configuration(error.to_string().trim().replace('\n', " ")))
 }
 
 /// The address of the Cassandra node, in the form HOST:PORT.
-fn node_address(cassandra: Option<String>) -> Result<String, Failure> {
+fn node_address(cassandra: Option<String>) -> Result<String, ProcessFailure> {
     let cassandra = cassandra.unwrap_or_else(|| "127.0.0.1:9042".to_owned());
     let port = cassandra.rsplit_once(':').map(|(_, port)| port.parse());
     match port {
         Some(Ok(1u16..)) => Ok(cassandra),
-        _ => Err(Failure::Configuration(format!(
+        _ => Err(ProcessFailure::Configuration(format!(
             "cassandra {cassandra:?} is no HOST:PORT; write for instance 10.0.0.1:9042"
         ))),
     }
@@ -438,12 +438,12 @@ fn node_address(cassandra: Option<String>) -> Result<String, Failure> {
 fn ring(
     pairs: Option<Vec<GatewayPair>>,
     in_file: BTreeMap<SocketAddr, SocketAddr>,
-) -> Result<Ring, Failure> {
+) -> Result<Ring, ProcessFailure> {
     let pairs: Vec<_> = match pairs {
         Some(pairs) => pairs.iter().map(|pair| (pair.node, pair.gateway)).collect(),
         None => in_file.into_iter().collect(),
     };
-    Ring::new(pairs).map_err(|error| Failure::Configuration(error.to_string()))
+    Ring::new(pairs).map_err(|error| ProcessFailure::Configuration(error.to_string()))
 }
 
 /// The knowledge that searches must have of acknowledged writes.
@@ -465,12 +465,12 @@ fn batch_bytes_max(kib: Option<u32>, default: usize) -> usize {
 }
 
 /// The time for which rows of change logs live.
-fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
+fn log_ttl(hours: Option<u32>) -> Result<Duration, ProcessFailure> {
     const HOURS: u32 = 24;
     const HOURS_MAX: u32 = 24 * 365;
     match hours.unwrap_or(HOURS) {
         hours @ 1..=HOURS_MAX => Ok(Duration::from_secs(u64::from(hours) * 60 * 60)),
-        hours => Err(Failure::Configuration(format!(
+        hours => Err(ProcessFailure::Configuration(format!(
             "log-hours {hours} is out of range: 1 to {HOURS_MAX} hours, and longer than an index service may be away"
         ))),
     }
@@ -480,7 +480,7 @@ fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
 fn credentials(
     user: Option<String>,
     password_file: Option<PathBuf>,
-) -> Result<Option<(String, Secret<String>)>, Failure> {
+) -> Result<Option<(String, Secret<String>)>, ProcessFailure> {
     match (user, password_file) {
         (None, None) => Ok(None),
         (Some(user), Some(file)) => Ok(Some((user, password(&file)?))),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use credentials::files::pem;
 use net::tls::{self, Pem, RenewableClient, ServerTls};
 
-use crate::exit::{Failure, lacks};
+use crate::exit::{ProcessFailure, lacks};
 use crate::settings_table::settings_table;
-use crate::span::Span;
+use crate::span::HumanDuration;
 use crate::tls_files::{TlsFiles, check_interval};
 
 settings_table! {
@@ -30,7 +30,7 @@ settings_table! {
         /// Interval at which the files of certificates are checked for changes; SIGHUP does it at
         /// once [default: 30s]
         #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
-        pub tls_file_check_interval: Option<Span>,
+        pub tls_file_check_interval: Option<HumanDuration>,
 
         /// Authorities that sign Cassandra's certificates, PEM; with it the gateway talks TLS to
         /// Cassandra
@@ -52,19 +52,19 @@ settings_table! {
 
 /// The certificates for Cassandra, as they are in the files.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ForCassandra {
+pub struct CassandraCertificates {
     authorities: Pem,
     own: Option<(Pem, Pem)>,
 }
 
-impl ForCassandra {
+impl CassandraCertificates {
     /// Makes a client of the certificates.
-    pub fn client(&self) -> Result<RenewableClient, Failure> {
+    pub fn client(&self) -> Result<RenewableClient, ProcessFailure> {
         RenewableClient::new(&self.authorities, self.own()).map_err(unusable)
     }
 
     /// Gives the certificates to a client that was made before.
-    pub fn renew(&self, client: &RenewableClient) -> Result<(), Failure> {
+    pub fn renew(&self, client: &RenewableClient) -> Result<(), ProcessFailure> {
         client
             .renew(&self.authorities, self.own())
             .map_err(unusable)
@@ -78,7 +78,7 @@ impl ForCassandra {
 
 impl GatewayTls {
     /// Reads the certificate for clients; `None` for no TLS towards clients.
-    pub fn for_clients(&self) -> Result<Option<ServerTls>, Failure> {
+    pub fn for_clients(&self) -> Result<Option<ServerTls>, ProcessFailure> {
         let files = TlsFiles {
             certificate: self.tls_cert_path.as_deref(),
             key: self.tls_key_path.as_deref(),
@@ -91,7 +91,7 @@ impl GatewayTls {
     }
 
     /// Reads the certificates for Cassandra; `None` for no TLS towards Cassandra.
-    pub fn for_cassandra(&self) -> Result<Option<ForCassandra>, Failure> {
+    pub fn for_cassandra(&self) -> Result<Option<CassandraCertificates>, ProcessFailure> {
         const CERTIFICATE: &str = "cassandra-client-cert-path";
         const KEY: &str = "cassandra-client-key-path";
         let own = match (
@@ -104,7 +104,7 @@ impl GatewayTls {
             (None, None) => None,
         };
         match &self.cassandra_certificate_file {
-            Some(authorities) => Ok(Some(ForCassandra {
+            Some(authorities) => Ok(Some(CassandraCertificates {
                 authorities: pem(authorities)?,
                 own,
             })),
@@ -114,13 +114,13 @@ impl GatewayTls {
     }
 
     /// The interval at which the files are read again.
-    pub fn check_interval(&self) -> Result<Duration, Failure> {
+    pub fn check_interval(&self) -> Result<Duration, ProcessFailure> {
         check_interval(self.tls_file_check_interval)
     }
 }
 
-fn unusable(error: tls::CertificateError) -> Failure {
-    Failure::Configuration(error.to_string())
+fn unusable(error: tls::CertificateError) -> ProcessFailure {
+    ProcessFailure::Configuration(error.to_string())
 }
 
 #[cfg(test)]

@@ -3,22 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use node::guardrails::{Guardrail, Guardrails, Limits};
-use node::system::Setting;
+use node::guardrails::{Guardrail, GuardrailLimits, Guardrails};
+use node::system::ProcessSetting;
 use serde::Deserialize;
 
-use crate::exit::Failure;
-use crate::size::Size;
+use crate::exit::ProcessFailure;
+use crate::size::ByteSize;
 
 /// Thresholds by their names.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub struct GuardrailSettings(BTreeMap<String, Threshold>);
+pub struct GuardrailSettings(BTreeMap<String, GuardrailThreshold>);
 
 /// A threshold as it is written: a number, or bytes with a unit. Less than 0 means none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Threshold {
+enum GuardrailThreshold {
     Number(i64),
     Size(String),
 }
@@ -29,8 +29,8 @@ impl GuardrailSettings {
     /// # Errors
     /// A name that is none of a threshold, a value that is none, and a threshold for warnings above
     /// that for refusals. One for warnings that is not given is at most that for refusals.
-    pub fn resolve(&self) -> Result<BTreeMap<Guardrail, Limits>, Failure> {
-        let mut limits: BTreeMap<Guardrail, Limits> = Guardrail::ALL
+    pub fn resolve(&self) -> Result<BTreeMap<Guardrail, GuardrailLimits>, ProcessFailure> {
+        let mut limits: BTreeMap<Guardrail, GuardrailLimits> = Guardrail::ALL
             .into_iter()
             .map(|guardrail| (guardrail, guardrail.default_limits()))
             .collect();
@@ -54,7 +54,11 @@ impl GuardrailSettings {
     ///
     /// # Errors
     /// If the one for warnings was given.
-    fn reconcile(&self, guardrail: Guardrail, limits: &mut Limits) -> Result<(), Failure> {
+    fn reconcile(
+        &self,
+        guardrail: Guardrail,
+        limits: &mut GuardrailLimits,
+    ) -> Result<(), ProcessFailure> {
         let (Some(warn), Some(fail)) = (limits.warn, limits.fail) else {
             return Ok(());
         };
@@ -73,13 +77,13 @@ impl GuardrailSettings {
                 "{fail} is the default of {fail_name}: set it, too, to {warn} or more, or to -1 for none"
             ),
         };
-        Err(Failure::Configuration(format!(
+        Err(ProcessFailure::Configuration(format!(
             "The warn threshold {warn} for {name} should be lower than the fail threshold {fail}; {remedy}"
         )))
     }
 
     /// The thresholds as the system tables show them.
-    pub fn shown(&self, guardrails: &Guardrails) -> Vec<Setting> {
+    pub fn shown(&self, guardrails: &Guardrails) -> Vec<ProcessSetting> {
         let thresholds = Guardrail::ALL.into_iter().flat_map(|guardrail| {
             let limits = guardrails.limits(guardrail);
             let warn = (guardrail.warn_setting(), limits.warn);
@@ -93,7 +97,7 @@ impl GuardrailSettings {
         });
         let thresholds = thresholds
             .flatten()
-            .map(|((name, threshold), kind)| Setting {
+            .map(|((name, threshold), kind)| ProcessSetting {
                 source: match self.0.contains_key(&name) {
                     true => "file",
                     false => "default",
@@ -107,7 +111,7 @@ impl GuardrailSettings {
 }
 
 /// The guardrail of a threshold, and whether the threshold is for refusals.
-fn named(name: &str) -> Result<(Guardrail, bool), Failure> {
+fn named(name: &str) -> Result<(Guardrail, bool), ProcessFailure> {
     let mut all = Guardrail::ALL.into_iter();
     let found = all.find_map(|guardrail| {
         if guardrail.warn_setting() == name {
@@ -116,23 +120,23 @@ fn named(name: &str) -> Result<(Guardrail, bool), Failure> {
         (guardrail.fail_setting().as_deref() == Some(name)).then_some((guardrail, true))
     });
     found.ok_or_else(|| {
-        Failure::Configuration(format!(
+        ProcessFailure::Configuration(format!(
             "guardrails: there is no threshold {name}; docs/guardrails.md lists them"
         ))
     })
 }
 
-impl Threshold {
-    fn value(&self, name: &str, guardrail: Guardrail) -> Result<Option<u64>, Failure> {
+impl GuardrailThreshold {
+    fn value(&self, name: &str, guardrail: Guardrail) -> Result<Option<u64>, ProcessFailure> {
         match self {
-            Threshold::Number(number) => Ok(u64::try_from(*number).ok()),
-            Threshold::Size(text) if guardrail.is_of_bytes() => {
-                let size: Size = text.parse().map_err(|error| {
-                    Failure::Configuration(format!("guardrails: {name}: {error}"))
+            GuardrailThreshold::Number(number) => Ok(u64::try_from(*number).ok()),
+            GuardrailThreshold::Size(text) if guardrail.is_of_bytes() => {
+                let size: ByteSize = text.parse().map_err(|error| {
+                    ProcessFailure::Configuration(format!("guardrails: {name}: {error}"))
                 })?;
                 Ok(Some(size.0))
             }
-            Threshold::Size(text) => Err(Failure::Configuration(format!(
+            GuardrailThreshold::Size(text) => Err(ProcessFailure::Configuration(format!(
                 "guardrails: {name} is a number, not '{text}'; -1 is for none"
             ))),
         }
@@ -143,7 +147,7 @@ impl Threshold {
 mod tests {
     use super::*;
 
-    fn resolved(text: &str) -> Result<BTreeMap<Guardrail, Limits>, String> {
+    fn resolved(text: &str) -> Result<BTreeMap<Guardrail, GuardrailLimits>, String> {
         let settings: GuardrailSettings = toml::from_str(text).unwrap();
         settings.resolve().map_err(|error| error.to_string())
     }
@@ -154,12 +158,18 @@ mod tests {
             "batch_size_warn_threshold = \"1KiB\"\ntombstone_failure_threshold = 9000\ntables_fail_threshold = 7",
         )
         .unwrap();
-        assert_eq!(limits[&Guardrail::BatchSize], Limits::new(Some(1024), None));
+        assert_eq!(
+            limits[&Guardrail::BatchSize],
+            GuardrailLimits::new(Some(1024), None)
+        );
         assert_eq!(
             limits[&Guardrail::Tombstones],
-            Limits::new(Some(1000), Some(9000))
+            GuardrailLimits::new(Some(1000), Some(9000))
         );
-        assert_eq!(limits[&Guardrail::Tables], Limits::new(None, Some(7)));
+        assert_eq!(
+            limits[&Guardrail::Tables],
+            GuardrailLimits::new(None, Some(7))
+        );
         let none = resolved("batch_size_warn_threshold = -1").unwrap();
         assert!(!none[&Guardrail::BatchSize].is_set());
     }
@@ -171,11 +181,11 @@ mod tests {
                 .unwrap();
         assert_eq!(
             limits[&Guardrail::Tombstones],
-            Limits::new(Some(500), Some(500))
+            GuardrailLimits::new(Some(500), Some(500))
         );
         assert_eq!(
             limits[&Guardrail::BatchSize],
-            Limits::new(Some(1024), Some(1024))
+            GuardrailLimits::new(Some(1024), Some(1024))
         );
     }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use client_memory::Budget;
+use client_memory::MemoryBudget;
 
 /// The size from which on a block is mapped by itself, and returns to the system when it is freed.
 const MAPPED_BYTES_MIN: i32 = 512 << 10;
@@ -28,7 +28,7 @@ pub fn set_up() {
 }
 
 /// Returns memory to the system after each peak of the bytes that clients held, without end.
-pub async fn keep_trimmed(budgets: Vec<Budget>) {
+pub async fn keep_trimmed(budgets: Vec<MemoryBudget>) {
     // The peak since the last trim.
     let mut peak = 0;
     let mut looks = tokio::time::interval(LOOK_EVERY);
@@ -36,10 +36,10 @@ pub async fn keep_trimmed(budgets: Vec<Budget>) {
         looks.tick().await;
         peak = budgets
             .iter()
-            .map(Budget::take_peak)
+            .map(MemoryBudget::take_peak)
             .sum::<usize>()
             .max(peak);
-        let used: usize = budgets.iter().map(Budget::used).sum();
+        let used: usize = budgets.iter().map(MemoryBudget::used).sum();
         if peak > PEAK_BYTES_MIN + 2 * used {
             peak = used;
             // A trim takes some milliseconds for each GB.
@@ -77,7 +77,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn free_blocks_between_used_ones_go_back_after_a_peak() {
-        let budget = Budget::new(1 << 30);
+        let budget = MemoryBudget::new(1 << 30);
         let trimming = tokio::spawn(keep_trimmed(vec![budget.clone()]));
         let account = budget.client().unwrap();
         let mut charge = account.charge();

@@ -8,7 +8,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
@@ -45,7 +45,7 @@ pub fn start(filter: &str, format: LogFormat, colours: bool) -> anyhow::Result<(
 /// not have, and takes a library of regular expressions to build.
 fn log_filter(filter: &str) -> anyhow::Result<Targets> {
     let wrong = |problem: &str| {
-        Failure::Configuration(format!(
+        ProcessFailure::Configuration(format!(
             "log filter {filter:?}: {problem}; write a level such as info, or store=debug,info"
         ))
     };

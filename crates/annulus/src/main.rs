@@ -4,13 +4,13 @@
 #![warn(clippy::unwrap_used)]
 
 mod audit_log;
-mod bench;
+mod bench_program;
 mod certificate;
 mod cli;
 mod core_dumps;
 mod exit;
 mod films;
-mod gateway;
+mod gateway_command;
 mod gateway_settings;
 mod gateway_tls;
 mod guardrail_settings;
@@ -58,19 +58,19 @@ fn main() -> ExitCode {
 
 fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
-        cli::Command::Serve(arguments) => serve::run(*arguments),
-        cli::Command::Gateway(arguments) => gateway::run(*arguments),
-        cli::Command::Repair(arguments) => operator::repair::run(*arguments),
-        cli::Command::Status(arguments) => operator::status::run(*arguments),
-        cli::Command::Tasks(arguments) => operator::tasks::run(*arguments),
+        cli::ProgramCommand::Serve(arguments) => serve::run(*arguments),
+        cli::ProgramCommand::Gateway(arguments) => gateway_command::run(*arguments),
+        cli::ProgramCommand::Repair(arguments) => operator::repair::run(*arguments),
+        cli::ProgramCommand::Status(arguments) => operator::status::run(*arguments),
+        cli::ProgramCommand::Tasks(arguments) => operator::task_commands::run(*arguments),
         // `annulus store` reads its settings again while it runs, so it also reads them itself at
         // the start.
-        cli::Command::Store(_) => store_service::run(),
-        cli::Command::Recover(arguments) => recover::run(arguments),
-        cli::Command::Role(arguments) => role::run(arguments),
-        cli::Command::Scrub(arguments) => scrub::run(*arguments),
-        cli::Command::Certificate(arguments) => certificate::run(&arguments),
-        cli::Command::Bench { arguments } => bench::run(&arguments),
-        cli::Command::Licences => licences::run(),
+        cli::ProgramCommand::Store(_) => store_service::run(),
+        cli::ProgramCommand::Recover(arguments) => recover::run(arguments),
+        cli::ProgramCommand::Role(arguments) => role::run(arguments),
+        cli::ProgramCommand::Scrub(arguments) => scrub::run(*arguments),
+        cli::ProgramCommand::Certificate(arguments) => certificate::run(&arguments),
+        cli::ProgramCommand::Bench { arguments } => bench_program::run(&arguments),
+        cli::ProgramCommand::Licences => licences::run(),
     }
 }

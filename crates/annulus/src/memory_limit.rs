@@ -1,9 +1,9 @@
 //! The limit for the memory of the process.
 
-use client_memory::Shares;
+use client_memory::MemoryShares;
 
-use crate::exit::Failure;
-use crate::size::Size;
+use crate::exit::ProcessFailure;
+use crate::size::ByteSize;
 
 /// The smallest limit. With less the process does not get far.
 const LIMIT_BYTES_MIN: u64 = 64 << 20;
@@ -42,13 +42,15 @@ const WRITE_ROWS_PART: u64 = 8;
 
 impl MemoryLimit {
     /// Takes the limit that was set, or half of the memory of the machine or the control group.
-    pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
+    pub fn resolve(set: Option<ByteSize>) -> Result<MemoryLimit, ProcessFailure> {
         match set {
-            Some(Size(bytes)) if bytes < LIMIT_BYTES_MIN => Err(Failure::Configuration(format!(
-                "memory-limit must be at least {} MiB",
-                LIMIT_BYTES_MIN >> 20
-            ))),
-            Some(Size(bytes)) => Ok(MemoryLimit { bytes: Some(bytes) }),
+            Some(ByteSize(bytes)) if bytes < LIMIT_BYTES_MIN => {
+                Err(ProcessFailure::Configuration(format!(
+                    "memory-limit must be at least {} MiB",
+                    LIMIT_BYTES_MIN >> 20
+                )))
+            }
+            Some(ByteSize(bytes)) => Ok(MemoryLimit { bytes: Some(bytes) }),
             None => Ok(MemoryLimit {
                 bytes: store::half_of_machine_bytes(),
             }),
@@ -56,8 +58,9 @@ impl MemoryLimit {
     }
 
     /// The shares of the limit that clients may pin.
-    pub fn shares(self) -> Shares {
-        self.bytes.map_or_else(Shares::default, Shares::of_limit)
+    pub fn shares(self) -> MemoryShares {
+        self.bytes
+            .map_or_else(MemoryShares::default, MemoryShares::of_limit)
     }
 
     /// The bytes for cached blocks of rows, if no setting gives them.
@@ -105,12 +108,12 @@ mod tests {
     fn a_small_process_has_small_shares() {
         let limit = |text: &str| MemoryLimit::resolve(Some(text.parse().unwrap()));
         let large = limit("8GiB").unwrap();
-        assert_eq!(large.shares(), Shares::default());
+        assert_eq!(large.shares(), MemoryShares::default());
         assert_eq!(large.cache_bytes(), 256 << 20);
         assert_eq!(large.write_buffer_bytes(), 256 << 20);
         assert_eq!(limit("128MiB").unwrap().write_buffer_bytes(), 16 << 20);
         let small = limit("1GiB").unwrap();
-        assert_eq!(small.shares(), Shares::of_limit(1 << 30));
+        assert_eq!(small.shares(), MemoryShares::of_limit(1 << 30));
         assert_eq!(small.cache_bytes(), 128 << 20);
         assert_eq!(limit("512MiB").unwrap().resident_bytes(), 32 << 20);
         assert_eq!(large.resident_bytes(), 64 << 20);

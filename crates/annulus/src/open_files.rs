@@ -39,7 +39,7 @@ pub fn fit_connections<'a>(wanted: impl IntoIterator<Item = &'a mut usize>) {
         return;
     };
     if let Some(connections) = fit(limit, wanted) {
-        tell_of_few(limit, connections);
+        warn_of_low_limit(limit, connections);
     }
 }
 
@@ -52,11 +52,11 @@ pub fn fit_gateway_connections(connections: &mut usize, beside_store: bool) {
     };
     let services = 1 + u64::from(beside_store);
     if let Some(connections) = fit(limit / SOCKETS_OF_GATEWAY / services, [connections]) {
-        tell_of_few(limit, connections);
+        warn_of_low_limit(limit, connections);
     }
 }
 
-fn tell_of_few(limit: u64, connections: usize) {
+fn warn_of_low_limit(limit: u64, connections: usize) {
     tracing::info!(
         limit,
         connections,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::Timestamp;
-use storage::{Loss, StorageError, TableLoss};
+use storage::{JournalLoss, StorageError, TableLoss};
 
 use crate::output;
 
@@ -41,13 +41,13 @@ pub fn run(arguments: RecoverArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn shown(loss: &Loss) -> String {
+fn shown(loss: &JournalLoss) -> String {
     let mut text = format!(
         "{} is damaged at offset {}: the batch of writes there can't be trusted.\n\
          {} whole batches stand behind it. Cutting there loses, as far as it is not in other files already:\n",
         loss.journal.display(),
         loss.offset,
-        loss.batches_behind,
+        loss.batches_after,
     );
     for TableLoss {
         table,

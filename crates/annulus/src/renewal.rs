@@ -6,23 +6,23 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 
 /// The times at which files are read again: at intervals, and on SIGHUP.
-pub struct Checks {
+pub struct RereadSchedule {
     hang_up: Signal,
     interval: Interval,
 }
 
-impl Checks {
+impl RereadSchedule {
     /// Catches SIGHUP from now on. The first check is due at once.
     ///
     /// # Errors
     /// If signals can't be received.
-    pub fn start(every: Duration) -> io::Result<Checks> {
+    pub fn start(every: Duration) -> io::Result<RereadSchedule> {
         let mut interval = tokio::time::interval(every);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Ok(Checks {
+        Ok(RereadSchedule {
             hang_up: signal(SignalKind::hangup())?,
             interval,
         })
@@ -38,17 +38,17 @@ impl Checks {
 }
 
 /// The fault of some files at the last check, so that it is logged once and not at every check.
-pub struct Failures {
+pub struct FileFaultLog {
     what: &'static str,
     /// The words for when a change counts.
     counts: &'static str,
     last: Option<String>,
 }
 
-impl Failures {
+impl FileFaultLog {
     /// Those of certificates or settings, by these words.
-    pub fn of(what: &'static str) -> Failures {
-        Failures {
+    pub fn of(what: &'static str) -> FileFaultLog {
+        FileFaultLog {
             what,
             counts: "is in effect for new connections",
             last: None,
@@ -56,8 +56,8 @@ impl Failures {
     }
 
     /// Those of the file of tokens.
-    pub fn of_tokens() -> Failures {
-        Failures {
+    pub fn of_tokens() -> FileFaultLog {
+        FileFaultLog {
             what: "the file of tokens",
             counts: "counts from the next request on",
             last: None,
@@ -65,8 +65,8 @@ impl Failures {
     }
 
     /// Logs the result of a check: whether the files are others now.
-    pub fn tell(&mut self, renewed: Result<bool, Failure>, asked_for: bool) {
-        let Failures { what, counts, last } = self;
+    pub fn report(&mut self, renewed: Result<bool, ProcessFailure>, asked_for: bool) {
+        let FileFaultLog { what, counts, last } = self;
         let is_new = matches!(renewed, Ok(true));
         let failure = renewed.err().map(|error| error.to_string());
         match &failure {

@@ -8,17 +8,17 @@ use node::security::access::first_superuser;
 use storage::{Storage, StorageError, StorageOptions};
 use store::Secret;
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 use crate::output;
 
 #[derive(Args, Debug)]
 pub struct RoleArguments {
     #[command(subcommand)]
-    action: Action,
+    action: OfflineRoleCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum OfflineRoleCommand {
     /// Let the owner of a stopped server's directory in again: make a role a superuser with a new
     /// password
     ///
@@ -44,13 +44,13 @@ struct ResetArguments {
 
 /// Runs `annulus role`.
 pub fn run(arguments: RoleArguments) -> anyhow::Result<()> {
-    let Action::Reset(arguments) = arguments.action;
+    let OfflineRoleCommand::Reset(arguments) = arguments.action;
     let given = arguments.password_file.as_deref();
     let warn = |text: &str| output::complain(format_args!("annulus: {text}"));
     let given = given.map(|path| private_password(path, warn));
     let given = given.transpose()?;
     if !arguments.data_dir.is_dir() {
-        return Err(Failure::Configuration(format!(
+        return Err(ProcessFailure::Configuration(format!(
             "{} is no directory: name the data directory of the stopped server with --data-dir",
             arguments.data_dir.display()
         ))
@@ -100,13 +100,13 @@ async fn reset(directory: &Path, role: &str, given: Option<Secret<String>>) -> a
 const NAMED_ROLES_MAX: usize = 10;
 
 /// Refuses a name that no role has, as it may be a mistake.
-fn check_role(storage: &Storage, role: &str) -> Result<(), Failure> {
+fn check_role(storage: &Storage, role: &str) -> Result<(), ProcessFailure> {
     let catalog = storage.catalog();
     if catalog.roles.contains_key(role) {
         return Ok(());
     }
     if catalog.roles.is_empty() {
-        return Err(Failure::Configuration(format!(
+        return Err(ProcessFailure::Configuration(format!(
             "there is no role {role}, nor any other: start the server with --login, and it makes \
              the first superuser"
         )));
@@ -117,7 +117,7 @@ fn check_role(storage: &Storage, role: &str) -> Result<(), Failure> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Err(Failure::Configuration(format!(
+    Err(ProcessFailure::Configuration(format!(
         "there is no role {role}: name one of {}{more}",
         known.join(", ")
     )))
@@ -140,7 +140,7 @@ impl FirstSuperuser {
     ///
     /// # Errors
     /// If the file can't be used.
-    pub fn missing(storage: &Storage, file: Option<&Path>) -> Result<Option<Self>, Failure> {
+    pub fn missing(storage: &Storage, file: Option<&Path>) -> Result<Option<Self>, ProcessFailure> {
         if first_superuser::is_there(&storage.catalog()) {
             return Ok(None);
         }
@@ -186,7 +186,10 @@ impl FirstSuperuser {
 
 /// Reads a file with a superuser's password. Other users of the machine lose their rights to it,
 /// of which `warn` gets a sentence.
-fn private_password(path: &Path, warn: impl FnOnce(&str)) -> Result<Secret<String>, Failure> {
+fn private_password(
+    path: &Path,
+    warn: impl FnOnce(&str),
+) -> Result<Secret<String>, ProcessFailure> {
     if files::take_from_others(path)? {
         warn(&format!(
             "every user of this machine could read or write {}; now its owner and group can. If others use the \
@@ -198,9 +201,9 @@ fn private_password(path: &Path, warn: impl FnOnce(&str)) -> Result<Secret<Strin
 }
 
 /// Reads a role from the first line of a file, and its password from the second.
-fn in_file(path: &Path) -> Result<(String, Secret<String>), Failure> {
+fn in_file(path: &Path) -> Result<(String, Secret<String>), ProcessFailure> {
     let text = private_password(path, |text| tracing::warn!("{text}"))?;
-    let wrong = |why: &str| Failure::Configuration(format!("{}: {why}", path.display()));
+    let wrong = |why: &str| ProcessFailure::Configuration(format!("{}: {why}", path.display()));
     let lines: Vec<&str> = text.expose().lines().collect();
     let [role, password] = lines[..] else {
         return Err(wrong(

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::Date;
-use node::Local;
-use node::statement::{BoundValue, Outcome};
+use node::InternalExecutor;
+use node::statement::{BoundValue, ExecutionOutcome};
 
-use crate::films::{self, DIMENSIONS, Film};
+use crate::films::{self, DIMENSIONS, SampleFilm};
 
 /// The number of inserts in flight.
 const INSERTS_IN_FLIGHT: usize = 64;
@@ -23,7 +23,7 @@ const INDEX_WAIT: Duration = Duration::from_secs(300);
 
 /// The ways to the sample, as clients see them.
 #[derive(Clone, Copy, Debug)]
-pub struct Doors {
+pub struct ClientEndpoints {
     pub cql: SocketAddr,
     pub http: SocketAddr,
     /// Whether clients have to log in.
@@ -37,7 +37,11 @@ pub struct Doors {
 /// they need.
 ///
 /// `data_dir` is the directory for the file with the prepared query.
-pub async fn load_movies(database: &Local, doors: Doors, data_dir: &Path) -> anyhow::Result<()> {
+pub async fn load_movies(
+    database: &InternalExecutor,
+    doors: ClientEndpoints,
+    data_dir: &Path,
+) -> anyhow::Result<()> {
     let films = films::read()?;
     create_schema(database).await?;
     if count(database).await? == films.len() as i64 {
@@ -47,11 +51,11 @@ pub async fn load_movies(database: &Local, doors: Doors, data_dir: &Path) -> any
     }
     wait_for_index(database, &films[0]).await?;
     let query = write_query(data_dir, &films)?;
-    println!("{}", what_to_try(doors, &query));
+    println!("{}", example_statements(doors, &query));
     Ok(())
 }
 
-async fn create_schema(database: &Local) -> anyhow::Result<()> {
+async fn create_schema(database: &InternalExecutor) -> anyhow::Result<()> {
     for statement in [
         "CREATE KEYSPACE IF NOT EXISTS samples WITH replication = \
          {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}",
@@ -67,10 +71,10 @@ async fn create_schema(database: &Local) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn count(database: &Local) -> anyhow::Result<i64> {
+async fn count(database: &InternalExecutor) -> anyhow::Result<i64> {
     let statement = "SELECT count(*) FROM samples.movies";
     let answer = database.execute(statement, Vec::new()).await?;
-    let Outcome::Rows(rows) = answer.outcome else {
+    let ExecutionOutcome::Rows(rows) = answer.outcome else {
         bail!("{statement} has no rows");
     };
     // The only cell: its length, and a bigint.
@@ -78,7 +82,7 @@ async fn count(database: &Local) -> anyhow::Result<i64> {
     Ok(i64::from_be_bytes(count.try_into()?))
 }
 
-async fn insert(database: &Local, films: &[Film]) -> anyhow::Result<()> {
+async fn insert(database: &InternalExecutor, films: &[SampleFilm]) -> anyhow::Result<()> {
     let bar = ProgressBar::new(films.len() as u64).with_style(ProgressStyle::with_template(
         "Loading films {bar:40} {pos}/{len} {per_sec} {eta}",
     )?);
@@ -101,7 +105,7 @@ async fn insert(database: &Local, films: &[Film]) -> anyhow::Result<()> {
 }
 
 /// The values of a film's row, as the native protocol carries them.
-fn values(film: &Film) -> anyhow::Result<Vec<BoundValue>> {
+fn values(film: &SampleFilm) -> anyhow::Result<Vec<BoundValue>> {
     let text = |text: &str| Bytes::copy_from_slice(text.as_bytes());
     let values = [
         Bytes::copy_from_slice(&film.id.to_be_bytes()),
@@ -120,7 +124,7 @@ fn vector(elements: &[f32]) -> Bytes {
 }
 
 /// Waits until `ANN OF` is answered. Until then its error reports the progress of the index.
-async fn wait_for_index(database: &Local, film: &Film) -> anyhow::Result<()> {
+async fn wait_for_index(database: &InternalExecutor, film: &SampleFilm) -> anyhow::Result<()> {
     let statement = "SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1";
     let vector = vector(&film.plot_embedding);
     let deadline = Instant::now() + INDEX_WAIT;
@@ -137,7 +141,7 @@ async fn wait_for_index(database: &Local, film: &Film) -> anyhow::Result<()> {
 }
 
 /// Writes a query into a file that cqlsh reads, as a vector is too long to type.
-fn write_query(data_dir: &Path, films: &[Film]) -> anyhow::Result<String> {
+fn write_query(data_dir: &Path, films: &[SampleFilm]) -> anyhow::Result<String> {
     let film = films
         .iter()
         .find(|film| film.title == EXAMPLE_TITLE)
@@ -156,8 +160,8 @@ fn write_query(data_dir: &Path, films: &[Film]) -> anyhow::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn what_to_try(doors: Doors, query: &str) -> String {
-    let Doors { cql, http, .. } = doors;
+fn example_statements(doors: ClientEndpoints, query: &str) -> String {
+    let ClientEndpoints { cql, http, .. } = doors;
     let (host, port) = (cql.ip(), cql.port());
     let (ask, scheme, authority) = match doors.tls {
         true => (
@@ -207,21 +211,21 @@ mod tests {
     }
     #[test]
     fn things_to_try_say_how_to_get_in() {
-        let open = Doors {
+        let open = ClientEndpoints {
             cql: "127.0.0.1:1".parse().unwrap(),
             http: "127.0.0.1:2".parse().unwrap(),
             login: false,
             tls: false,
         };
-        let said = what_to_try(open, "q.cql");
+        let said = example_statements(open, "q.cql");
         assert!(said.contains("cqlsh 127.0.0.1 1 -f 'q.cql'"), "{said}");
         assert!(said.contains("make films PORT=1"), "{said}");
-        let closed = Doors {
+        let closed = ClientEndpoints {
             login: true,
             tls: true,
             ..open
         };
-        let said = what_to_try(closed, "q.cql");
+        let said = example_statements(closed, "q.cql");
         assert!(said.contains("cqlsh --ssl -u ROLE 127.0.0.1 1"), "{said}");
         assert!(
             said.contains("curl --cacert ca.pem -u ROLE https://127.0.0.1:2/"),

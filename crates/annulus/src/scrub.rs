@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use storage::StorageError;
-use store::Pace;
+use store::ReadRateLimiter;
 use store_api::types::ScrubRequest;
 
-use crate::operator::progress::Bar;
-use crate::operator::tasks::follow;
-use crate::operator::{Asking, block_on};
+use crate::operator::progress::TerminalBar;
+use crate::operator::task_commands::follow;
+use crate::operator::{ServiceArguments, block_on};
 use crate::output;
 
 const MIB: u64 = 1 << 20;
@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 #[derive(Args, Debug)]
 pub struct ScrubArguments {
     #[command(flatten)]
-    asking: Asking,
+    asking: ServiceArguments,
 
     /// The data directory of a stopped server; without it the running service checks its files
     #[arg(value_name = "DIR", conflicts_with = "detach")]
@@ -51,11 +51,11 @@ fn stopped(directory: &Path, arguments: &ScrubArguments) -> anyhow::Result<()> {
         Some(directory) => directory.clone(),
         None => directory.join("indexes"),
     };
-    let bar = Bar::of_bytes(
+    let bar = TerminalBar::of_bytes(
         "scrub",
         bytes_below(directory) + bytes_elsewhere(&indexes, directory),
     );
-    let mut pace = Pace::new(rate);
+    let mut pace = ReadRateLimiter::new(rate);
     let mut pass = |bytes| {
         bar.add(bytes);
         pace.keep(bytes, &|| true)

@@ -1,7 +1,7 @@
 //! `annulus serve`: storage, CQL node and index service in one process.
 //!
 //! The index service calls the storage ([`embedded::Embedded`]), and the node calls the index
-//! service ([`store::Listeners::local`]). So the requests that users send to the listeners can
+//! service ([`store::ApiListeners::local`]). So the requests that users send to the listeners can
 //! starve neither of them.
 
 use std::io::Write as _;
@@ -12,36 +12,36 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use client_memory::Budget;
+use client_memory::MemoryBudget;
+use cpu_scheduler::CpuScheduler;
 use embedded::Embedded;
 use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
-use node::{HttpLogins, ListenerCounters, ListenerOptions, Local, Node, NodeOptions};
+use node::{CqlListenerOptions, HttpLogins, InternalExecutor, LiveCounters, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
 use store::{
     BytesToCome, IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions,
 };
 use store_api::types::NodeStatus;
-use tasks::Registry;
+use tasks::TaskRegistry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use turns::Turns;
 
 use crate::audit_log;
 use crate::core_dumps;
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 use crate::heap;
 use crate::logging;
 use crate::open_files;
-use crate::renewal::{Checks, Failures};
+use crate::renewal::{FileFaultLog, RereadSchedule};
 use crate::role::FirstSuperuser;
 use crate::sample;
-use crate::settings::{Resolved, Sample, Settings, Tls};
+use crate::settings::{ListenerTls, ResolvedSettings, SampleName, Settings};
 use crate::settings_file;
 use crate::shown_settings;
-use crate::stop::{HangUps, Stop};
+use crate::stop::{HangUpSignal, TerminationSignals};
 
 /// The longest time that requests in flight may go on after a signal. The rest of the stop takes
 /// less than what is left of ten seconds.
@@ -81,7 +81,7 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
         .block_on(serve(settings))
 }
 
-fn warn_of_insecurity(settings: &Resolved) {
+fn warn_of_insecurity(settings: &ResolvedSettings) {
     let clients = settings.tls.as_ref().map(|tls| &tls.options.clients);
     let text = match clients {
         None if settings.login => {
@@ -104,22 +104,27 @@ fn warn_of_insecurity(settings: &Resolved) {
     tracing::warn!(listen = %settings.listen, "{text}");
 }
 
-async fn serve(settings: Resolved) -> anyhow::Result<()> {
-    let mut stop = Stop::listen()?;
-    let hang_ups = HangUps::listen()?;
+async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
+    let mut stop = TerminationSignals::listen()?;
+    let hang_ups = HangUpSignal::listen()?;
     // Storage and index service share the processor, and the list of tasks.
-    let turns = Turns::of_shares(settings.search_threads, settings.shares);
-    let tasks = Registry::default();
+    let turns = CpuScheduler::of_shares(settings.search_threads, settings.shares);
+    let tasks = TaskRegistry::default();
     // The storage may read its journals for long. Whoever watches over the process sees it then.
-    let doors = Doors::open(&settings).await?;
+    let doors = PendingListeners::open(&settings).await?;
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let started = async {
-        let certificate = settings.tls.clone().map(Certificate::keep).transpose()?;
+        let certificate = settings
+            .tls
+            .clone()
+            .map(CertificateReloader::keep)
+            .transpose()?;
         let first = match settings.login {
             true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
             false => None,
         };
-        let servers = Servers::start(&settings, doors, storage.clone(), turns, tasks).await?;
+        let servers =
+            RunningServers::start(&settings, doors, storage.clone(), turns, tasks).await?;
         if let Some(first) = first
             && let Err(error) = first.make(&storage).await
         {
@@ -152,7 +157,7 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
         }
     };
     let outcome = tokio::select! {
-        signal = stop.asked_for() => Ok(signal),
+        signal = stop.received() => Ok(signal),
         failed = running => failed,
         failed = renewing => failed,
     };
@@ -165,7 +170,11 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     outcome.map(|_| ())
 }
 
-async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Result<Storage> {
+async fn open(
+    settings: &ResolvedSettings,
+    turns: CpuScheduler,
+    tasks: TaskRegistry,
+) -> anyhow::Result<Storage> {
     let directory = settings.data_dir.clone();
     let options = StorageOptions {
         durability: settings.durability,
@@ -174,7 +183,7 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
         write_buffer_bytes: settings.memory.write_buffer_bytes(),
         batch_bytes: settings.memory.batch_bytes(),
         write_rows_bytes: settings.memory.write_rows_bytes(),
-        turns,
+        cpu_scheduler: turns,
         tasks,
         ..StorageOptions::default()
     };
@@ -186,9 +195,12 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
 }
 
 /// The listener of CQL.
-fn public_listener(settings: &Resolved, memory: Budget) -> Result<ListenerOptions, Failure> {
+fn public_listener(
+    settings: &ResolvedSettings,
+    memory: MemoryBudget,
+) -> Result<CqlListenerOptions, ProcessFailure> {
     let tls = settings.tls.as_ref();
-    Ok(ListenerOptions {
+    Ok(CqlListenerOptions {
         memory,
         name: "public",
         address: SocketAddr::new(settings.listen, settings.cql_port),
@@ -198,43 +210,43 @@ fn public_listener(settings: &Resolved, memory: Budget) -> Result<ListenerOption
             frame_body_max: settings.max_frame_bytes,
             ..node::ConnectionOptions::default()
         },
-        ..ListenerOptions::default()
+        ..CqlListenerOptions::default()
     })
 }
 
 /// The listeners before their servers run.
-struct Doors {
-    public: ListenerOptions,
+struct PendingListeners {
+    public: CqlListenerOptions,
     /// The HTTP API, which answers whether the process lives.
-    http: store::Listeners,
+    http: store::ApiListeners,
 }
 
-impl Doors {
-    async fn open(settings: &Resolved) -> anyhow::Result<Doors> {
+impl PendingListeners {
+    async fn open(settings: &ResolvedSettings) -> anyhow::Result<PendingListeners> {
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
         let tls = settings.tls.as_ref().map(|tls| &tls.options);
-        let mut http = store::ListenerOptions {
+        let mut http = store::ApiSocketOptions {
             names: settings.http_hosts.clone(),
             tls: tls.cloned(),
             tls_alone: true,
-            ..store::ListenerOptions::new(http).with_memory(shares, 1)
+            ..store::ApiSocketOptions::new(http).with_memory(shares, 1)
         };
-        let memory = Budget::new(shares.cql);
+        let memory = MemoryBudget::new(shares.cql);
         tokio::spawn(heap::keep_trimmed(vec![memory.clone()]));
         let mut public = public_listener(settings, memory)?;
         open_files::fit_connections([&mut public.connections_max, &mut http.connections_max]);
-        let mut http = store::Listeners::bind(&[http]).await.map_err(failed)?;
+        let mut http = store::ApiListeners::bind(&[http]).await.map_err(failed)?;
         http.answer_health();
         if let Some(address) = http.addresses().first() {
             tracing::info!(http = %address, "health is answered");
         }
-        Ok(Doors { public, http })
+        Ok(PendingListeners { public, http })
     }
 }
 
 /// The running servers: the node and the index service.
-struct Servers {
+struct RunningServers {
     node: Node,
     /// Walks over the partitions.
     walks: JoinHandle<()>,
@@ -243,14 +255,14 @@ struct Servers {
     http: SocketAddr,
 }
 
-impl Servers {
+impl RunningServers {
     async fn start(
-        settings: &Resolved,
-        doors: Doors,
+        settings: &ResolvedSettings,
+        doors: PendingListeners,
         storage: Storage,
-        turns: Turns,
-        tasks: Registry,
-    ) -> anyhow::Result<Servers> {
+        turns: CpuScheduler,
+        tasks: TaskRegistry,
+    ) -> anyhow::Result<RunningServers> {
         let mut listeners = doors.http;
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
@@ -295,7 +307,7 @@ impl Servers {
         show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
         show_connections(store.metrics(), node.live_counters());
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
-        Ok(Servers {
+        Ok(RunningServers {
             node,
             walks: tokio::spawn(walks.run()),
             store,
@@ -310,10 +322,10 @@ impl Servers {
 
     /// Uses another certificate for connections from now on. If there are `other_rules` for
     /// certificates of clients, present connections end.
-    fn renew_tls(&mut self, options: &TlsOptions, other_rules: bool) -> Result<(), Failure> {
+    fn renew_tls(&mut self, options: &TlsOptions, other_rules: bool) -> Result<(), ProcessFailure> {
         let for_cql = for_cql(options)?;
         let renewed = self.store.renew_tls(options);
-        renewed.map_err(|error| Failure::Configuration(error.to_string()))?;
+        renewed.map_err(|error| ProcessFailure::Configuration(error.to_string()))?;
         self.node.renew_tls(&for_cql, other_rules);
         Ok(())
     }
@@ -330,30 +342,30 @@ impl Servers {
 }
 
 /// The configuration of a CQL listener with this certificate.
-fn for_cql(options: &TlsOptions) -> Result<Arc<ServerConfig>, Failure> {
+fn for_cql(options: &TlsOptions) -> Result<Arc<ServerConfig>, ProcessFailure> {
     let config = net::tls::server(options, &[]);
-    config.map_err(|error| Failure::Configuration(error.to_string()))
+    config.map_err(|error| ProcessFailure::Configuration(error.to_string()))
 }
 
 /// The certificate in effect, which is read again at intervals and on SIGHUP.
-struct Certificate {
-    tls: Tls,
-    checks: Checks,
+struct CertificateReloader {
+    tls: ListenerTls,
+    checks: RereadSchedule,
 }
 
-impl Certificate {
+impl CertificateReloader {
     /// Catches SIGHUP from now on.
-    fn keep(tls: Tls) -> anyhow::Result<Certificate> {
-        Ok(Certificate {
-            checks: Checks::start(tls.check_interval).context("receiving signals")?,
+    fn keep(tls: ListenerTls) -> anyhow::Result<CertificateReloader> {
+        Ok(CertificateReloader {
+            checks: RereadSchedule::start(tls.check_interval).context("receiving signals")?,
             tls,
         })
     }
 
     /// Reads the files again and again, and puts changes into effect. A file that can't be used
     /// changes nothing. Ends only with a failure.
-    async fn renew(mut self, servers: &mut Servers) -> anyhow::Result<&'static str> {
-        let mut failures = Failures::of("the certificate");
+    async fn renew(mut self, servers: &mut RunningServers) -> anyhow::Result<&'static str> {
+        let mut failures = FileFaultLog::of("the certificate");
         loop {
             let asked_for = self.checks.next().await;
             let tls = self.tls.clone();
@@ -371,7 +383,7 @@ impl Certificate {
             if asked_for && matches!(renewed, Ok(false)) {
                 tracing::info!("the certificate was read again, and is as it was");
             }
-            failures.tell(renewed, asked_for);
+            failures.report(renewed, asked_for);
         }
     }
 }
@@ -415,7 +427,7 @@ fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
 }
 
 /// Shows counts of the connections of CQL clients among the metrics.
-fn show_connections(metrics: &MetricsRegistry, counters: ListenerCounters) {
+fn show_connections(metrics: &MetricsRegistry, counters: LiveCounters) {
     let given_way = move || {
         let listeners = counters.values().into_iter();
         let given_way = listeners.map(|(_, values)| values.connections_given_way);
@@ -430,7 +442,7 @@ fn show_connections(metrics: &MetricsRegistry, counters: ListenerCounters) {
 }
 
 /// The walks over the partitions of all tables.
-fn walks(settings: &Resolved, storage: &Storage, tasks: &Registry) -> PartitionWalks {
+fn walks(settings: &ResolvedSettings, storage: &Storage, tasks: &TaskRegistry) -> PartitionWalks {
     PartitionWalks {
         storage: storage.clone(),
         guardrails: settings.guardrails.clone(),
@@ -441,10 +453,10 @@ fn walks(settings: &Resolved, storage: &Storage, tasks: &Registry) -> PartitionW
 
 /// The options of the index service with this listener.
 fn of_store(
-    settings: &Resolved,
+    settings: &ResolvedSettings,
     http: SocketAddr,
-    turns: Turns,
-    tasks: Registry,
+    turns: CpuScheduler,
+    tasks: TaskRegistry,
     storage: Storage,
 ) -> StoreOptions {
     let indexes = IndexesOptions {
@@ -476,19 +488,19 @@ fn of_store(
 fn failed(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { address, source } => in_use(address, "--http-port", &source).into(),
-        StartError::IndexDirectory { .. } => Failure::Configuration(format!(
+        StartError::IndexDirectory { .. } => ProcessFailure::Configuration(format!(
             "{error}; choose another directory with --index-dir, or keep vectors in memory with \
              --index-vectors memory"
         ))
         .into(),
         StartError::Certificates(_) | StartError::DatabaseAuthorities(_) => {
-            Failure::Configuration(error.to_string()).into()
+            ProcessFailure::Configuration(error.to_string()).into()
         }
     }
 }
 
-fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
-    Failure::AddressInUse(format!(
+fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> ProcessFailure {
+    ProcessFailure::AddressInUse(format!(
         "cannot listen on {address}: {error}; choose another port with {flag}, or stop what uses it"
     ))
 }
@@ -496,17 +508,17 @@ fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
 /// Waits until the index service serves, loads the sample, and then prints that the server is
 /// ready.
 async fn get_ready(
-    settings: &Resolved,
+    settings: &ResolvedSettings,
     (cql, http): (SocketAddr, SocketAddr),
-    database: Local,
+    database: InternalExecutor,
     mut status: watch::Receiver<NodeStatus>,
 ) -> anyhow::Result<()> {
     status
         .wait_for(|status| *status == NodeStatus::Serving)
         .await
         .context("the index service ended")?;
-    if settings.sample == Some(Sample::Movies) {
-        let doors = sample::Doors {
+    if settings.sample == Some(SampleName::Movies) {
+        let doors = sample::ClientEndpoints {
             cql,
             http,
             login: settings.login,

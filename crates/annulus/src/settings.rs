@@ -7,25 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use cpu_scheduler::SchedulingWeights;
 use net::tls::TlsOptions;
-use node::Timeouts;
+use node::DefaultTimeouts;
 use node::guardrails::Guardrails;
 use node::security::audit::AuditOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
-    Placement, RepairOptions, RepairSchedule, ScrubOptions, SnapshotOptions, StoreOptions,
+    FullVectorPlacement, PeriodicRepair, RepairOptions, ScrubOptions, SnapshotOptions, StoreOptions,
 };
-use turns::Shares;
 
 use crate::audit_log;
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::settings_table::{none, path, settings_table, span, word};
-use crate::size::Size;
-use crate::span::{Span, bounded, interval};
+use crate::size::ByteSize;
+use crate::span::{HumanDuration, bounded, interval};
 use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
@@ -37,7 +37,7 @@ const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
 
 settings_table! {
     /// All settings. Each is optional here; [`Settings::resolve`] fills in the defaults.
-    pub struct Settings => resolved: Resolved {
+    pub struct Settings => resolved: ResolvedSettings {
         /// Directory for the data; created if missing [default: annulus-data]
         #[arg(long, env = "ANNULUS_DATA_DIR", value_name = "DIR")]
         pub data_dir: Option<PathBuf> => "path", resolved.data_dir.display(),
@@ -118,7 +118,7 @@ settings_table! {
         /// Interval at which the files of certificates are checked for changes; SIGHUP does it at
         /// once [default: 30s]
         #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
-        pub tls_file_check_interval: Option<Span>
+        pub tls_file_check_interval: Option<HumanDuration>
             => "duration", span(resolved.tls.as_ref().map(|tls| tls.check_interval)),
 
         /// Name of the data center, as drivers see it and replication options may give it [default:
@@ -128,7 +128,7 @@ settings_table! {
 
         /// Load a sample on start, unless it is loaded already
         #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
-        pub sample: Option<Sample> => "text", resolved.sample.map_or_else(none, word),
+        pub sample: Option<SampleName> => "text", resolved.sample.map_or_else(none, word),
 
         /// Moment at which a write is acknowledged [default: synced]
         #[arg(long, env = "ANNULUS_DURABILITY", value_name = "WHEN")]
@@ -142,7 +142,7 @@ settings_table! {
         /// rows of indexes wait. Clients can pin 512 MiB of it, or a quarter if that is less
         /// [default: half of the memory of the machine or the control group]
         #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
-        pub memory_limit: Option<Size>
+        pub memory_limit: Option<ByteSize>
             => "bytes", resolved.memory.bytes.map_or_else(none, |bytes| bytes.to_string()),
 
         /// MiB of memory for cached blocks of rows [default: 256, or an eighth of --memory-limit if
@@ -168,17 +168,17 @@ settings_table! {
         /// gets the rows so far if it can page on, else a timeout; USING TIMEOUT goes before
         /// it [default: 5s]
         #[arg(long, env = "ANNULUS_READ_REQUEST_TIMEOUT", value_name = "DURATION")]
-        pub read_request_timeout: Option<Span> => "duration", span(resolved.timeouts.read),
+        pub read_request_timeout: Option<HumanDuration> => "duration", span(resolved.timeouts.read),
 
         /// Time that a page of any other SELECT may take; an aggregate has it for each 10,000 rows
         /// [default: 10s]
         #[arg(long, env = "ANNULUS_RANGE_REQUEST_TIMEOUT", value_name = "DURATION")]
-        pub range_request_timeout: Option<Span> => "duration", span(resolved.timeouts.range),
+        pub range_request_timeout: Option<HumanDuration> => "duration", span(resolved.timeouts.range),
 
         /// Time that a write may wait until it begins. Beyond it the client gets a timeout, and
         /// nothing is written; USING TIMEOUT goes before it [default: 2s]
         #[arg(long, env = "ANNULUS_WRITE_REQUEST_TIMEOUT", value_name = "DURATION")]
-        pub write_request_timeout: Option<Span> => "duration", span(resolved.timeouts.write),
+        pub write_request_timeout: Option<HumanDuration> => "duration", span(resolved.timeouts.write),
 
         /// Place of the full vectors of indexes [default: file]
         #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
@@ -192,7 +192,7 @@ settings_table! {
         /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
         /// snapshots are taken or used, and every start builds all indexes [default: 5m]
         #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
-        pub snapshot_interval: Option<Span> => "duration", span(resolved.snapshots.interval),
+        pub snapshot_interval: Option<HumanDuration> => "duration", span(resolved.snapshots.interval),
 
         /// Searches done at a time, as many reads of rows, and threads that build indexes [default:
         /// the number of cores]
@@ -211,13 +211,13 @@ settings_table! {
         /// Interval at which every index is compared with its table, such as 7d; differences are
         /// mended [default: never]
         #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
-        pub repair_interval: Option<Span>
+        pub repair_interval: Option<HumanDuration>
             => "duration", span(resolved.repair.schedule.as_ref().map(|schedule| schedule.interval)),
 
         /// Interval at which all files are read and their checksums checked, such as 7d;
         /// `annulus scrub` does it at once [default: never]
         #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
-        pub scrub_interval: Option<Span> => "duration", span(resolved.scrub.interval),
+        pub scrub_interval: Option<HumanDuration> => "duration", span(resolved.scrub.interval),
 
         /// MiB that such a scrub may read in a second [default: 32]
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
@@ -226,7 +226,7 @@ settings_table! {
         /// Time from one walk over all partitions to the next, if there is a threshold on them
         /// (docs/guardrails.md) [default: 1d]
         #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
-        pub partition_walk_interval: Option<Span>
+        pub partition_walk_interval: Option<HumanDuration>
             => "duration", span(Some(resolved.partition_walk_interval)),
 
         /// Microseconds: a search for few rows is computed on the thread of its socket while the
@@ -263,7 +263,7 @@ settings_table! {
 /// A sample that `--sample` loads.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Sample {
+pub enum SampleName {
     /// 10,000 films with embeddings of their plots
     Movies,
 }
@@ -291,17 +291,17 @@ pub enum IndexVectors {
 
 impl IndexVectors {
     /// The placement in the terms of the index library.
-    pub fn placement(self) -> Placement {
+    pub fn placement(self) -> FullVectorPlacement {
         match self {
-            IndexVectors::File => Placement::File,
-            IndexVectors::Memory => Placement::Memory,
+            IndexVectors::File => FullVectorPlacement::File,
+            IndexVectors::Memory => FullVectorPlacement::Memory,
         }
     }
 }
 
 /// TLS of `annulus serve`.
 #[derive(Clone, Debug)]
-pub struct Tls {
+pub struct ListenerTls {
     certificate: PathBuf,
     key: PathBuf,
     client_authorities: Option<PathBuf>,
@@ -311,12 +311,12 @@ pub struct Tls {
     pub check_interval: Duration,
 }
 
-impl Tls {
+impl ListenerTls {
     /// Reads the files again.
     ///
     /// # Errors
     /// If one of them can't be read.
-    pub fn read(&self) -> Result<Option<TlsOptions>, Failure> {
+    pub fn read(&self) -> Result<Option<TlsOptions>, ProcessFailure> {
         let files = TlsFiles {
             certificate: Some(&self.certificate),
             key: Some(&self.key),
@@ -328,7 +328,7 @@ impl Tls {
 
 /// The settings, checked, with every default filled in.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedSettings {
     pub data_dir: PathBuf,
     pub listen: IpAddr,
     pub cql_port: u16,
@@ -342,21 +342,21 @@ pub struct Resolved {
     /// Whether the server may listen where others reach it, without login or TLS.
     pub insecure: bool,
     /// TLS of both listeners. `None` for none.
-    pub tls: Option<Tls>,
+    pub tls: Option<ListenerTls>,
     pub datacenter: String,
-    pub sample: Option<Sample>,
+    pub sample: Option<SampleName>,
     pub durability: Durability,
     pub memory: MemoryLimit,
     pub cache_bytes: u64,
     pub resident_bytes: u64,
     pub max_frame_bytes: usize,
     pub max_requests: usize,
-    pub timeouts: Timeouts,
-    pub index_vectors: Placement,
+    pub timeouts: DefaultTimeouts,
+    pub index_vectors: FullVectorPlacement,
     pub index_dir: PathBuf,
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
-    pub shares: Shares,
+    pub shares: SchedulingWeights,
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
@@ -367,17 +367,17 @@ pub struct Resolved {
     pub log_format: LogFormat,
     pub guardrails: Arc<Guardrails>,
     /// The settings as the system tables show them, once they are put together.
-    pub shown: Vec<node::system::Setting>,
+    pub shown: Vec<node::system::ProcessSetting>,
 }
 
-impl Resolved {
+impl ResolvedSettings {
     /// A fact about the audit log as it is shown; "none" without a log.
     fn of_audit(&self, fact: impl FnOnce(&AuditOptions) -> String) -> String {
         self.audit.as_ref().map_or_else(none, fact)
     }
 
     /// A file of TLS; `None` without TLS.
-    fn of_tls(&self, file: impl FnOnce(&Tls) -> Option<&PathBuf>) -> Option<&Path> {
+    fn of_tls(&self, file: impl FnOnce(&ListenerTls) -> Option<&PathBuf>) -> Option<&Path> {
         self.tls.as_ref().and_then(file).map(PathBuf::as_path)
     }
 }
@@ -387,7 +387,7 @@ impl Settings {
     ///
     /// # Errors
     /// If a setting can't be used.
-    pub fn resolve(self) -> Result<Resolved, Failure> {
+    pub fn resolve(self) -> Result<ResolvedSettings, ProcessFailure> {
         let tls = self.tls()?;
         let audit = self.audit()?;
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
@@ -398,11 +398,11 @@ impl Settings {
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
-        Ok(Resolved {
+        Ok(ResolvedSettings {
             index_dir: self.index_dir.unwrap_or_else(|| data_dir.join("indexes")),
             index_vectors: self
                 .index_vectors
-                .map_or(Placement::File, IndexVectors::placement),
+                .map_or(FullVectorPlacement::File, IndexVectors::placement),
             data_dir,
             listen,
             cql_port: self.cql_port.unwrap_or(9042),
@@ -457,7 +457,7 @@ impl Settings {
     }
 
     /// The options of the audit log, if there is one.
-    fn audit(&self) -> Result<Option<AuditOptions>, Failure> {
+    fn audit(&self) -> Result<Option<AuditOptions>, ProcessFailure> {
         let choices = [
             &self.audit_categories,
             &self.audit_keyspaces,
@@ -468,7 +468,7 @@ impl Settings {
     }
 
     /// Reads the files of the certificate, if there are any.
-    fn tls(&self) -> Result<Option<Tls>, Failure> {
+    fn tls(&self) -> Result<Option<ListenerTls>, ProcessFailure> {
         let check_interval = check_interval(self.tls_file_check_interval)?;
         let files = TlsFiles {
             certificate: self.tls_cert_path.as_deref(),
@@ -480,7 +480,7 @@ impl Settings {
         else {
             return Ok(None);
         };
-        Ok(Some(Tls {
+        Ok(Some(ListenerTls {
             certificate: certificate.clone(),
             key: key.clone(),
             client_authorities: self.tls_client_ca_cert_path.clone(),
@@ -497,10 +497,10 @@ impl Settings {
 fn durability(
     name: Option<DurabilityName>,
     sync_interval_ms: Option<u64>,
-) -> Result<Durability, Failure> {
+) -> Result<Durability, ProcessFailure> {
     let sync_interval_ms = sync_interval_ms.unwrap_or(1_000);
     if sync_interval_ms == 0 {
-        return Err(Failure::Configuration(
+        return Err(ProcessFailure::Configuration(
             "sync-interval-ms must be at least 1; to sync every write use --durability synced"
                 .to_owned(),
         ));
@@ -530,10 +530,10 @@ fn sync_interval_ms(durability: Durability) -> u128 {
 }
 
 /// The word for the place of full vectors.
-fn placement_word(placement: Placement) -> &'static str {
+fn placement_word(placement: FullVectorPlacement) -> &'static str {
     match placement {
-        Placement::File => "file",
-        Placement::Memory => "memory",
+        FullVectorPlacement::File => "file",
+        FullVectorPlacement::Memory => "memory",
     }
 }
 
@@ -542,12 +542,12 @@ fn placement_word(placement: Placement) -> &'static str {
 /// # Errors
 /// If one of them is out of the bounds of timeouts.
 fn timeouts(
-    read: Option<Span>,
-    range: Option<Span>,
-    write: Option<Span>,
-) -> Result<Timeouts, Failure> {
-    let default = Timeouts::default();
-    Ok(Timeouts {
+    read: Option<HumanDuration>,
+    range: Option<HumanDuration>,
+    write: Option<HumanDuration>,
+) -> Result<DefaultTimeouts, ProcessFailure> {
+    let default = DefaultTimeouts::default();
+    Ok(DefaultTimeouts {
         read: bounded("read-request-timeout", read)?.or(default.read),
         range: bounded("range-request-timeout", range)?.or(default.range),
         write: bounded("write-request-timeout", write)?.or(default.write),
@@ -555,7 +555,7 @@ fn timeouts(
 }
 
 /// Refuses an address that others reach, unless clients log in and no one listens in.
-fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), Failure> {
+fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), ProcessFailure> {
     if listen.is_loopback() || login && tls {
         return Ok(());
     }
@@ -573,7 +573,7 @@ fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), Failure> {
             "passwords and rows would cross the network in clear",
         ),
     };
-    Err(Failure::Configuration(format!(
+    Err(ProcessFailure::Configuration(format!(
         "refusing to listen on {listen} without {missing}, as {danger}; add {missing} (annulus \
          certificate makes certificates), listen on 127.0.0.1, or add --insecure if the network is \
          trusted"
@@ -581,7 +581,7 @@ fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), Failure> {
 }
 
 /// The thresholds of guardrails.
-fn guardrails(given: Option<GuardrailSettings>) -> Result<Arc<Guardrails>, Failure> {
+fn guardrails(given: Option<GuardrailSettings>) -> Result<Arc<Guardrails>, ProcessFailure> {
     let limits = given.unwrap_or_default().resolve()?;
     let guardrails =
         Guardrails::new(|guardrail| limits.get(&guardrail).copied().unwrap_or_default());
@@ -592,13 +592,18 @@ fn guardrails(given: Option<GuardrailSettings>) -> Result<Arc<Guardrails>, Failu
 ///
 /// # Errors
 /// If one of them is 0: its side could wait for ever.
-pub fn shares(search: Option<u32>, ingest: Option<u32>) -> Result<Shares, Failure> {
-    let default = Shares::default();
+pub fn shares(
+    search: Option<u32>,
+    ingest: Option<u32>,
+) -> Result<SchedulingWeights, ProcessFailure> {
+    let default = SchedulingWeights::default();
     let at_least_one = |name, share: Option<u32>, default| match share.unwrap_or(default) {
-        0 => Err(Failure::Configuration(format!("{name} must be at least 1"))),
+        0 => Err(ProcessFailure::Configuration(format!(
+            "{name} must be at least 1"
+        ))),
         share => Ok(share),
     };
-    Ok(Shares {
+    Ok(SchedulingWeights {
         search: at_least_one("search-share", search, default.search)?,
         ingest: at_least_one("ingest-share", ingest, default.ingest)?,
     })
@@ -608,7 +613,7 @@ pub fn shares(search: Option<u32>, ingest: Option<u32>) -> Result<Shares, Failur
 ///
 /// # Errors
 /// If it is zero, as there is no search without a bound.
-pub fn filter_values(set: Option<usize>) -> Result<usize, Failure> {
+pub fn filter_values(set: Option<usize>) -> Result<usize, ProcessFailure> {
     let default = StoreOptions::default().filter_values_max;
     at_least_one("filter-values", set.unwrap_or(default))
 }
@@ -617,14 +622,14 @@ pub fn filter_values(set: Option<usize>) -> Result<usize, Failure> {
 ///
 /// # Errors
 /// If the interval is longer than a year.
-pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
+pub fn snapshots(interval: Option<HumanDuration>) -> Result<SnapshotOptions, ProcessFailure> {
     const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
     let interval = match interval {
         None => SnapshotOptions::default().interval,
-        Some(Span(Duration::ZERO)) => None,
-        Some(Span(interval)) if interval <= INTERVAL_MAX => Some(interval),
+        Some(HumanDuration(Duration::ZERO)) => None,
+        Some(HumanDuration(interval)) if interval <= INTERVAL_MAX => Some(interval),
         Some(_) => {
-            return Err(Failure::Configuration(
+            return Err(ProcessFailure::Configuration(
                 "snapshot-interval must be a year at most; 0s switches snapshots off".to_owned(),
             ));
         }
@@ -639,13 +644,16 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
 ///
 /// # Errors
 /// If the rate is zero, or the interval is out of bounds.
-pub fn scrub(interval: Option<Span>, rate_mib: Option<u64>) -> Result<ScrubOptions, Failure> {
+pub fn scrub(
+    interval: Option<HumanDuration>,
+    rate_mib: Option<u64>,
+) -> Result<ScrubOptions, ProcessFailure> {
     let defaults = ScrubOptions::default();
     let rate = match rate_mib {
         Some(0) => {
             let text =
                 "scrub-rate-mib must be at least 1; without scrub-interval nothing is scrubbed";
-            return Err(Failure::Configuration(text.to_owned()));
+            return Err(ProcessFailure::Configuration(text.to_owned()));
         }
         rate => rate.map(|mib| mib.saturating_mul(1 << 20)),
     };
@@ -666,14 +674,14 @@ pub fn names(text: Option<&str>) -> Vec<String> {
 }
 
 /// Checks the name of the data center, which a replication option has to be able to contain.
-fn datacenter(name: Option<String>) -> Result<String, Failure> {
+fn datacenter(name: Option<String>) -> Result<String, ProcessFailure> {
     let name = name.unwrap_or_else(|| node::DATA_CENTER.to_owned());
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
     if name.is_empty()
         || !name.chars().all(is_word)
         || ["class", "replication_factor"].contains(&name.as_str())
     {
-        return Err(Failure::Configuration(format!(
+        return Err(ProcessFailure::Configuration(format!(
             "datacenter '{name}' is no name of a data center: letters, digits, '_', '-', '.' and ':' \
              make one, such as eu-west"
         )));
@@ -682,8 +690,8 @@ fn datacenter(name: Option<String>) -> Result<String, Failure> {
 }
 
 /// The schedule of repairs at this interval, at the lowest intensity.
-fn schedule(interval: Duration) -> RepairSchedule {
-    RepairSchedule {
+fn schedule(interval: Duration) -> PeriodicRepair {
+    PeriodicRepair {
         interval,
         parallel: 0,
         intensity: 1,
@@ -691,9 +699,11 @@ fn schedule(interval: Duration) -> RepairSchedule {
 }
 
 /// Refuses 0, with an error that names the setting.
-pub fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
+pub fn at_least_one(name: &str, value: usize) -> Result<usize, ProcessFailure> {
     if value == 0 {
-        return Err(Failure::Configuration(format!("{name} must be at least 1")));
+        return Err(ProcessFailure::Configuration(format!(
+            "{name} must be at least 1"
+        )));
     }
     Ok(value)
 }
@@ -745,7 +755,7 @@ mod tests {
 
     #[test]
     fn no_side_has_a_share_of_nothing() {
-        assert_eq!(shares(None, None).unwrap(), Shares::default());
+        assert_eq!(shares(None, None).unwrap(), SchedulingWeights::default());
         let set = shares(Some(3), None).unwrap();
         assert_eq!((set.search, set.ingest), (3, 1));
         let error = shares(None, Some(0)).unwrap_err().to_string();
@@ -773,7 +783,7 @@ mod tests {
             settings.resolve().map(|resolved| resolved.timeouts)
         };
         let seconds = |count| Some(Duration::from_secs(count));
-        let default = Timeouts {
+        let default = DefaultTimeouts {
             read: seconds(5),
             range: seconds(10),
             write: seconds(2),
@@ -782,7 +792,7 @@ mod tests {
         let range = timeouts("range-request-timeout = \"1m\"").unwrap();
         assert_eq!(
             range,
-            Timeouts {
+            DefaultTimeouts {
                 range: seconds(60),
                 ..default
             }
@@ -807,12 +817,12 @@ mod tests {
         let settings: Settings = toml::from_str("data-dir = \"d\"").unwrap();
         let resolved = settings.resolve().unwrap();
         assert_eq!(resolved.index_dir, Path::new("d/indexes"));
-        assert_eq!(resolved.index_vectors, Placement::File);
+        assert_eq!(resolved.index_vectors, FullVectorPlacement::File);
         let settings: Settings =
             toml::from_str("index-dir = \"elsewhere\"\nindex-vectors = \"memory\"").unwrap();
         let resolved = settings.resolve().unwrap();
         assert_eq!(resolved.index_dir, Path::new("elsewhere"));
-        assert_eq!(resolved.index_vectors, Placement::Memory);
+        assert_eq!(resolved.index_vectors, FullVectorPlacement::Memory);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use crate::cli::CommandLine;
 use crate::gateway_settings::GatewaySettings;
 use crate::settings::Settings;
 use crate::settings_table::settings_table;
-use crate::size::Size;
-use crate::span::Span;
+use crate::size::ByteSize;
+use crate::span::HumanDuration;
 use crate::store_service::StoreSettings;
 
 /// The variable that is set where the page is to be written.
@@ -193,8 +193,10 @@ fn quantity(text: &str, unit: &str) -> Option<String> {
 
 /// A duration, or a number of bytes or of other things.
 fn measured(text: &str) -> Option<String> {
-    let duration = text.parse::<Span>().map(|span| format!("{:?}", span.0));
-    let count = || text.parse::<Size>().map(|size| size.0.to_string());
+    let duration = text
+        .parse::<HumanDuration>()
+        .map(|span| format!("{:?}", span.0));
+    let count = || text.parse::<ByteSize>().map(|size| size.0.to_string());
     duration.or_else(|_| count()).ok()
 }
 

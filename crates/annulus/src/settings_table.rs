@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use node::system::Setting;
+use node::system::ProcessSetting;
 
 /// Declares a struct of settings, each of them an `Option` or a struct of settings again.
 ///
@@ -99,8 +99,8 @@ pub struct ShownSetting<S, R> {
 impl<S, R> ShownSetting<S, R> {
     /// The setting with its value and the place that the value comes from: the command line or
     /// environment, which has given the first settings, the file, which has the second, or neither.
-    pub fn setting(&self, resolved: &R, given: &S, file: &S) -> Setting {
-        Setting {
+    pub fn setting(&self, resolved: &R, given: &S, file: &S) -> ProcessSetting {
+        ProcessSetting {
             name: self.field.replace('_', "-"),
             value: (self.value)(resolved),
             source: match ((self.is_set)(given), (self.is_set)(file)) {

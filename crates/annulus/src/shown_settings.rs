@@ -4,15 +4,19 @@
 //! The table of [`Settings`] says which are shown: of a file with a password the path is. A test
 //! reports which flag is not.
 
-use node::system::Setting;
+use node::system::ProcessSetting;
 
-use crate::settings::{Resolved, Settings};
+use crate::settings::{ResolvedSettings, Settings};
 
 /// The settings that count. `given` are those of the command line and environment, and `file`
 /// those of the file.
-pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Setting> {
+pub fn shown(
+    resolved: &ResolvedSettings,
+    given: &Settings,
+    file: &Settings,
+) -> Vec<ProcessSetting> {
     let table = Settings::SHOWN.iter();
-    let mut shown: Vec<Setting> = table
+    let mut shown: Vec<ProcessSetting> = table
         .map(|setting| setting.setting(resolved, given, file))
         .collect();
     let thresholds = file.guardrails.clone().unwrap_or_default();

@@ -6,28 +6,28 @@ use serde::{Deserialize, Deserializer};
 
 /// A number of bytes: `4000000000`, `4GiB`, `512 MiB`, `4GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size(pub u64);
+pub struct ByteSize(pub u64);
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for ByteSize {
     /// Reads a text, or a number of bytes.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum NumberOrText {
             Bytes(u64),
             Text(String),
         }
-        match Written::deserialize(deserializer)? {
-            Written::Bytes(bytes) => Ok(Size(bytes)),
-            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        match NumberOrText::deserialize(deserializer)? {
+            NumberOrText::Bytes(bytes) => Ok(ByteSize(bytes)),
+            NumberOrText::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
     }
 }
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Size, String> {
+    fn from_str(text: &str) -> Result<ByteSize, String> {
         let text = text.trim();
         let digits = text
             .find(|c: char| !c.is_ascii_digit())
@@ -47,7 +47,7 @@ impl FromStr for Size {
             .parse::<u64>()
             .ok()
             .and_then(|number| number.checked_mul(factor))
-            .map(Size)
+            .map(ByteSize)
             .ok_or_else(|| "not a number of bytes; write for example 4GiB".to_owned())
     }
 }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn sizes_are_bytes_unless_a_unit_says_otherwise() {
-        let parsed = |text: &str| text.parse::<Size>().map(|size| size.0);
+        let parsed = |text: &str| text.parse::<ByteSize>().map(|size| size.0);
         assert_eq!(parsed("4000000000"), Ok(4_000_000_000));
         assert_eq!(parsed("4GiB"), Ok(4 << 30));
         assert_eq!(parsed("512 MiB"), Ok(512 << 20));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SpanRelativeTo;
 use serde::Deserialize;
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 
 /// The bounds of intervals.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
@@ -15,12 +15,12 @@ const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A duration as people write it: `10s`, `1m 30s`, `500ms`, `7d`, `2w`. A day has 24 hours.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
-pub struct Span(pub Duration);
+pub struct HumanDuration(pub Duration);
 
-impl FromStr for Span {
+impl FromStr for HumanDuration {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Span, String> {
+    fn from_str(text: &str) -> Result<HumanDuration, String> {
         let span: jiff::Span = text.trim().parse().map_err(|_| unreadable(text))?;
         if span.get_months() != 0 || span.get_years() != 0 {
             return Err(format!(
@@ -29,7 +29,7 @@ impl FromStr for Span {
         }
         let duration = span.to_duration(SpanRelativeTo::days_are_24_hours());
         let duration = duration.ok().and_then(|span| Duration::try_from(span).ok());
-        duration.map(Span).ok_or_else(|| unreadable(text))
+        duration.map(HumanDuration).ok_or_else(|| unreadable(text))
     }
 }
 
@@ -37,10 +37,10 @@ fn unreadable(text: &str) -> String {
     format!("'{text}' is no duration: write a number with ms, s, m, h, d or w, such as 10s or 7d")
 }
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for HumanDuration {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Span, String> {
+    fn try_from(text: String) -> Result<HumanDuration, String> {
         text.parse()
     }
 }
@@ -49,7 +49,11 @@ impl TryFrom<String> for Span {
 ///
 /// # Errors
 /// If it is out of the bounds of intervals.
-pub fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Duration, Failure> {
+pub fn interval(
+    name: &str,
+    span: Option<HumanDuration>,
+    default: Duration,
+) -> Result<Duration, ProcessFailure> {
     Ok(bounded(name, span)?.unwrap_or(default))
 }
 
@@ -58,10 +62,13 @@ pub fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Dur
 ///
 /// # Errors
 /// If it is out of the bounds of intervals.
-pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
+pub fn bounded(
+    name: &str,
+    span: Option<HumanDuration>,
+) -> Result<Option<Duration>, ProcessFailure> {
     match span {
-        Some(Span(span)) if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&span) => {
-            Err(Failure::Configuration(format!(
+        Some(HumanDuration(span)) if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&span) => {
+            Err(ProcessFailure::Configuration(format!(
                 "{name} must be at least {INTERVAL_MIN:?} and at most {INTERVAL_MAX:?}"
             )))
         }
@@ -73,11 +80,14 @@ pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failu
 ///
 /// # Errors
 /// If it is beyond the longest interval.
-pub fn distance(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
+pub fn distance(
+    name: &str,
+    span: Option<HumanDuration>,
+) -> Result<Option<Duration>, ProcessFailure> {
     match span {
-        Some(Span(span)) if span > INTERVAL_MAX => Err(Failure::Configuration(format!(
-            "{name} must be at most {INTERVAL_MAX:?}"
-        ))),
+        Some(HumanDuration(span)) if span > INTERVAL_MAX => Err(ProcessFailure::Configuration(
+            format!("{name} must be at most {INTERVAL_MAX:?}"),
+        )),
         span => Ok(span.map(|span| span.0)),
     }
 }
@@ -88,7 +98,7 @@ mod tests {
 
     #[test]
     fn durations_are_written_as_people_do() {
-        let parsed = |text: &str| text.parse::<Span>().map(|span| span.0.as_millis());
+        let parsed = |text: &str| text.parse::<HumanDuration>().map(|span| span.0.as_millis());
         assert_eq!(parsed("100ms"), Ok(100));
         assert_eq!(parsed("1s"), Ok(1000));
         assert_eq!(parsed("1m 30s"), Ok(90_000));

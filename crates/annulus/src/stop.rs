@@ -6,22 +6,22 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals SIGINT and SIGTERM. They are caught from the moment that this exists. It is made
 /// before anything else, so that a signal during the start also stops a server cleanly.
-pub struct Stop {
+pub struct TerminationSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Stop {
+impl TerminationSignals {
     /// Catches the signals from now on.
-    pub fn listen() -> io::Result<Stop> {
-        Ok(Stop {
+    pub fn listen() -> io::Result<TerminationSignals> {
+        Ok(TerminationSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
         })
     }
 
     /// Waits for one of the signals, and returns its name.
-    pub async fn asked_for(&mut self) -> &'static str {
+    pub async fn received(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
@@ -30,14 +30,14 @@ impl Stop {
 }
 
 /// The signal SIGHUP, which ends no server from the moment that this exists.
-pub struct HangUps {
+pub struct HangUpSignal {
     signal: Signal,
 }
 
-impl HangUps {
+impl HangUpSignal {
     /// Catches the signal from now on.
-    pub fn listen() -> io::Result<HangUps> {
-        Ok(HangUps {
+    pub fn listen() -> io::Result<HangUpSignal> {
+        Ok(HangUpSignal {
             signal: signal(SignalKind::hangup())?,
         })
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use credentials::files::pem;
 use net::tls::{TlsClients, TlsOptions};
 
-use crate::exit::{Failure, lacks};
-use crate::span::{Span, interval};
+use crate::exit::{ProcessFailure, lacks};
+use crate::span::{HumanDuration, interval};
 
 /// The names of the settings.
 const CERTIFICATE: &str = "tls-cert-path";
@@ -31,7 +31,7 @@ impl TlsFiles<'_> {
     ///
     /// # Errors
     /// If a file can't be read, or a setting lacks another one.
-    pub fn read(self) -> Result<Option<TlsOptions>, Failure> {
+    pub fn read(self) -> Result<Option<TlsOptions>, ProcessFailure> {
         let (certificates, key) = match (self.certificate, self.key) {
             (Some(certificate), Some(key)) => (pem(certificate)?, pem(key)?),
             (Some(_), None) => return Err(lacks(CERTIFICATE, KEY)),
@@ -56,6 +56,6 @@ impl TlsFiles<'_> {
 ///
 /// # Errors
 /// If it is out of the bounds of intervals.
-pub fn check_interval(set: Option<Span>) -> Result<Duration, Failure> {
+pub fn check_interval(set: Option<HumanDuration>) -> Result<Duration, ProcessFailure> {
     interval("tls-file-check-interval", set, Duration::from_secs(30))
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use store_api::{Client, ClientOptions, Zones};
+use store_api::{ClientOptions, ServiceZones, StoreClient};
 
-use crate::exit::{Failure, lacks};
+use crate::exit::{ProcessFailure, lacks};
 use crate::settings_table::settings_table;
 
 settings_table! {
@@ -128,11 +128,11 @@ impl VectorStores {
     ///
     /// # Errors
     /// If a setting can't be used. The error names it.
-    pub fn client(self) -> Result<Client, Failure> {
+    pub fn client(self) -> Result<StoreClient, ProcessFailure> {
         let defaults = ClientOptions::default();
         let authorities = self.vector_store_truststore.map(|file| {
             std::fs::read(&file).map_err(|error| {
-                Failure::Configuration(format!(
+                ProcessFailure::Configuration(format!(
                     "cannot read vector-store-truststore {}: {error}",
                     file.display()
                 ))
@@ -154,12 +154,12 @@ impl VectorStores {
         let of = of
             .into_iter()
             .map(|(uri, zone)| (uri.trim().to_owned(), zone.trim().to_owned()));
-        let zones = Zones {
+        let zones = ServiceZones {
             own: self.vector_store_own_zone,
             of: of.collect(),
         };
         check_zones(&zones, &[&base_uris[..], &secondary_uris[..]].concat())?;
-        Client::new(ClientOptions {
+        StoreClient::new(ClientOptions {
             base_uris,
             secondary_uris,
             zones,
@@ -167,17 +167,17 @@ impl VectorStores {
             connect_timeout,
             ..defaults
         })
-        .map_err(|error| Failure::Configuration(error.to_string()))
+        .map_err(|error| ProcessFailure::Configuration(error.to_string()))
     }
 }
 
 /// The time that a service may be silent. It has to be shorter than a search may take: otherwise a
 /// search that waits for a service that is down would end first, so that no one would notice, and
 /// searches would still be sent to it.
-fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, Failure> {
+fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, ProcessFailure> {
     let time = Duration::from_millis(ms.into());
     if time.is_zero() || time >= request_timeout {
-        return Err(Failure::Configuration(format!(
+        return Err(ProcessFailure::Configuration(format!(
             "vector-store-unreachable-node-detection-time-in-ms {ms} is out of range: at least 1, and less than the {} ms \
              that a search may take",
             request_timeout.as_millis()
@@ -193,9 +193,9 @@ fn trimmed(uris: Option<Vec<String>>) -> Vec<String> {
 }
 
 /// Refuses zones that name no service, as they would silently have no effect.
-fn check_zones(zones: &Zones, uris: &[String]) -> Result<(), Failure> {
+fn check_zones(zones: &ServiceZones, uris: &[String]) -> Result<(), ProcessFailure> {
     if let Some(stranger) = zones.of.keys().find(|uri| !uris.contains(uri)) {
-        return Err(Failure::Configuration(format!(
+        return Err(ProcessFailure::Configuration(format!(
             "vector-store-zone names {stranger}, which is none of the index services: write it as it stands in \
              vector-store-primary-uri or vector-store-secondary-uri"
         )));

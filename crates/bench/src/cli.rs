@@ -16,7 +16,7 @@ use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::read_rows::{self, ReadRowsArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::restart::{self, RestartArguments};
-use crate::commands::schema::{
+use crate::commands::schema_commands::{
     self, BuildIndexArguments, BuildTableArguments, DropIndexArguments, DropTableArguments,
 };
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
@@ -61,13 +61,13 @@ Two indexes: --a wide=http://127.0.0.1:6080/bench/wide_v --b usual=http://127.0.
     propagate_version = true,
     after_help = FIRST_RUN
 )]
-pub struct CommandLine {
+pub struct ProgramArguments {
     #[command(subcommand)]
-    command: Command,
+    command: MeasurementCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum MeasurementCommand {
     /// Look at data sets: describe files, compute true neighbours
     #[command(subcommand)]
     Data(DataCommand),
@@ -162,29 +162,37 @@ enum Command {
 }
 
 /// Runs the command.
-pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
+pub fn run(command_line: ProgramArguments) -> anyhow::Result<()> {
     match command_line.command {
-        Command::Data(command) => data::run(command),
-        Command::BuildTable(arguments) => block_on(schema::build_table(arguments)),
-        Command::BuildIndex(arguments) => block_on(schema::build_index(arguments)),
-        Command::DropIndex(arguments) => block_on(schema::drop_index(arguments)),
-        Command::DropTable(arguments) => block_on(schema::drop_table(arguments)),
-        Command::SearchHttp(arguments) => block_on(search::http(arguments)),
-        Command::SearchCql(arguments) => block_on(search::cql(arguments)),
-        Command::Ingest(arguments) => block_on(ingest::run(arguments)),
-        Command::Mixed(arguments) => block_on(mixed::run(arguments)),
-        Command::Isolation(arguments) => block_on(isolation::run(arguments)),
-        Command::InMemory(arguments) => block_on(in_memory::run(arguments)),
-        Command::Shares(arguments) => block_on(shares::run(arguments)),
-        Command::Sweep(arguments) => block_on(search::sweep(arguments)),
-        Command::Compare(arguments) => block_on(compare::run(arguments)),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::ServingCost(arguments) => block_on(serving_cost::run(arguments)),
-        Command::Ceiling(arguments) => ceiling::run(&arguments),
-        Command::ReadRows(arguments) => block_on(read_rows::run(arguments)),
-        Command::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
-        Command::Restart(arguments) => block_on(restart::run(arguments)),
-        Command::VisibleAfter(arguments) => block_on(visible_after::run(arguments)),
+        MeasurementCommand::Data(command) => data::run(command),
+        MeasurementCommand::BuildTable(arguments) => {
+            block_on(schema_commands::build_table(arguments))
+        }
+        MeasurementCommand::BuildIndex(arguments) => {
+            block_on(schema_commands::build_index(arguments))
+        }
+        MeasurementCommand::DropIndex(arguments) => {
+            block_on(schema_commands::drop_index(arguments))
+        }
+        MeasurementCommand::DropTable(arguments) => {
+            block_on(schema_commands::drop_table(arguments))
+        }
+        MeasurementCommand::SearchHttp(arguments) => block_on(search::http(arguments)),
+        MeasurementCommand::SearchCql(arguments) => block_on(search::cql(arguments)),
+        MeasurementCommand::Ingest(arguments) => block_on(ingest::run(arguments)),
+        MeasurementCommand::Mixed(arguments) => block_on(mixed::run(arguments)),
+        MeasurementCommand::Isolation(arguments) => block_on(isolation::run(arguments)),
+        MeasurementCommand::InMemory(arguments) => block_on(in_memory::run(arguments)),
+        MeasurementCommand::Shares(arguments) => block_on(shares::run(arguments)),
+        MeasurementCommand::Sweep(arguments) => block_on(search::sweep(arguments)),
+        MeasurementCommand::Compare(arguments) => block_on(compare::run(arguments)),
+        MeasurementCommand::Report(arguments) => report::run(&arguments),
+        MeasurementCommand::ServingCost(arguments) => block_on(serving_cost::run(arguments)),
+        MeasurementCommand::Ceiling(arguments) => ceiling::run(&arguments),
+        MeasurementCommand::ReadRows(arguments) => block_on(read_rows::run(arguments)),
+        MeasurementCommand::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
+        MeasurementCommand::Restart(arguments) => block_on(restart::run(arguments)),
+        MeasurementCommand::VisibleAfter(arguments) => block_on(visible_after::run(arguments)),
     }
 }
 
@@ -203,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_command_can_be_typed() {
-        CommandLine::command().debug_assert();
+        ProgramArguments::command().debug_assert();
     }
 
     #[test]
@@ -211,7 +219,8 @@ mod tests {
         const PREFIX: &str = "annulus bench ";
         let typed = |arguments: &str| {
             let words = ["annulus bench"].into_iter();
-            let parsed = CommandLine::try_parse_from(words.chain(arguments.split_whitespace()));
+            let parsed =
+                ProgramArguments::try_parse_from(words.chain(arguments.split_whitespace()));
             if let Err(error) = parsed {
                 panic!("{arguments}: {error}");
             }
@@ -229,7 +238,7 @@ mod tests {
             .iter()
             .for_each(|arguments| typed(&format!("compare {arguments}")));
         assert_eq!((first_run.len(), compare.len()), (6, 3));
-        let help = CommandLine::command().render_help().to_string();
+        let help = ProgramArguments::command().render_help().to_string();
         assert!(help.contains("A first run"));
         assert!(help.contains("Usage: annulus bench"));
     }

@@ -8,7 +8,7 @@
 
 /// The recall and the time of a query with one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct RecallCost {
     /// Mean share of the true neighbours that were found.
     pub recall: f64,
     /// The time of a query: of a processor, or by the clock.
@@ -17,7 +17,7 @@ pub struct Measured {
 
 /// The place of a recall on a front.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum RecallPosition {
     /// The recall is between two settings, given by their numbers. The third value is the share of
     /// the second setting, in [0, 1].
     Between(usize, usize, f64),
@@ -29,7 +29,7 @@ pub enum Place {
 const MISSES_MIN: f64 = 1e-5;
 
 /// The numbers of the settings that no other one beats, by ascending recall and time.
-pub fn front(all: &[Measured]) -> Vec<usize> {
+pub fn front(all: &[RecallCost]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|&a, &b| {
         let (a, b) = (all[a], all[b]);
@@ -48,27 +48,27 @@ pub fn front(all: &[Measured]) -> Vec<usize> {
 }
 
 /// The place of `recall` on a front; `None` if it is not reached.
-pub fn place(all: &[Measured], front: &[usize], recall: f64) -> Option<Place> {
+pub fn place(all: &[RecallCost], front: &[usize], recall: f64) -> Option<RecallPosition> {
     let above = front
         .iter()
         .position(|&setting| all[setting].recall >= recall)?;
     let high = front[above];
     if above == 0 {
-        return Some(Place::Below(high));
+        return Some(RecallPosition::Below(high));
     }
     let low = front[above - 1];
     let misses = |recall: f64| (1.0 - recall).max(MISSES_MIN).ln();
     let (low_misses, high_misses) = (misses(all[low].recall), misses(all[high].recall));
     let share = (misses(recall) - low_misses) / (high_misses - low_misses);
-    Some(Place::Between(low, high, share))
+    Some(RecallPosition::Between(low, high, share))
 }
 
-impl Place {
+impl RecallPosition {
     /// The time of a query at this place, from the time of each setting.
     pub fn seconds(self, of_setting: impl Fn(usize) -> f64) -> f64 {
         match self {
-            Place::Below(setting) => of_setting(setting),
-            Place::Between(low, high, share) => {
+            RecallPosition::Below(setting) => of_setting(setting),
+            RecallPosition::Between(low, high, share) => {
                 let (low, high) = (of_setting(low).ln(), of_setting(high).ln());
                 (low + share * (high - low)).exp()
             }
@@ -78,7 +78,7 @@ impl Place {
     /// The number of the nearest setting that reaches the recall.
     pub fn setting(self) -> usize {
         match self {
-            Place::Below(setting) | Place::Between(_, setting, _) => setting,
+            RecallPosition::Below(setting) | RecallPosition::Between(_, setting, _) => setting,
         }
     }
 }
@@ -87,8 +87,8 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn settings(of: &[(f64, f64)]) -> Vec<Measured> {
-        let measured = |&(recall, seconds)| Measured { recall, seconds };
+    fn settings(of: &[(f64, f64)]) -> Vec<RecallCost> {
+        let measured = |&(recall, seconds)| RecallCost { recall, seconds };
         of.iter().map(measured).collect()
     }
 
@@ -121,7 +121,10 @@ mod tests {
     #[test]
     fn beyond_the_ends() {
         let all = settings(&[(0.9, 1.0), (0.95, 3.0)]);
-        assert_eq!(place(&all, &front(&all), 0.5), Some(Place::Below(0)));
+        assert_eq!(
+            place(&all, &front(&all), 0.5),
+            Some(RecallPosition::Below(0))
+        );
         assert_eq!(place(&all, &front(&all), 0.96), None);
     }
 }

@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    match cli::run(cli::CommandLine::parse()) {
+    match cli::run(cli::ProgramArguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain!("annulus bench: {error:#}");

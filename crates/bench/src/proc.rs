@@ -28,17 +28,17 @@ fn ticks(stat: &str) -> Option<u64> {
 
 /// The time since the start of this machine in which its processors had work but a hypervisor ran
 /// others.
-pub struct Stolen {
+pub struct StolenTime {
     at: Instant,
     ticks: u64,
     processors: usize,
 }
 
-impl Stolen {
+impl StolenTime {
     /// The stolen time until now; `None` if the system does not tell.
-    pub fn now() -> Option<Stolen> {
+    pub fn now() -> Option<StolenTime> {
         let (ticks, processors) = stolen(&std::fs::read_to_string("/proc/stat").ok()?)?;
-        Some(Stolen {
+        Some(StolenTime {
             at: Instant::now(),
             ticks,
             processors,
@@ -46,7 +46,7 @@ impl Stolen {
     }
 
     /// The share of all processor time that was stolen since an earlier moment.
-    pub fn share_since(&self, before: &Stolen) -> f64 {
+    pub fn share_since(&self, before: &StolenTime) -> f64 {
         let stolen = self.ticks.saturating_sub(before.ticks) as f64 / TICKS_PER_SECOND;
         let all = (self.at - before.at).as_secs_f64() * self.processors as f64;
         if all > 0.0 { stolen / all } else { 0.0 }
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(stolen(stat), Some((80, 2)));
         assert_eq!(stolen("cpu  1 2 3\ncpu0 1 2 3\n"), None);
         let at = Instant::now();
-        let moment = |seconds, ticks| Stolen {
+        let moment = |seconds, ticks| StolenTime {
             at: at + Duration::from_secs(seconds),
             ticks,
             processors: 2,

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-pub use shares::Shares;
+pub use shares::MemoryShares;
 
 /// Bytes that every client holds from its beginning: room to read in, and its tasks.
 pub const FLOOR_BYTES: usize = 16 << 10;
@@ -33,12 +33,12 @@ const UNIT_BYTES: usize = 16 << 10;
 /// The bytes that the clients of some listeners may hold together. It is cheap to clone; clones
 /// share the bytes.
 #[derive(Clone)]
-pub struct Budget(Arc<Whole>);
+pub struct MemoryBudget(Arc<BudgetState>);
 
-struct Whole {
+struct BudgetState {
     bytes_max: usize,
     used: AtomicUsize,
-    /// The most that was used since the last call of [`Budget::take_peak`].
+    /// The most that was used since the last call of [`MemoryBudget::take_peak`].
     peak: AtomicUsize,
     /// The number of those that wait for room.
     waiting: AtomicUsize,
@@ -49,10 +49,10 @@ struct Whole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-impl Budget {
+impl MemoryBudget {
     /// Makes a budget of this many bytes.
-    pub fn new(bytes_max: usize) -> Budget {
-        Budget(Arc::new(Whole {
+    pub fn new(bytes_max: usize) -> MemoryBudget {
+        MemoryBudget(Arc::new(BudgetState {
             bytes_max,
             used: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
@@ -62,8 +62,8 @@ impl Budget {
     }
 
     /// Makes a budget that bounds nothing, for users that are no clients.
-    pub fn unbounded() -> Budget {
-        Budget::new(usize::MAX / 4)
+    pub fn unbounded() -> MemoryBudget {
+        MemoryBudget::new(usize::MAX / 4)
     }
 
     /// The size of the budget, in bytes.
@@ -90,11 +90,11 @@ impl Budget {
     ///
     /// # Errors
     /// If all of the budget is held.
-    pub fn client(&self) -> Result<Account, NoRoom> {
+    pub fn client(&self) -> Result<MemoryAccount, NoRoom> {
         self.take(0, FLOOR_BYTES)?;
-        Ok(Account(Arc::new(Client {
+        Ok(MemoryAccount(Arc::new(AccountState {
             budget: self.clone(),
-            held: Mutex::new(Held {
+            held: Mutex::new(AccountUsage {
                 bytes: 0,
                 granted: FLOOR_BYTES,
             }),
@@ -125,15 +125,15 @@ impl Budget {
     }
 }
 
-impl fmt::Debug for Budget {
+impl fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Budget({} of {} bytes)", self.used(), self.0.bytes_max)
     }
 }
 
 /// Budgets are equal if they are of the same bytes.
-impl PartialEq for Budget {
-    fn eq(&self, other: &Budget) -> bool {
+impl PartialEq for MemoryBudget {
+    fn eq(&self, other: &MemoryBudget) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -141,16 +141,16 @@ impl PartialEq for Budget {
 /// The memory of one client: of a connection and all that is done for it. It is cheap to clone;
 /// clones are the same client.
 #[derive(Clone, Debug)]
-pub struct Account(Arc<Client>);
+pub struct MemoryAccount(Arc<AccountState>);
 
 #[derive(Debug)]
-struct Client {
-    budget: Budget,
-    held: Mutex<Held>,
+struct AccountState {
+    budget: MemoryBudget,
+    held: Mutex<AccountUsage>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct AccountUsage {
     /// The bytes of all charges.
     bytes: usize,
     /// The bytes as the budget counts them: rounded up, and the floor at least.
@@ -158,11 +158,11 @@ struct Held {
 }
 
 /// The account of no client in particular, which is not bounded.
-impl Default for Account {
-    fn default() -> Account {
-        Account(Arc::new(Client {
-            budget: Budget::unbounded(),
-            held: Mutex::new(Held {
+impl Default for MemoryAccount {
+    fn default() -> MemoryAccount {
+        MemoryAccount(Arc::new(AccountState {
+            budget: MemoryBudget::unbounded(),
+            held: Mutex::new(AccountUsage {
                 bytes: 0,
                 granted: 0,
             }),
@@ -170,10 +170,10 @@ impl Default for Account {
     }
 }
 
-impl Account {
+impl MemoryAccount {
     /// Makes a charge of no bytes yet.
-    pub fn charge(&self) -> Charge {
-        Charge {
+    pub fn charge(&self) -> MemoryCharge {
+        MemoryCharge {
             client: self.0.clone(),
             bytes: 0,
         }
@@ -190,7 +190,7 @@ impl Account {
     }
 }
 
-impl Client {
+impl AccountState {
     fn add(&self, more: usize) -> Result<(), NoRoom> {
         let mut held = self.held.lock();
         let bytes = held.bytes + more;
@@ -217,7 +217,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for AccountState {
     fn drop(&mut self) {
         let granted = self.held.get_mut().granted;
         self.budget.give_back(granted);
@@ -226,12 +226,12 @@ impl Drop for Client {
 
 /// Bytes of a client that are in memory. They are given back when this is dropped.
 #[derive(Debug)]
-pub struct Charge {
-    client: Arc<Client>,
+pub struct MemoryCharge {
+    client: Arc<AccountState>,
     bytes: usize,
 }
 
-impl Charge {
+impl MemoryCharge {
     /// The number of bytes charged.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -257,7 +257,7 @@ impl Charge {
             return;
         }
         let whole = self.client.budget.0.clone();
-        let _waiting = Waiting::begin(&whole);
+        let _waiting = RoomWaiter::begin(&whole);
         loop {
             let mut room = std::pin::pin!(whole.room.notified());
             room.as_mut().enable();
@@ -269,7 +269,7 @@ impl Charge {
     }
 }
 
-impl Drop for Charge {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         if self.bytes > 0 {
             self.client.subtract(self.bytes);
@@ -278,16 +278,16 @@ impl Drop for Charge {
 }
 
 /// A waiter for room, counted until it is dropped.
-struct Waiting<'a>(&'a Whole);
+struct RoomWaiter<'a>(&'a BudgetState);
 
-impl<'a> Waiting<'a> {
-    fn begin(whole: &'a Whole) -> Waiting<'a> {
+impl<'a> RoomWaiter<'a> {
+    fn begin(whole: &'a BudgetState) -> RoomWaiter<'a> {
         whole.waiting.fetch_add(1, Ordering::SeqCst);
-        Waiting(whole)
+        RoomWaiter(whole)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for RoomWaiter<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }

@@ -17,7 +17,7 @@ const PARTS: u64 = 32;
 
 /// The shares of the memory that clients can pin. No use can take the share of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
+pub struct MemoryShares {
     /// Requests and answers of CQL clients, in bytes.
     pub cql: usize,
     /// Bodies of HTTP requests, in bytes.
@@ -31,12 +31,12 @@ pub struct Shares {
     pub internal: usize,
 }
 
-impl Shares {
+impl MemoryShares {
     /// The shares of a process that may take this many bytes.
-    pub fn of_limit(limit_bytes: u64) -> Shares {
+    pub fn of_limit(limit_bytes: u64) -> MemoryShares {
         let part = limit_bytes / PARTS;
         let other = part.min(OTHER_BYTES_MAX) as usize;
-        Shares {
+        MemoryShares {
             cql: CQL_PARTS.saturating_mul(part).min(CQL_BYTES_MAX) as usize,
             http_bodies: other,
             http_answers: other,
@@ -47,8 +47,8 @@ impl Shares {
 }
 
 /// The shares of a process with memory enough.
-impl Default for Shares {
-    fn default() -> Shares {
-        Shares::of_limit(u64::MAX)
+impl Default for MemoryShares {
+    fn default() -> MemoryShares {
+        MemoryShares::of_limit(u64::MAX)
     }
 }

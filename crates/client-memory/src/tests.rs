@@ -6,7 +6,7 @@ const MIB: usize = 1 << 20;
 
 #[test]
 fn one_client_gets_half_and_leaves_room_for_the_next() {
-    let budget = Budget::new(64 * MIB);
+    let budget = MemoryBudget::new(64 * MIB);
     let mut clients = Vec::new();
     for others in 0..8 {
         let account = budget.client().unwrap();
@@ -25,7 +25,7 @@ fn one_client_gets_half_and_leaves_room_for_the_next() {
 
 #[test]
 fn many_clients_together_stay_within_the_whole() {
-    let budget = Budget::new(4 * MIB);
+    let budget = MemoryBudget::new(4 * MIB);
     let mut clients = Vec::new();
     while let Ok(account) = budget.client() {
         let mut charge = account.charge();
@@ -40,7 +40,7 @@ fn many_clients_together_stay_within_the_whole() {
 
 #[test]
 fn a_charge_goes_with_its_memory() {
-    let budget = Budget::new(4 * MIB);
+    let budget = MemoryBudget::new(4 * MIB);
     let account = budget.client().unwrap();
     let mut charge = account.charge();
     charge.resize(MIB).unwrap();
@@ -55,7 +55,7 @@ fn a_charge_goes_with_its_memory() {
 
 #[tokio::test]
 async fn a_waiting_charge_goes_on_when_there_is_room() {
-    let budget = Budget::new(4 * MIB);
+    let budget = MemoryBudget::new(4 * MIB);
     let (first, second) = (budget.client().unwrap(), budget.client().unwrap());
     let mut held = first.charge();
     held.resize(MIB + MIB / 2).unwrap();
@@ -75,12 +75,12 @@ async fn a_waiting_charge_goes_on_when_there_is_room() {
 
 #[test]
 fn shares_are_of_the_limit() {
-    let shares = Shares::default();
-    let all = |shares: Shares| {
+    let shares = MemoryShares::default();
+    let all = |shares: MemoryShares| {
         shares.cql + shares.http_bodies + shares.http_answers + shares.prepared + shares.internal
     };
     assert_eq!(all(shares), 512 * MIB);
-    let small = Shares::of_limit(1 << 30);
+    let small = MemoryShares::of_limit(1 << 30);
     assert_eq!((all(small), small.cql), (288 * MIB, 160 * MIB));
     assert_eq!(shares.cql, 256 * MIB);
 }

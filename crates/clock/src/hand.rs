@@ -7,15 +7,15 @@ use crate::Clock;
 
 /// A clock that does not move until a test moves it.
 #[derive(Debug)]
-pub struct HandClock {
+pub struct ManualClock {
     now_micros: AtomicI64,
     steady_micros: AtomicI64,
 }
 
-impl HandClock {
+impl ManualClock {
     /// Makes a clock that shows `micros` since the epoch.
-    pub fn new(micros: i64) -> Arc<HandClock> {
-        Arc::new(HandClock {
+    pub fn new(micros: i64) -> Arc<ManualClock> {
+        Arc::new(ManualClock {
             now_micros: AtomicI64::new(micros),
             steady_micros: AtomicI64::new(0),
         })
@@ -27,7 +27,7 @@ impl HandClock {
         self.steady_micros.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// Lets whole seconds pass, as [`HandClock::advance_micros`] does.
+    /// Lets whole seconds pass, as [`ManualClock::advance_micros`] does.
     pub fn advance_seconds(&self, seconds: i64) {
         self.advance_micros(seconds * 1_000_000);
     }
@@ -43,7 +43,7 @@ impl HandClock {
     }
 }
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now_micros(&self) -> i64 {
         self.now_micros.load(Ordering::SeqCst)
     }

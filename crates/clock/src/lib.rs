@@ -2,12 +2,12 @@
 //!
 //! A [`Clock`] shows the machine's time, and may be set back at any moment. A [`ServerClock`] is
 //! made of one and never goes back: everything that orders, expires or follows goes by it. Tests
-//! and simulations put a [`HandClock`] below it.
+//! and simulations put a [`ManualClock`] below it.
 
 #![warn(clippy::unwrap_used)]
 
+mod clock_ahead;
 mod hand;
-mod lead;
 mod offset;
 mod server;
 
@@ -15,8 +15,8 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-pub use hand::HandClock;
-pub use lead::{LeadNews, LeadReport};
+pub use clock_ahead::{AheadEvent, AheadMonitor};
+pub use hand::ManualClock;
 pub use offset::OffsetClock;
 pub use server::ServerClock;
 

@@ -28,16 +28,16 @@ pub struct ServerClock {
     /// Whether there is an anchor.
     is_behind: AtomicBool,
     /// The time to go on from while the clock below lags.
-    anchor: Mutex<Option<Anchor>>,
+    anchor: Mutex<Option<TimeAnchor>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Anchor {
+struct TimeAnchor {
     micros: i64,
     steady_micros: i64,
 }
 
-impl Anchor {
+impl TimeAnchor {
     fn at(&self, steady_micros: i64) -> i64 {
         let passed = steady_micros.saturating_sub(self.steady_micros).max(0);
         self.micros.saturating_add(passed - passed / HELD_BACK)
@@ -104,7 +104,7 @@ impl ServerClock {
                 .fetch_max(below, Ordering::Relaxed)
                 .max(below);
         }
-        let from_latest = Anchor {
+        let from_latest = TimeAnchor {
             micros: latest,
             steady_micros,
         };
@@ -151,7 +151,7 @@ impl ServerClock {
 
     /// The lead of the present over the clock below, in microseconds. It is more than 0 after that
     /// clock was set back.
-    pub fn lead_micros(&self) -> i64 {
+    pub fn ahead_micros(&self) -> i64 {
         self.now_micros()
             .saturating_sub(self.clock.now_micros())
             .max(0)
@@ -189,13 +189,13 @@ fn reserve(last: &AtomicI64, now: i64, count: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HandClock;
+    use crate::ManualClock;
 
     const START: i64 = 1_700_000_000_000_000;
     const HOUR: i64 = 3_600_000_000;
 
-    fn clocks() -> (Arc<HandClock>, Arc<ServerClock>) {
-        let hand = HandClock::new(START);
+    fn clocks() -> (Arc<ManualClock>, Arc<ServerClock>) {
+        let hand = ManualClock::new(START);
         let server = ServerClock::new(hand.clone());
         assert_eq!(server.now_micros(), START);
         (hand, server)
@@ -206,11 +206,11 @@ mod tests {
         let (hand, server) = clocks();
         hand.set_micros(START - HOUR);
         assert_eq!(server.now_micros(), START);
-        assert_eq!(server.lead_micros(), HOUR);
+        assert_eq!(server.ahead_micros(), HOUR);
         hand.advance_micros(16_000);
         assert_eq!(server.now_micros(), START + 15_000, "a sixteenth less");
         let mut last = server.now_micros();
-        while server.lead_micros() > 0 {
+        while server.ahead_micros() > 0 {
             hand.advance_micros(16_000_000);
             assert!(server.now_micros() - last <= 16_000_000);
             assert!(server.now_micros() - last >= 15_000_000);
@@ -219,7 +219,7 @@ mod tests {
         assert!((last - START - 15 * HOUR).abs() <= 16_000_000);
         hand.advance_micros(HOUR);
         assert_eq!(server.now_micros(), hand.now_micros());
-        assert_eq!(server.lead_micros(), 0);
+        assert_eq!(server.ahead_micros(), 0);
     }
 
     #[test]
@@ -256,11 +256,11 @@ mod tests {
 
     #[test]
     fn a_floor_ahead_of_the_clock_is_where_it_begins() {
-        let hand = HandClock::new(START);
+        let hand = ManualClock::new(START);
         let server = ServerClock::new(hand.clone());
         server.raise(START + HOUR);
         assert!(server.next_write_micros() > START + HOUR);
-        assert_eq!(server.lead_micros(), HOUR);
+        assert_eq!(server.ahead_micros(), HOUR);
     }
 
     #[test]

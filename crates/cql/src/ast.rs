@@ -17,23 +17,25 @@ mod user_type;
 pub use data_type::DataType;
 pub use definition::{
     AbsentKind, AlterTable, AlterTableChange, ColumnDefinition, CreateIndex, CreateKeyspace,
-    CreateTable, Direction, IndexTarget, OptionValue,
+    CreateTable, IndexTarget, OptionValue, SortDirection,
 };
 pub use describe::{Describe, DescribeTarget};
 pub use modify::{
-    Assignment, Batch, BatchEntry, BatchKind, Condition, Delete, DeleteTarget, Insert,
-    InsertValues, Truncate, Update, Using,
+    Assignment, BatchEntry, Delete, DeleteTarget, IfClause, Insert, InsertValues, TextBatch,
+    TextBatchKind, Truncate, Update, UsingClause,
 };
-pub use operation::{NEGATION, Operand, Operation};
-pub use relation::{Comparand, Operator, Relation, Subject};
+pub use operation::{ArithmeticOperation, NEGATION, Operand};
+pub use relation::{Comparand, ComparisonSubject, Operator, Relation};
 pub use role::{PermissionNames, ResourceName, RoleAttributes, RolePassword, RoleStatement};
-pub use select::{Ordering, Part, Projection, Select, SelectItem, Selector, TimeFunction};
+pub use select::{
+    ArgumentPart, OrderByItem, ProjectionList, Select, SelectItem, Selector, TimeFunction,
+};
 pub use term::{BindMarker, FunctionCall, Term};
 pub use user_type::{AlterType, AlterTypeChange, CreateType, FieldDefinition};
 
 /// A parsed statement with its bind markers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parsed {
+pub struct ParsedStatement {
     /// The statement.
     pub statement: Statement,
     /// One entry for each bind marker, in the order of the text: `Some(name)` for `:name`, `None`
@@ -53,7 +55,7 @@ pub enum Statement {
     /// `DELETE`.
     Delete(Delete),
     /// `BEGIN BATCH .. APPLY BATCH`.
-    Batch(Batch),
+    Batch(TextBatch),
     /// `USE keyspace`.
     Use {
         /// The keyspace that the connection is to use.

@@ -51,14 +51,14 @@ pub enum ErrorKind {
         consistency: u16,
         received: i32,
         block_for: i32,
-        failures: Failures,
+        failures: ReplicaFailures,
         data_present: bool,
     },
     WriteFailure {
         consistency: u16,
         received: i32,
         block_for: i32,
-        failures: Failures,
+        failures: ReplicaFailures,
         write_type: &'static str,
     },
     CasWriteUnknown {
@@ -87,7 +87,7 @@ pub enum ErrorKind {
 
 /// The replicas that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failures {
+pub enum ReplicaFailures {
     /// Only their number, as version 4 sends it.
     Count(i32),
     /// Each with the code of its reason, as version 5 sends it. Code 0 is an unknown reason, and 1
@@ -95,12 +95,12 @@ pub enum Failures {
     Reasons(Vec<(IpAddr, u16)>),
 }
 
-impl Failures {
+impl ReplicaFailures {
     /// The number of replicas that failed.
     pub fn count(&self) -> i32 {
         match self {
-            Failures::Count(count) => *count,
-            Failures::Reasons(reasons) => i32::try_from(reasons.len()).unwrap_or(i32::MAX),
+            ReplicaFailures::Count(count) => *count,
+            ReplicaFailures::Reasons(reasons) => i32::try_from(reasons.len()).unwrap_or(i32::MAX),
         }
     }
 }

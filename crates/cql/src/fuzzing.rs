@@ -5,14 +5,15 @@
 
 use bytes::BytesMut;
 
-use crate::ast::{BatchEntry, Parsed, Statement, TableName};
+use crate::ast::{BatchEntry, ParsedStatement, Statement, TableName};
 use crate::error::{CqlError, ErrorKind};
 use crate::parser::{
-    Changed, changed, changed_by_batch, parse_statement, parse_type, replace_calls, selection_text,
+    ChangedData, changed, changed_by_batch, parse_statement, parse_type, replace_calls,
+    selection_text,
 };
 use crate::wire::{
-    Compression, Direction, Flags, Frame, FrameDecoder, ProtocolVersion, Request, Response,
-    SEGMENT_PAYLOAD_MAX, SegmentForm, StreamDecoder, glance, put_segment,
+    Compression, Frame, FrameDecoder, FrameDirection, FrameFlags, ProtocolVersion, Request,
+    Response, SEGMENT_PAYLOAD_MAX, SegmentForm, StreamDecoder, glance, put_segment,
 };
 
 /// The most bytes of a frame's body.
@@ -30,7 +31,7 @@ const READ_BYTES: usize = 100;
 /// A message that can be read leads back to itself through its own encoding. The gateway's glances
 /// at the front of a request find what the whole message has there.
 pub fn frames(bytes: &[u8]) {
-    for direction in [Direction::Request, Direction::Response] {
+    for direction in [FrameDirection::Request, FrameDirection::Response] {
         let mut decoder = FrameDecoder::new(direction, BODY_BYTES_MAX);
         let mut input = BytesMut::from(bytes);
         loop {
@@ -55,7 +56,7 @@ pub fn frames(bytes: &[u8]) {
 }
 
 /// Reads bytes as segments, some at a time.
-fn segmented(direction: Direction, form: SegmentForm, bytes: &[u8]) {
+fn segmented(direction: FrameDirection, form: SegmentForm, bytes: &[u8]) {
     let mut decoder = StreamDecoder::new(direction, BODY_BYTES_MAX);
     decoder.begin_segments(form);
     let mut input = BytesMut::new();
@@ -77,23 +78,23 @@ fn segmented(direction: Direction, form: SegmentForm, bytes: &[u8]) {
 
 /// Reads the message of a frame, by each compression that STARTUP may have chosen, and checks what
 /// [`frames`] checks.
-pub fn message(direction: Direction, frame: &Frame) {
+pub fn message(direction: FrameDirection, frame: &Frame) {
     assert!(frame.body.len() <= BODY_BYTES_MAX);
     let version = frame.header.version;
     let compressions = [None, Some(Compression::Lz4), Some(Compression::Snappy)];
     for compression in compressions {
         match direction {
-            Direction::Request => {
+            FrameDirection::Request => {
                 if let Ok(request) = Request::decode(frame, compression, BODY_BYTES_MAX) {
                     request_leads_back(&request, version, compression);
                     let is_plain = version == ProtocolVersion::V5
-                        || !frame.header.flags.contains(Flags::COMPRESSION);
+                        || !frame.header.flags.contains(FrameFlags::COMPRESSION);
                     if is_plain {
                         glances_agree(&request, frame);
                     }
                 }
             }
-            Direction::Response => {
+            FrameDirection::Response => {
                 let response = Response::decode(frame, compression, BODY_BYTES_MAX);
                 if let Ok((context, response)) = response {
                     if let Response::Rows(rows) = &response {
@@ -105,7 +106,7 @@ pub fn message(direction: Direction, frame: &Frame) {
                         out
                     };
                     let out = encode(&response);
-                    let again = whole_frame(Direction::Response, out.clone());
+                    let again = whole_frame(FrameDirection::Response, out.clone());
                     let again = Response::decode(&again, compression, usize::MAX);
                     let (context_again, again) = again.expect("what was written can be read");
                     assert_eq!(context_again, context);
@@ -126,7 +127,7 @@ pub fn message(direction: Direction, frame: &Frame) {
 
 /// The frame that a message was encoded to. What is written may be longer than what was read, as an
 /// absent part may be written as an empty one, so there is no limit.
-fn whole_frame(direction: Direction, mut bytes: BytesMut) -> Frame {
+fn whole_frame(direction: FrameDirection, mut bytes: BytesMut) -> Frame {
     let mut decoder = FrameDecoder::new(direction, usize::MAX);
     let frame = decoder.decode(&mut bytes).ok().flatten();
     assert!(bytes.is_empty());
@@ -144,7 +145,7 @@ fn request_leads_back(
         out
     };
     let out = encode(request);
-    let frame = whole_frame(Direction::Request, out.clone());
+    let frame = whole_frame(FrameDirection::Request, out.clone());
     assert_eq!(frame.header.stream, 7);
     let again = Request::decode(&frame, compression, usize::MAX);
     let again = again.expect("what was written can be read");
@@ -207,7 +208,7 @@ pub fn statement(bytes: &[u8]) {
     }
 }
 
-fn every_marker_is_in_the_tree(parsed: &Parsed) {
+fn every_marker_is_in_the_tree(parsed: &ParsedStatement) {
     if !parsed.markers.is_empty() {
         let tree = format!("{:?}", parsed.statement);
         let met = tree.matches("Marker(BindMarker {").count();
@@ -231,13 +232,13 @@ fn every_error_is_short(text: &str, error: &CqlError) {
 
 /// Compares the tables that the outlines of a statement name with those in its tree.
 fn outlines_agree(text: &str, statement: &Statement) {
-    let table = |table: &TableName| Some(Changed::Rows(table.clone()));
+    let table = |table: &TableName| Some(ChangedData::Rows(table.clone()));
     let expected = match statement {
         Statement::Insert(insert) => table(&insert.table),
         Statement::Update(update) => table(&update.table),
         Statement::Delete(delete) => table(&delete.table),
-        Statement::Truncate(truncate) => Some(Changed::All(truncate.table.clone())),
-        Statement::Batch(_) => Some(Changed::Batch),
+        Statement::Truncate(truncate) => Some(ChangedData::All(truncate.table.clone())),
+        Statement::Batch(_) => Some(ChangedData::Batch),
         _ => None,
     };
     assert_eq!(changed(text), expected);

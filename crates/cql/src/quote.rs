@@ -5,9 +5,9 @@ use std::fmt;
 pub use value::identifier::{Identifier, quoted};
 
 /// A string as a CQL literal, in single quotes.
-pub struct Quoted<'a>(pub &'a str);
+pub struct StringLiteral<'a>(pub &'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for StringLiteral<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "'{}'", self.0.replace('\'', "''"))
     }
@@ -24,7 +24,12 @@ where
         f.write_str("{")?;
         for (position, (key, value)) in self.0.into_iter().enumerate() {
             let separator = if position == 0 { "" } else { ", " };
-            write!(f, "{separator}{}: {}", Quoted(key), Quoted(value))?;
+            write!(
+                f,
+                "{separator}{}: {}",
+                StringLiteral(key),
+                StringLiteral(value)
+            )?;
         }
         f.write_str("}")
     }
@@ -53,6 +58,6 @@ mod tests {
 
     #[test]
     fn quotes_are_doubled() {
-        assert_eq!(Quoted("it's").to_string(), "'it''s'");
+        assert_eq!(StringLiteral("it's").to_string(), "'it''s'");
     }
 }

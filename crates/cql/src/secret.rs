@@ -146,14 +146,14 @@ mod tests {
     #[test]
     fn each_copy_of_a_secret_is_wiped_when_it_is_dropped() {
         #[derive(Clone)]
-        struct Counted(Rc<Cell<usize>>);
-        impl Wipe for Counted {
+        struct WipeCounter(Rc<Cell<usize>>);
+        impl Wipe for WipeCounter {
             fn wipe(&mut self) {
                 self.0.set(self.0.get() + 1);
             }
         }
         let wiped = Rc::new(Cell::new(0));
-        let secret = Secret::new(Some(Counted(wiped.clone())));
+        let secret = Secret::new(Some(WipeCounter(wiped.clone())));
         let copy = secret.clone();
         drop(secret);
         assert_eq!(wiped.get(), 1);

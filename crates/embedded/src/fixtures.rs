@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schema::{Column, ColumnId, ColumnKind, Index, Table, TableId};
+use schema::{Column, ColumnId, ColumnKind, Table, TableId, VectorIndexMetadata};
 use uuid::Uuid;
 use value::{CqlType, token::Partitioner};
 
@@ -38,7 +38,7 @@ pub fn table(local_key: &[&str], filter_columns: &[&str]) -> Table {
         kind,
         cql_type,
     });
-    let index = Index {
+    let index = VectorIndexMetadata {
         name: "i".to_owned(),
         target: String::new(),
         column: "v".to_owned(),

@@ -6,12 +6,12 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod catalog_changes;
 #[cfg(test)]
 mod fixtures;
 mod log;
-mod own_index;
 mod rows;
-mod schema;
+mod secondary_index;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use std::time::Duration;
 
 use ::schema::Table;
 use async_trait::async_trait;
-use own_index::Secondary;
+use catalog_changes::StoredSchema;
 use rows::StoredRows;
-use schema::StoredSchema;
+use secondary_index::StoredSecondaryIndex;
 use storage::clock::Clock;
 use storage::{LogEnd, Storage};
 use store::database::{
-    CheckedFiles, Database, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, OwnIndex, Piece,
-    RowReader, Rows, Schema, TableIdentity, TokenRange, split,
+    CheckedFiles, DatabaseIndex, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Piece,
+    RowReader, SchemaFollower, SourceDatabase, SourceTable, TableIdentity, TokenRange, split,
 };
 use uuid::Uuid;
 
@@ -52,9 +52,9 @@ fn table_of(storage: &Storage, table: &TableIdentity) -> Option<Arc<Table>> {
     (found.id.0 == table.id).then(|| Arc::clone(found))
 }
 
-struct Head(LogEnd);
+struct StorageLogHead(LogEnd);
 
-impl LogHead for Head {
+impl LogHead for StorageLogHead {
     fn acknowledged_us(&self) -> i64 {
         self.0.acknowledged_micros()
     }
@@ -65,19 +65,19 @@ impl LogHead for Head {
 }
 
 #[async_trait]
-impl Database for Embedded {
+impl SourceDatabase for Embedded {
     fn clock(&self) -> Arc<dyn Clock> {
         self.storage.clock().clone()
     }
 
     fn clock_lead(&self) -> Option<Duration> {
-        let lead_micros = self.storage.clock().lead_micros();
+        let lead_micros = self.storage.clock().ahead_micros();
         Some(Duration::from_micros(
             u64::try_from(lead_micros).unwrap_or(0),
         ))
     }
 
-    fn schema(&self) -> Box<dyn Schema> {
+    fn schema(&self) -> Box<dyn SchemaFollower> {
         Box::new(StoredSchema::new(self.storage.clone()))
     }
 
@@ -87,7 +87,7 @@ impl Database for Embedded {
             let mut tables = keyspace.tables.values();
             tables.any(|table| {
                 let index = table.indexes.get(&name.index);
-                index.is_some_and(|index| schema::identity(table, index).is_ok())
+                index.is_some_and(|index| catalog_changes::identity(table, index).is_ok())
             })
         })
     }
@@ -108,22 +108,22 @@ impl Database for Embedded {
         let table = catalog.table(&index.table.keyspace, &index.table.table);
         let wanted = table.and_then(|table| {
             let found = table.indexes.get(&index.name.index)?;
-            schema::identity(table, found).ok()
+            catalog_changes::identity(table, found).ok()
         });
         wanted.is_none_or(|wanted| wanted.filter_columns == index.filter_columns)
     }
 
-    fn makes_up_for_rows(&self) -> bool {
+    fn reads_missing_rows(&self) -> bool {
         true
     }
 
     fn renamed(&self, index: &IndexIdentity) -> Option<IndexIdentity> {
         let table = table_of(&self.storage, &index.table)?;
-        schema::renamed(&table, index)
+        catalog_changes::renamed(&table, index)
     }
 
-    fn own_index(&self, name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
-        let index = Secondary::find(&self.storage, name)?;
+    fn database_index(&self, name: &IndexName) -> Option<Arc<dyn DatabaseIndex>> {
+        let index = StoredSecondaryIndex::find(&self.storage, name)?;
         Some(Arc::new(index))
     }
 
@@ -144,7 +144,7 @@ impl Database for Embedded {
     fn log_head(&self, table: &TableIdentity) -> Option<Arc<dyn LogHead>> {
         let table = table_of(&self.storage, table)?;
         let end = self.storage.log_end(table.log.as_ref()?.table)?;
-        Some(Arc::new(Head(end)))
+        Some(Arc::new(StorageLogHead(end)))
     }
 
     fn log_readers(&self) -> Vec<String> {
@@ -155,7 +155,7 @@ impl Database for Embedded {
         log::follow(&self.storage, &run).await
     }
 
-    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows> {
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn SourceTable> {
         Arc::new(StoredRows::new(
             self.storage.clone(),
             reader.clone(),

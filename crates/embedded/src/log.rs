@@ -16,19 +16,19 @@
 //! it is a position that a snapshot may be taken with: a time before which everything in the log
 //! has been handed over. It means the same as the position of a reader that polls, and snapshots of
 //! either open with the other. An idle log has no new position until one is requested, as for a
-//! snapshot ([`LogRun::is_asked`]). Times of two runs of the process follow each other, as the mark
-//! is stored on the disk. While the disk takes no writes, the reported position lags what is read,
-//! as a later process would give out times after it again.
+//! snapshot ([`LogRun::wait_for_request`]). Times of two runs of the process follow each other, as
+//! the mark is stored on the disk. While the disk takes no writes, the reported position lags what
+//! is read, as a later process would give out times after it again.
 
 use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
-use machine::aside;
+use platform::aside;
 use schema::{ColumnId, Table};
-use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
+use storage::read::{Cell, ClusteringBound, ClusteringSlice, PartitionSelection, ReadRequest, Row};
 use storage::{AHEAD_MAX_MICROS, Storage};
-use store::database::{Hint, HintTarget, KeySchema, LogRun};
+use store::database::{ChangeHint, HintTarget, KeySchema, LogRun};
 use uuid::Uuid;
 use value::timeuuid;
 
@@ -46,7 +46,7 @@ pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
     let mut unread_since = run.from();
     loop {
         // A request that comes from here on is answered by the read after this one.
-        let asked = run.asked();
+        let asked = run.request_count();
         let settled = storage.settle_log_to_end(log).await?;
         hand_over(storage, run, from_us, settled.up_to_micros).await?;
         run.read_up_to(settled.kept_micros, unread_since, asked)
@@ -55,7 +55,7 @@ pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
         tokio::select! {
             biased;
             () = storage.log_growth(log, from_us) => {}
-            () = run.is_asked(asked) => {}
+            () = run.wait_for_request(asked) => {}
         }
         unread_since = run.now();
     }
@@ -81,7 +81,7 @@ async fn hand_over(
     let base = base.context("the table is gone")?;
     let log = base.log.as_ref().context("the table has no log")?;
     let table = catalog.table_by_id(log.table).context("the log is gone")?;
-    let columns = Columns::of(table, base)?;
+    let columns = BaseKeyColumns::of(table, base)?;
     let bound = |micros: i64| -> anyhow::Result<Vec<Bytes>> {
         let first = timeuuid::min_for_micros(micros)?;
         Ok(vec![Bytes::copy_from_slice(first.as_bytes())])
@@ -93,7 +93,7 @@ async fn hand_over(
     for stream in &catalog.log_streams(log).streams {
         let mut rows = storage.read(ReadRequest {
             table: log.table,
-            partitions: Partitions::One(vec![stream.clone()]),
+            partitions: PartitionSelection::One(vec![stream.clone()]),
             slices: vec![window.clone()],
             reversed: false,
             resume_after: None,
@@ -134,21 +134,21 @@ const EXPIRED_ROW: u8 = 0xfd;
 const EXPIRED_PARTITION: u8 = 0xfc;
 
 /// The columns of the log that hold the key of the base row.
-struct Columns {
+struct BaseKeyColumns {
     operation: ColumnId,
     partition: Vec<ColumnId>,
     clustering: Vec<ColumnId>,
 }
 
-impl Columns {
-    fn of(log: &Table, base: &Table) -> anyhow::Result<Columns> {
+impl BaseKeyColumns {
+    fn of(log: &Table, base: &Table) -> anyhow::Result<BaseKeyColumns> {
         let column = |name: &str| -> anyhow::Result<ColumnId> {
             Ok(log.column(name).context("the log lacks a column")?.id)
         };
         let key = |columns: Vec<&schema::Column>| -> anyhow::Result<Vec<ColumnId>> {
             columns.iter().map(|of| column(&of.name)).collect()
         };
-        Ok(Columns {
+        Ok(BaseKeyColumns {
             operation: column("cdc$operation")?,
             partition: key(base.partition_key())?,
             clustering: key(base.clustering_key())?,
@@ -156,7 +156,7 @@ impl Columns {
     }
 
     /// The hint in a row of the log; None for an image.
-    fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<Hint>, &'static str> {
+    fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<ChangeHint>, &'static str> {
         let operation = value(row, self.operation).ok_or("a log row has no operation")?;
         let of_partition = match operation {
             [0] => return Ok(None),
@@ -182,7 +182,7 @@ impl Columns {
                 None => HintTarget::Static(keys.encode_partition(key)),
             }
         };
-        Ok(Some(Hint {
+        Ok(Some(ChangeHint {
             target,
             noticed_us: time_us(row),
         }))
@@ -210,13 +210,15 @@ mod tests {
 
     use schema::Keyspace;
     use storage::StorageOptions;
-    use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
+    use storage::mutation::{
+        AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation,
+    };
 
     use super::*;
     use crate::fixtures::{NUMBER, STATIC, VECTOR, table};
 
     /// The targets in the log after a write of a change to the partition 1.
-    async fn hinted(change: Change) -> Vec<HintTarget> {
+    async fn hinted(change: PartitionChange) -> Vec<HintTarget> {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path(), StorageOptions::default()).unwrap();
         let table = table(&[], &["n", "s"]);
@@ -229,7 +231,7 @@ mod tests {
             tables: BTreeMap::new(),
         };
         let id = table.id;
-        let keys = crate::schema::identity(&table, &table.indexes["i"])
+        let keys = crate::catalog_changes::identity(&table, &table.indexes["i"])
             .unwrap()
             .keys;
         let made = storage.change_catalog(move |catalog| {
@@ -240,7 +242,7 @@ mod tests {
             Ok::<(), ()>(())
         });
         made.await.unwrap();
-        let write = Write {
+        let write = AtomicWrite {
             mutations: vec![PartitionMutation {
                 table: id,
                 partition_key: vec![int(1)],
@@ -252,10 +254,10 @@ mod tests {
         let catalog = storage.catalog();
         let log = catalog.table("ks", "t_scylla_cdc_log").unwrap();
         let base = catalog.table("ks", "t").unwrap();
-        let columns = Columns::of(log, base).unwrap();
+        let columns = BaseKeyColumns::of(log, base).unwrap();
         let rows = storage.read(ReadRequest {
             table: log.id,
-            partitions: Partitions::Tokens(Bound::Unbounded, Bound::Unbounded),
+            partitions: PartitionSelection::Tokens(Bound::Unbounded, Bound::Unbounded),
             slices: Vec::new(),
             reversed: false,
             resume_after: None,
@@ -277,20 +279,20 @@ mod tests {
 
     #[tokio::test]
     async fn every_column_has_hints() {
-        let row = |cells, timestamp| Change::Row {
+        let row = |cells, timestamp| PartitionChange::Row {
             clustering: vec![int(2)],
             cells,
             timestamp,
             ttl_s: None,
             marker: false,
         };
-        let fixed = |change, timestamp| Change::Static {
+        let fixed = |change, timestamp| PartitionChange::Static {
             cells: cell(STATIC, change),
             timestamp,
             ttl_s: None,
         };
         let table = table(&[], &[]);
-        let keys = crate::schema::identity(&table, &table.indexes["i"])
+        let keys = crate::catalog_changes::identity(&table, &table.indexes["i"])
             .unwrap()
             .keys;
         let of_row = HintTarget::Row(keys.encode([&1_i32.to_be_bytes()[..], &2_i32.to_be_bytes()]));

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use bytes::{BufMut, Bytes, BytesMut};
-use machine::aside;
+use cpu_scheduler::{Permit, WorkClass};
+use platform::aside;
 use schema::{ColumnId, TableId};
 use storage::Storage;
-use storage::read::{Cell, LiveCell, Partitions, Position, ReadRequest, Row};
-use store::database::{Form, Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows};
-use turns::{Class, Turn};
+use storage::read::{Cell, LiveCell, PartitionSelection, ReadRequest, Row, RowPosition};
+use store::database::{
+    FetchedRow, IndexableType, PrimaryKey, RawCell, RowPage, RowReader, SourceTable, TablePart,
+};
 use value::CqlType;
 use value::token::Token;
 
@@ -22,10 +24,10 @@ const KEYS_AT_A_TIME: usize = 100;
 
 /// Reads rows of a table.
 pub struct StoredRows {
-    inner: Arc<Inner>,
+    inner: Arc<TableReadState>,
 }
 
-struct Inner {
+struct TableReadState {
     storage: Storage,
     reader: RowReader,
     page_rows: usize,
@@ -34,7 +36,7 @@ struct Inner {
 impl StoredRows {
     pub fn new(storage: Storage, reader: RowReader, page_bytes: usize) -> StoredRows {
         StoredRows {
-            inner: Arc::new(Inner {
+            inner: Arc::new(TableReadState {
                 page_rows: reader.page_rows(page_bytes),
                 storage,
                 reader,
@@ -45,8 +47,8 @@ impl StoredRows {
     /// Reads files on a thread where waiting holds up no other work, and in a turn if it needs one.
     async fn blocking<T: Send + 'static>(
         &self,
-        turn: Option<Turn>,
-        read: impl FnOnce(&Inner) -> anyhow::Result<T> + Send + 'static,
+        turn: Option<Permit>,
+        read: impl FnOnce(&TableReadState) -> anyhow::Result<T> + Send + 'static,
     ) -> anyhow::Result<T> {
         let inner = self.inner.clone();
         let read = move || {
@@ -59,34 +61,40 @@ impl StoredRows {
 }
 
 #[async_trait]
-impl Rows for StoredRows {
+impl SourceTable for StoredRows {
     fn reader(&self) -> &RowReader {
         &self.inner.reader
     }
 
-    async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
+    async fn page(&self, part: &TablePart, from: Option<Bytes>) -> anyhow::Result<RowPage> {
         let turn = match part {
             // A scan or a repair reads, for which no client waits.
-            Part::Range(_) => Some(self.inner.storage.turns().take(Class::Background).await),
-            Part::Partition(_) => None,
+            TablePart::Range(_) => Some(
+                self.inner
+                    .storage
+                    .cpu_scheduler()
+                    .acquire(WorkClass::Background)
+                    .await,
+            ),
+            TablePart::Partition(_) => None,
         };
         let partitions = match part {
-            Part::Range(range) => Partitions::Tokens(
+            TablePart::Range(range) => PartitionSelection::Tokens(
                 Bound::Included(Token(range.start)),
                 Bound::Included(Token(range.end)),
             ),
-            Part::Partition(key) => {
+            TablePart::Partition(key) => {
                 let values = key.values().map(Bytes::copy_from_slice);
-                Partitions::One(values.collect())
+                PartitionSelection::One(values.collect())
             }
         };
         self.blocking(turn, move |inner| {
-            inner.page(partitions, from.map(Position))
+            inner.page(partitions, from.map(RowPosition))
         })
         .await
     }
 
-    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
+    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<FetchedRow>> {
         let keys = keys.to_vec();
         self.blocking(None, move |inner| inner.by_key(&keys)).await
     }
@@ -96,7 +104,7 @@ impl Rows for StoredRows {
     }
 }
 
-impl Inner {
+impl TableReadState {
     fn table(&self) -> anyhow::Result<(TableId, Vec<ColumnId>)> {
         let table = table_of(&self.storage, &self.reader.table).context("the table is gone")?;
         let columns = self.reader.columns.iter().map(|column| {
@@ -106,7 +114,11 @@ impl Inner {
         Ok((table.id, columns.collect::<anyhow::Result<_>>()?))
     }
 
-    fn page(&self, partitions: Partitions, from: Option<Position>) -> anyhow::Result<Page> {
+    fn page(
+        &self,
+        partitions: PartitionSelection,
+        from: Option<RowPosition>,
+    ) -> anyhow::Result<RowPage> {
         let (table, columns) = self.table()?;
         let stream = self.storage.read(ReadRequest {
             table,
@@ -122,13 +134,13 @@ impl Inner {
             rows.extend(self.row(&columns, &row));
             if rows.len() == self.page_rows {
                 let next = Some(row.position.0);
-                return Ok(Page { rows, next });
+                return Ok(RowPage { rows, next });
             }
         }
-        Ok(Page { rows, next: None })
+        Ok(RowPage { rows, next: None })
     }
 
-    fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
+    fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<FetchedRow>> {
         let (table, columns) = self.table()?;
         let view = self.storage.view(table)?;
         let mut rows = Vec::with_capacity(keys.len());
@@ -143,7 +155,7 @@ impl Inner {
     }
 
     /// The key and the observed columns of a row; None if it has only static content.
-    fn row(&self, columns: &[ColumnId], row: &Row) -> Option<ReadRow> {
+    fn row(&self, columns: &[ColumnId], row: &Row) -> Option<FetchedRow> {
         let clustering = row.clustering.as_ref()?;
         let key: Vec<&[u8]> = row
             .partition
@@ -157,7 +169,9 @@ impl Inner {
             .zip(&self.reader.columns)
             .map(
                 |(column, observed)| match (cell(row, *column)?, &observed.form) {
-                    (Cell::Elements(elements), Form::Filter(cql_type)) => whole(cql_type, elements),
+                    (Cell::Elements(elements), IndexableType::Filter(cql_type)) => {
+                        whole(cql_type, elements)
+                    }
                     _ => None,
                 },
             )

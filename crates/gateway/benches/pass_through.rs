@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use cql::wire::{
-    BoundValue, Direction, FrameHeader, HEADER_LENGTH, Metadata, Opcode, Prepared, QueryParameters,
-    Request, Response, ResponseContext, Startup, Values,
+    BoundValue, ColumnsMetadata, FrameDirection, FrameHeader, HEADER_LENGTH, MarkerValues, Opcode,
+    PreparedResponse, QueryParameters, Request, Response, ResponseContext, Startup,
 };
 use gateway::{Gateway, GatewayOptions};
 
@@ -67,7 +67,7 @@ fn execute(name: &'static str, bound_bytes: usize, answer_bytes: usize) -> Workl
             id: Bytes::from_static(ID),
             result_metadata_id: None,
             parameters: QueryParameters {
-                values: Values::Positional(vec![value]),
+                values: MarkerValues::Positional(vec![value]),
                 ..QueryParameters::default()
             },
         },
@@ -100,10 +100,10 @@ fn start_node(answer_bytes: usize) -> SocketAddr {
 
 fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
     socket.set_nodelay(true)?;
-    let prepared = Response::Prepared(Prepared {
+    let prepared = Response::Prepared(PreparedResponse {
         id: Bytes::from_static(ID),
         result_metadata_id: None,
-        bind: Metadata::default(),
+        bind: ColumnsMetadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
     });
@@ -115,7 +115,7 @@ fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
             read => read,
         };
         let mut at = 0;
-        while let Some(header) = whole_frame(&input[at..filled], Direction::Request) {
+        while let Some(header) = whole_frame(&input[at..filled], FrameDirection::Request) {
             at += HEADER_LENGTH + header.length as usize;
             let context = ResponseContext::new(header.stream);
             match header.opcode {
@@ -142,7 +142,7 @@ fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
 }
 
 /// The header of the first frame in `bytes`; `None` if the frame is not whole.
-fn whole_frame(bytes: &[u8], direction: Direction) -> Option<FrameHeader> {
+fn whole_frame(bytes: &[u8], direction: FrameDirection) -> Option<FrameHeader> {
     let header = FrameHeader::read(bytes, direction, usize::MAX).expect("a frame")?;
     (bytes.len() >= HEADER_LENGTH + header.length as usize).then_some(header)
 }
@@ -194,7 +194,8 @@ impl Client {
             let read = self.socket.read(&mut self.input[filled..]).expect("read");
             assert!(read > 0, "closed");
             filled += read;
-            while let Some(header) = whole_frame(&self.input[at..filled], Direction::Response) {
+            while let Some(header) = whole_frame(&self.input[at..filled], FrameDirection::Response)
+            {
                 assert!(matches!(header.opcode, Opcode::Ready | Opcode::Result));
                 at += HEADER_LENGTH + header.length as usize;
                 answers += 1;

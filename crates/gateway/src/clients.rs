@@ -11,9 +11,9 @@ use tokio::sync::{Notify, mpsc};
 use crate::stream_set::StreamSet;
 
 /// A connection of a client, as other parts of the gateway see it.
-pub(crate) struct Client {
+pub(crate) struct ConnectionHandle {
     /// Requests that have no answer yet.
-    in_flight: Mutex<InFlight>,
+    in_flight: Mutex<PendingRequests>,
     /// Notified whenever one of the client's requests has its answer.
     freed: Notify,
     /// The version of the protocol, once the client has registered for events about the schema.
@@ -22,10 +22,10 @@ pub(crate) struct Client {
     answers: mpsc::WeakSender<Bytes>,
 }
 
-impl Client {
+impl ConnectionHandle {
     /// Makes a client to which frames can be sent by `answers`.
-    pub(crate) fn new(answers: mpsc::WeakSender<Bytes>) -> Client {
-        Client {
+    pub(crate) fn new(answers: mpsc::WeakSender<Bytes>) -> ConnectionHandle {
+        ConnectionHandle {
             in_flight: Mutex::default(),
             freed: Notify::new(),
             hears_schema_changes: OnceLock::new(),
@@ -35,8 +35,8 @@ impl Client {
 
     /// Notes that a request is due an answer on its stream. Must be called before anything is
     /// decided about the request: whoever replaces the catalog's snapshot and then
-    /// [marks](Client::mark) the requests in flight relies on every later request being decided by
-    /// the new snapshot.
+    /// [marks](ConnectionHandle::mark) the requests in flight relies on every later request being
+    /// decided by the new snapshot.
     pub(crate) fn request_came(&self, stream: i16) {
         self.in_flight.lock().due.add(stream);
     }
@@ -121,25 +121,26 @@ impl Client {
 
 /// The requests of a connection that wait for answers.
 #[derive(Debug, Default)]
-struct InFlight {
+struct PendingRequests {
     /// The number of the gateway's own requests. They are only counted, as the client's next
     /// requests may use the same streams.
     inquiries: usize,
     /// The streams of the client's requests.
     due: StreamSet,
-    /// The streams whose requests were in flight at the last [`Client::mark`] and still are.
+    /// The streams whose requests were in flight at the last [`ConnectionHandle::mark`] and still
+    /// are.
     marked: StreamSet,
 }
 
 /// All connections that are open.
 #[derive(Default)]
-pub(crate) struct Clients {
-    open: Mutex<Vec<Weak<Client>>>,
+pub(crate) struct OpenConnections {
+    open: Mutex<Vec<Weak<ConnectionHandle>>>,
 }
 
-impl Clients {
+impl OpenConnections {
     /// Adds a connection. It is forgotten once no one holds it any more.
-    pub(crate) fn enter(&self, client: &Arc<Client>) {
+    pub(crate) fn enter(&self, client: &Arc<ConnectionHandle>) {
         let mut open = self.open.lock();
         if open.len() == open.capacity() {
             open.retain(|client| client.strong_count() > 0);
@@ -148,7 +149,7 @@ impl Clients {
     }
 
     /// The connections that are open now.
-    pub(crate) fn open(&self) -> Vec<Weak<Client>> {
+    pub(crate) fn open(&self) -> Vec<Weak<ConnectionHandle>> {
         let mut open = self.open.lock();
         open.retain(|client| client.strong_count() > 0);
         open.clone()
@@ -180,11 +181,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_hear_are_told_and_those_that_are_gone_forgotten() {
-        let clients = Clients::default();
+    fn schema_changes_reach_registered_connections_and_closed_ones_are_removed() {
+        let clients = OpenConnections::default();
         let (sender, mut receiver) = mpsc::channel(1);
-        let deaf = Arc::new(Client::new(sender.downgrade()));
-        let hearing = Arc::new(Client::new(sender.downgrade()));
+        let deaf = Arc::new(ConnectionHandle::new(sender.downgrade()));
+        let hearing = Arc::new(ConnectionHandle::new(sender.downgrade()));
         hearing.hear_schema_changes(ProtocolVersion::V5);
         clients.enter(&deaf);
         clients.enter(&hearing);
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn marked_requests_differ_from_those_that_came_since() {
         let (sender, _receiver) = mpsc::channel(1);
-        let client = Client::new(sender.downgrade());
+        let client = ConnectionHandle::new(sender.downgrade());
         client.mark();
         assert!(client.marked_are_answered());
         for stream in [0, 5, i16::MAX] {
@@ -231,7 +232,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_is_in_use_from_request_to_answer() {
         let (sender, _receiver) = mpsc::channel(1);
-        let client = Client::new(sender.downgrade());
+        let client = ConnectionHandle::new(sender.downgrade());
         let waits = async |but| {
             let wait = client.others_answered(but);
             timeout(Duration::from_millis(5), wait).await.is_err()
@@ -258,7 +259,7 @@ mod tests {
     #[tokio::test]
     async fn a_wait_ends_with_the_last_other_answer() {
         let (sender, _receiver) = mpsc::channel(1);
-        let client = Client::new(sender.downgrade());
+        let client = ConnectionHandle::new(sender.downgrade());
         client.request_came(1);
         client.request_came(2);
         let answering = async {

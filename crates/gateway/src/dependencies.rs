@@ -18,14 +18,14 @@
 use std::sync::Arc;
 
 use cql::ast::{Statement, TableName};
-use cql::parser::{Changed, changed, parse_statement};
+use cql::parser::{ChangedData, changed, parse_statement};
 
-use crate::catalog::{DefinedIndex, LoggedTable, Snapshot};
-use crate::recognise::{Verb, may_order_by_ann};
+use crate::catalog::{DefinedIndex, IndexCatalogSnapshot, LoggedTable};
+use crate::recognise::{StatementVerb, may_order_by_ann};
 
 /// The facts that a prepared statement depends on.
 #[derive(Clone, Debug)]
-pub(crate) struct Dependencies {
+pub(crate) struct StatementDependencies {
     /// The epoch of the snapshot by which the dependencies were last known to hold.
     epoch: u64,
     depends_on: DependsOn,
@@ -50,16 +50,16 @@ struct KnownTable {
     indexes: Option<Vec<Arc<DefinedIndex>>>,
 }
 
-impl Dependencies {
+impl StatementDependencies {
     /// The dependencies of a statement that begins with `verb`. Tables without a keyspace are
     /// looked up in `keyspace_in_use`.
     pub(crate) fn of(
-        verb: Verb,
+        verb: StatementVerb,
         text: &[u8],
         keyspace_in_use: Option<&str>,
-        snapshot: &Snapshot,
-    ) -> Dependencies {
-        Dependencies {
+        snapshot: &IndexCatalogSnapshot,
+    ) -> StatementDependencies {
+        StatementDependencies {
             epoch: snapshot.epoch(),
             depends_on: depends_on(verb, text, keyspace_in_use, snapshot),
         }
@@ -71,14 +71,17 @@ impl Dependencies {
     }
 
     /// Whether the dependencies certainly hold under a snapshot, without a comparison.
-    pub(crate) fn hold_at_once(&self, snapshot: &Snapshot) -> bool {
+    pub(crate) fn hold_at_once(&self, snapshot: &IndexCatalogSnapshot) -> bool {
         matches!(self.depends_on, DependsOn::Text) || self.epoch == snapshot.epoch()
     }
 
     /// Compares the dependencies with another snapshot. Returns them with its epoch; `None` if they
     /// do not hold any more. A snapshot that has lapsed may be out of date, so under it only a
     /// dependency on the text holds.
-    pub(crate) fn revalidated(&self, snapshot: &Snapshot) -> Option<Dependencies> {
+    pub(crate) fn revalidated(
+        &self,
+        snapshot: &IndexCatalogSnapshot,
+    ) -> Option<StatementDependencies> {
         let depends_on = match &self.depends_on {
             DependsOn::Text => DependsOn::Text,
             DependsOn::Table(before) if !snapshot.lapsed() => {
@@ -87,7 +90,7 @@ impl Dependencies {
             }
             DependsOn::Table(_) | DependsOn::Snapshot => return None,
         };
-        Some(Dependencies {
+        Some(StatementDependencies {
             epoch: snapshot.epoch(),
             depends_on,
         })
@@ -106,10 +109,10 @@ impl Dependencies {
 }
 
 fn depends_on(
-    verb: Verb,
+    verb: StatementVerb,
     text: &[u8],
     keyspace_in_use: Option<&str>,
-    snapshot: &Snapshot,
+    snapshot: &IndexCatalogSnapshot,
 ) -> DependsOn {
     let Ok(text) = str::from_utf8(text) else {
         return DependsOn::Snapshot;
@@ -123,24 +126,29 @@ fn depends_on(
         })
     };
     match verb {
-        Verb::Use => DependsOn::Text,
-        Verb::Select if !may_order_by_ann(text.as_bytes()) => DependsOn::Text,
-        Verb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
+        StatementVerb::Use => DependsOn::Text,
+        StatementVerb::Select if !may_order_by_ann(text.as_bytes()) => DependsOn::Text,
+        StatementVerb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
             Ok(Statement::Select(select)) => known(select.table, true),
             // Any other statement is no nearest-neighbour query.
             _ => DependsOn::Text,
         },
-        Verb::Write | Verb::Truncate => match changed(text) {
-            Some(Changed::Rows(table) | Changed::All(table)) => known(table, false),
+        StatementVerb::Write | StatementVerb::Truncate => match changed(text) {
+            Some(ChangedData::Rows(table) | ChangedData::All(table)) => known(table, false),
             // It writes to several tables, or the text does not show its table.
-            Some(Changed::Batch) | None => DependsOn::Snapshot,
+            Some(ChangedData::Batch) | None => DependsOn::Snapshot,
         },
         _ => DependsOn::Snapshot,
     }
 }
 
 impl KnownTable {
-    fn of(keyspace: &str, name: &str, indexes_matter: bool, snapshot: &Snapshot) -> KnownTable {
+    fn of(
+        keyspace: &str,
+        name: &str,
+        indexes_matter: bool,
+        snapshot: &IndexCatalogSnapshot,
+    ) -> KnownTable {
         KnownTable {
             keyspace: keyspace.to_owned(),
             name: name.to_owned(),
@@ -149,7 +157,7 @@ impl KnownTable {
         }
     }
 
-    fn as_known_by(&self, snapshot: &Snapshot) -> KnownTable {
+    fn as_known_by(&self, snapshot: &IndexCatalogSnapshot) -> KnownTable {
         let indexes_matter = self.indexes.is_some();
         KnownTable::of(&self.keyspace, &self.name, indexes_matter, snapshot)
     }
@@ -166,25 +174,25 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::ann::fixtures;
-    use crate::catalog::Catalog;
+    use crate::catalog::IndexCatalog;
     use crate::recognise::verb;
+    use crate::vector_search::fixtures;
     use crate::writes::test_tables::{events, products};
 
     /// A snapshot in which `shop.products` is logged.
-    fn logged(products: LoggedTable) -> Snapshot {
-        Snapshot::new([Arc::new(products)], [])
+    fn logged(products: LoggedTable) -> IndexCatalogSnapshot {
+        IndexCatalogSnapshot::new([Arc::new(products)], [])
     }
 
     /// A snapshot in which `shop.products` and one more table are logged.
-    fn with_more(products: LoggedTable) -> Snapshot {
-        Snapshot::new([Arc::new(products), Arc::new(events())], [])
+    fn with_more(products: LoggedTable) -> IndexCatalogSnapshot {
+        IndexCatalogSnapshot::new([Arc::new(products), Arc::new(events())], [])
     }
 
     /// Whether the dependencies of a statement under the first snapshot hold under the second one.
-    fn hold(text: &str, first: Snapshot, second: Snapshot) -> bool {
-        let catalog = Catalog::new(first);
-        let dependencies = Dependencies::of(
+    fn hold(text: &str, first: IndexCatalogSnapshot, second: IndexCatalogSnapshot) -> bool {
+        let catalog = IndexCatalog::new(first);
+        let dependencies = StatementDependencies::of(
             verb(text.as_bytes()),
             text.as_bytes(),
             Some("shop"),
@@ -241,7 +249,7 @@ mod tests {
         recreated.id = Uuid::from_u128(99);
         let mut altered = products();
         altered.columns.pop();
-        let none = Snapshot::default;
+        let none = IndexCatalogSnapshot::default;
         for (first, second) in [
             (none(), logged(products())),
             (logged(products()), none()),
@@ -264,7 +272,7 @@ mod tests {
         let indexes = fixtures::snapshot().all_indexes().to_vec();
         let films = || Arc::new(fixtures::table(&["id"], &[]));
         let with = |indexes: &[Arc<DefinedIndex>], tables: Vec<Arc<LoggedTable>>| {
-            Snapshot::new(tables, indexes.to_vec())
+            IndexCatalogSnapshot::new(tables, indexes.to_vec())
         };
         let all = || with(&indexes, vec![films()]);
         assert!(hold(
@@ -282,12 +290,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_snapshot_that_has_lapsed_says_nothing_of_tables() {
-        let catalog = Catalog::new(logged(products()));
+        let catalog = IndexCatalog::new(logged(products()));
         let of = |verb, text: &str| {
-            Dependencies::of(verb, text.as_bytes(), Some("shop"), &catalog.snapshot())
+            StatementDependencies::of(verb, text.as_bytes(), Some("shop"), &catalog.snapshot())
         };
-        let insert = of(Verb::Write, "INSERT INTO products (id) VALUES (?)");
-        let select = of(Verb::Select, "SELECT name FROM products");
+        let insert = of(StatementVerb::Write, "INSERT INTO products (id) VALUES (?)");
+        let select = of(StatementVerb::Select, "SELECT name FROM products");
         catalog.prolong(Instant::now());
         catalog.lapse_if_over();
         let snapshot = catalog.snapshot();

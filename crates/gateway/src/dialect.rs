@@ -4,17 +4,17 @@ use cql::wire::{Compression, ProtocolVersion, SegmentForm};
 
 /// The form of a connection's frames.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dialect {
+pub(crate) struct FrameFormat {
     /// The version of the protocol.
     pub(crate) version: ProtocolVersion,
     /// The compression that STARTUP requested. In version 5 it is that of segments.
     compression: Option<Compression>,
 }
 
-impl Dialect {
+impl FrameFormat {
     /// The form that a STARTUP requests.
-    pub(crate) fn new(version: ProtocolVersion, compression: Option<Compression>) -> Dialect {
-        Dialect {
+    pub(crate) fn new(version: ProtocolVersion, compression: Option<Compression>) -> FrameFormat {
+        FrameFormat {
             version,
             compression,
         }

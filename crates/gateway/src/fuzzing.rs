@@ -1,9 +1,9 @@
 //! Entry point of a fuzz target: any text as a statement that the gateway recognises.
 
-use cql::ast::{Ordering, Statement};
+use cql::ast::{OrderByItem, Statement};
 use cql::parser::parse_statement;
 
-use crate::recognise::{Verb, may_order_by_ann, verb};
+use crate::recognise::{StatementVerb, may_order_by_ann, verb};
 
 /// Takes the quick look at a text, and parses it.
 ///
@@ -23,29 +23,29 @@ pub fn recognition(bytes: &[u8]) {
     };
     let expected = match &parsed.statement {
         Statement::Select(select) => {
-            let is_ann = |ordering: &Ordering| matches!(ordering, Ordering::Ann { .. });
+            let is_ann = |ordering: &OrderByItem| matches!(ordering, OrderByItem::Ann { .. });
             assert!(may_order || !select.order_by.iter().any(is_ann));
-            Verb::Select
+            StatementVerb::Select
         }
         Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)
-        | Statement::Batch(_) => Verb::Write,
-        Statement::Use { .. } => Verb::Use,
-        Statement::Truncate(_) => Verb::Truncate,
+        | Statement::Batch(_) => StatementVerb::Write,
+        Statement::Use { .. } => StatementVerb::Use,
+        Statement::Truncate(_) => StatementVerb::Truncate,
         Statement::CreateKeyspace(_)
         | Statement::CreateType(_)
         | Statement::CreateTable(_)
-        | Statement::CreateIndex(_) => Verb::Create,
+        | Statement::CreateIndex(_) => StatementVerb::Create,
         Statement::AlterKeyspace { .. } | Statement::AlterType(_) | Statement::AlterTable(_) => {
-            Verb::Alter
+            StatementVerb::Alter
         }
         Statement::DropKeyspace { .. }
         | Statement::DropType { .. }
         | Statement::DropTable { .. }
         | Statement::DropIndex { .. }
-        | Statement::DropAbsent { .. } => Verb::Drop,
-        Statement::Describe(_) => Verb::Describe,
+        | Statement::DropAbsent { .. } => StatementVerb::Drop,
+        Statement::Describe(_) => StatementVerb::Describe,
         // The verbs of statements about roles are not distinguished.
         Statement::Role(_) => seen,
         // Its first words are in the text that it holds.

@@ -13,13 +13,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 use http_server::health::{LIVE, READY};
 use http_server::{
-    BoundHttpListener, ConnectionLimits, HttpListenerOptions, MetricsRegistry, RequestRefusal,
-    RequiredRight, RouteRow, RouteTable, ServedHttpListener, WhenFull,
+    BoundHttpListener, ConnectionLimits, HttpListenerOptions, MetricsRegistry, OverflowPolicy,
+    RequestRefusal, RequiredRight, RouteRow, RouteTable, ServedHttpListener,
 };
 use net::listener::BindError;
 
-use crate::metrics::GatewayFamilies;
-use crate::shared::Shared;
+use crate::metrics::RequestFamilies;
+use crate::shared::ServingState;
 
 /// Connections that are served at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
@@ -40,7 +40,7 @@ const METRICS: &str = "/metrics";
 /// The state that the handlers read.
 #[derive(Clone)]
 struct RouteState {
-    shared: Arc<Shared>,
+    shared: Arc<ServingState>,
     metrics: MetricsRegistry,
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<BoundHttpListener, BindE
         tls_alone: false,
         answer_bytes_max: ANSWER_BYTES_MAX,
         connections_max: CONNECTIONS_MAX,
-        when_full: WhenFull::Waits,
+        when_full: OverflowPolicy::Waits,
         connection: ConnectionLimits {
             mute_max: REQUEST_WITHIN,
             idle_max: REQUEST_WITHIN,
@@ -64,7 +64,7 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<BoundHttpListener, BindE
 }
 
 /// Serves the routes until the result is stopped or dropped.
-pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<Shared>) -> ServedHttpListener {
+pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<ServingState>) -> ServedHttpListener {
     let state = RouteState {
         shared: shared.clone(),
         metrics: registry(shared),
@@ -78,10 +78,10 @@ pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<Shared>) -> ServedHtt
 }
 
 /// The registry with the families of the gateway.
-fn registry(shared: &Arc<Shared>) -> MetricsRegistry {
+fn registry(shared: &Arc<ServingState>) -> MetricsRegistry {
     let registry = MetricsRegistry::default();
     let of = shared.clone();
-    let registered = GatewayFamilies::new(shared.metrics.clone(), move || of.gauges())
+    let registered = RequestFamilies::new(shared.metrics.clone(), move || of.gauges())
         .and_then(|families| registry.register(Box::new(families)));
     if let Err(error) = registered {
         tracing::error!(%error, "bug: the metrics are not shown");

@@ -21,10 +21,10 @@
 use std::collections::HashMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cql::ast::{Projection, Selector};
+use cql::ast::{ProjectionList, Selector};
 use cql::error::CqlError;
 use cql::quote::quoted;
-use cql::wire::{BoundValue, Metadata};
+use cql::wire::{BoundValue, ColumnsMetadata};
 use value::join_elements;
 
 use crate::catalog::LoggedTable;
@@ -46,14 +46,14 @@ pub(crate) struct KeyRead {
     /// The number of clustering columns.
     clustering_columns: usize,
     /// The positions of the columns in the rows that are read.
-    places: Places,
+    places: NeededPositions,
 }
 
 /// The positions of the needed columns in the rows that are read. They follow from the text, unless
 /// all columns are selected.
 #[derive(Clone, Debug, PartialEq)]
-enum Places {
-    Known(Layout),
+enum NeededPositions {
+    Known(ReadRowLayout),
     /// All columns are selected: positions are found by the names of the columns in the answer.
     ByName {
         key: Vec<String>,
@@ -64,7 +64,7 @@ enum Places {
 
 /// The layout of the rows that are read.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct ReadRowLayout {
     /// The number of columns that the client selected. They come first.
     pub(crate) shown: usize,
     /// The positions of the columns of the primary key.
@@ -76,10 +76,10 @@ pub(crate) struct Layout {
     pub(crate) checked: Vec<usize>,
 }
 
-impl Layout {
+impl ReadRowLayout {
     /// The layout of rows that hold no more than what the client selected, in this many columns.
-    pub(crate) fn of_shown(shown: usize) -> Layout {
-        Layout {
+    pub(crate) fn of_shown(shown: usize) -> ReadRowLayout {
+        ReadRowLayout {
             shown,
             key: Vec::new(),
             vector: None,
@@ -90,7 +90,7 @@ impl Layout {
 
 /// The columns that are read in addition to the primary key and those that the client selects.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Needed<'a> {
+pub(crate) struct VectorReadColumns<'a> {
     /// The vector column.
     pub(crate) vector: &'a str,
     /// Whether the vector is read as it is stored, even if it is not selected.
@@ -105,16 +105,16 @@ pub(crate) struct TableRead {
     /// The CQL text, without WHERE. Its bind markers are those of the selection.
     pub(crate) text: String,
     /// The positions of the columns in the rows that are read.
-    places: Places,
+    places: NeededPositions,
 }
 
 impl KeyRead {
     /// Makes the statement for what a client selects. `selection` is the text of `projection`.
     pub(crate) fn of(
         selection: &str,
-        projection: &Projection,
+        projection: &ProjectionList,
         table: &LoggedTable,
-        needed: Needed<'_>,
+        needed: VectorReadColumns<'_>,
     ) -> KeyRead {
         let (head, places) = head(selection, projection, table, needed);
         KeyRead {
@@ -129,7 +129,7 @@ impl KeyRead {
     ///
     /// # Errors
     /// If these columns are not those that were selected.
-    pub(crate) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+    pub(crate) fn layout(&self, columns: &ColumnsMetadata) -> Result<ReadRowLayout, CqlError> {
         self.places.layout(columns)
     }
 
@@ -185,11 +185,11 @@ impl TableRead {
     /// vector is read in any case, as rows come in no order of their own.
     pub(crate) fn of(
         selection: &str,
-        projection: &Projection,
+        projection: &ProjectionList,
         table: &LoggedTable,
-        needed: Needed<'_>,
+        needed: VectorReadColumns<'_>,
     ) -> TableRead {
-        let needed = Needed {
+        let needed = VectorReadColumns {
             needs_vector: true,
             ..needed
         };
@@ -201,17 +201,17 @@ impl TableRead {
     ///
     /// # Errors
     /// If these columns are not those that were selected.
-    pub(crate) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+    pub(crate) fn layout(&self, columns: &ColumnsMetadata) -> Result<ReadRowLayout, CqlError> {
         self.places.layout(columns)
     }
 }
 
-impl Places {
-    fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+impl NeededPositions {
+    fn layout(&self, columns: &ColumnsMetadata) -> Result<ReadRowLayout, CqlError> {
         let count = columns.columns.len();
         let layout = match self {
-            Places::Known(layout) => Some(layout.clone()),
-            Places::ByName {
+            NeededPositions::Known(layout) => Some(layout.clone()),
+            NeededPositions::ByName {
                 key,
                 vector,
                 checked,
@@ -223,7 +223,7 @@ impl Places {
                 let all =
                     |names: &[String]| names.iter().map(place).collect::<Option<Vec<usize>>>();
                 all(key).zip(all(checked)).and_then(|(key, checked)| {
-                    Some(Layout {
+                    Some(ReadRowLayout {
                         shown: count,
                         key,
                         vector: Some(place(vector)?),
@@ -250,18 +250,18 @@ impl Places {
 /// places of the columns.
 fn head(
     selection: &str,
-    projection: &Projection,
+    projection: &ProjectionList,
     table: &LoggedTable,
-    needed: Needed<'_>,
-) -> (String, Places) {
+    needed: VectorReadColumns<'_>,
+) -> (String, NeededPositions) {
     let mut appended: Vec<&str> = Vec::new();
     let places = match projection {
-        Projection::All => Places::ByName {
+        ProjectionList::All => NeededPositions::ByName {
             key: names(table),
             vector: needed.vector.to_owned(),
             checked: needed.checked.to_vec(),
         },
-        Projection::Items(items) => {
+        ProjectionList::Items(items) => {
             let shown = items.len();
             let selected = |name: &str| {
                 items.iter().position(
@@ -281,7 +281,7 @@ fn head(
                 true => Some(place(needed.vector)),
                 false => selected(needed.vector),
             };
-            Places::Known(Layout {
+            NeededPositions::Known(ReadRowLayout {
                 shown,
                 key,
                 vector,
@@ -342,15 +342,15 @@ mod tests {
     use cql::parser::{parse_statement, selection_text};
 
     use super::*;
-    use crate::ann::fixtures::{column, table};
-    use crate::catalog::ColumnKind;
+    use crate::catalog::LoggedColumnKind;
+    use crate::vector_search::fixtures::{column, table};
 
     fn read(select: &str, table: &LoggedTable, needs_vector: bool) -> KeyRead {
         let Statement::Select(parsed) = parse_statement(select).unwrap().statement else {
             panic!("{select}")
         };
         let selection = selection_text(select).unwrap().text;
-        let needed = Needed {
+        let needed = VectorReadColumns {
             vector: "v",
             needs_vector,
             checked: &[],
@@ -376,17 +376,17 @@ mod tests {
             read.text,
             "SELECT name, length(v) \n, \"id\" FROM \"shop\".\"films\" WHERE \"id\" IN ?"
         );
-        let columns = Metadata {
+        let columns = ColumnsMetadata {
             columns: vec![column("name"), column("x"), column("id")],
         };
-        let layout = Layout {
+        let layout = ReadRowLayout {
             shown: 2,
             key: vec![2],
             vector: None,
             checked: Vec::new(),
         };
         assert_eq!(read.layout(&columns), Ok(layout));
-        assert!(read.layout(&Metadata::default()).is_err());
+        assert!(read.layout(&ColumnsMetadata::default()).is_err());
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
             all.text,
             "SELECT * \n FROM \"shop\".\"films\" WHERE \"id\" IN ?"
         );
-        let columns = Metadata {
+        let columns = ColumnsMetadata {
             columns: vec![column("id"), column("name"), column("v")],
         };
         let layout = all.layout(&columns).unwrap();
@@ -467,6 +467,9 @@ mod tests {
             both.text
                 .ends_with("WHERE \"p\" = ? AND \"q\" = ? AND \"c\" IN ?")
         );
-        assert_eq!(ColumnKind::Regular, table(&["p"], &[]).columns[1].kind);
+        assert_eq!(
+            LoggedColumnKind::Regular,
+            table(&["p"], &[]).columns[1].kind
+        );
     }
 }

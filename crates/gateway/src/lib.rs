@@ -80,7 +80,7 @@
 
 #![warn(clippy::unwrap_used)]
 
-mod ann;
+mod answer_cache;
 mod catalog;
 mod clients;
 mod connection;
@@ -89,26 +89,26 @@ mod dialect;
 mod error_frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod gateway;
 mod http_routes;
-mod inquiry;
-mod kept_answers;
 mod key_read;
 mod listener;
 mod log_clock;
 mod metrics;
+mod node_requests;
 mod options;
 mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
+mod running_gateway;
 mod shared;
 mod statement;
 mod stream_set;
+mod vector_search;
 mod writes;
 
-pub use catalog::CatalogOptions;
-pub use gateway::Gateway;
+pub use catalog::InternalSessionOptions;
 pub use net::listener::BindError;
 pub use options::{FreshnessOptions, GatewayOptions, WhenBehind};
 pub use ring::{Ring, RingError};
+pub use running_gateway::Gateway;

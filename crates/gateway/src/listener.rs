@@ -5,20 +5,20 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use client_memory::FLOOR_BYTES;
-use net::listener::{Limits, Listener, Place};
+use net::listener::{AcceptLimits, ConnectionPermit, Listener};
 
 use crate::connection;
-use crate::shared::Shared;
+use crate::shared::ServingState;
 
 /// Accepts connections until the gateway stops.
-pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
-    let serve = |client, place: Place| {
+pub(crate) async fn accept(listener: Listener, shared: Arc<ServingState>) {
+    let serve = |client, place: ConnectionPermit| {
         let shared = shared.clone();
         let reactors = shared.options.reactors.clone();
         let tracked = shared.tasks.token();
         let served = reactors.serve(client, move |client| async move {
             {
-                let guest = place.guest();
+                let guest = place.admission();
                 let metrics = shared.metrics.clone();
                 let serving = pin!(connection::serve(client, shared, guest.clone()));
                 if guest.run(serving).await {
@@ -32,10 +32,10 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
         }
     };
     let stop = shared.stop.clone();
-    let limits = Limits {
+    let limits = AcceptLimits {
         connections: shared.options.connections_max,
         // They take half of the memory at most.
-        strangers: shared.options.memory.bytes_max() / 2 / FLOOR_BYTES,
+        unauthenticated: shared.options.memory.bytes_max() / 2 / FLOOR_BYTES,
     };
     let accepting = listener.accept_up_to(limits, stop, || (), serve);
     accepting.await;

@@ -24,24 +24,24 @@ pub(crate) struct LogClock {
     /// The machine's clock.
     machine: Arc<dyn Clock>,
     /// The present source of timeuuids, replaced by [`LogClock::reset`].
-    source: ArcSwap<Source>,
+    source: ArcSwap<TimeuuidClock>,
     /// The reason why no row may be dated now; `None` if rows may be.
     wrong: ArcSwapOption<String>,
 }
 
 /// A clock that never goes back, with the constant part of its timeuuids.
 #[derive(Debug)]
-struct Source {
+struct TimeuuidClock {
     clock: Arc<ServerClock>,
     /// The lower half of the timeuuids: clock sequence and node, both random.
     clock_and_node: u64,
 }
 
-impl Source {
+impl TimeuuidClock {
     /// A source with a random clock sequence and node.
-    fn new(machine: Arc<dyn Clock>) -> Source {
+    fn new(machine: Arc<dyn Clock>) -> TimeuuidClock {
         let (_, random) = Uuid::new_v4().as_u64_pair();
-        Source {
+        TimeuuidClock {
             clock: ServerClock::new(machine),
             clock_and_node: random | MULTICAST,
         }
@@ -58,7 +58,7 @@ impl LogClock {
     /// Makes a clock that begins at the time of `machine`.
     pub(crate) fn new(machine: Arc<dyn Clock>) -> LogClock {
         LogClock {
-            source: ArcSwap::from_pointee(Source::new(machine.clone())),
+            source: ArcSwap::from_pointee(TimeuuidClock::new(machine.clone())),
             machine,
             wrong: ArcSwapOption::empty(),
         }
@@ -80,14 +80,14 @@ impl LogClock {
     /// The time by which this clock is ahead of the machine's clock, because that was set back.
     /// Microseconds.
     pub(crate) fn lead_micros(&self) -> i64 {
-        self.source.load().clock.lead_micros()
+        self.source.load().clock.ahead_micros()
     }
 
     /// Starts over at the time of the machine's clock, which was set forward by mistake and is
     /// right again. Later timeuuids have another node, as if another gateway made them.
     pub(crate) fn reset(&self) {
         self.source
-            .store(Arc::new(Source::new(self.machine.clone())));
+            .store(Arc::new(TimeuuidClock::new(self.machine.clone())));
     }
 
     /// Sets the reason why the clock is wrong; `None` if it is right.
@@ -115,14 +115,14 @@ impl LogClock {
 
 #[cfg(test)]
 mod tests {
-    use clock::HandClock;
+    use clock::ManualClock;
 
     use super::*;
 
     const START: i64 = 1_700_000_000_000_000;
 
-    fn clocks() -> (Arc<HandClock>, LogClock) {
-        let hand = HandClock::new(START);
+    fn clocks() -> (Arc<ManualClock>, LogClock) {
+        let hand = ManualClock::new(START);
         (hand.clone(), LogClock::new(hand))
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn two_gateways_never_give_out_the_same() {
-        let hand = HandClock::new(START);
+        let hand = ManualClock::new(START);
         let (one, other) = (LogClock::new(hand.clone()), LogClock::new(hand));
         assert_ne!(one.next(), other.next());
         assert_eq!(one.next().get_version_num(), 1);

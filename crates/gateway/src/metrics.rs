@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use cql::error::ErrorKind;
 
-pub(crate) use families::GatewayFamilies;
+pub(crate) use families::RequestFamilies;
 
 /// The kinds of requests, by what the gateway does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestClass {
     /// A request that passes to the node as it came.
     Passed,
     /// A request whose text is changed or whose answer is added to.
@@ -29,26 +29,26 @@ pub(crate) enum Kind {
     Refused,
 }
 
-impl Kind {
-    const ALL: [Kind; 7] = [
-        Kind::Passed,
-        Kind::Overlaid,
-        Kind::Write,
-        Kind::Truncate,
-        Kind::Ann,
-        Kind::Poll,
-        Kind::Refused,
+impl RequestClass {
+    const ALL: [RequestClass; 7] = [
+        RequestClass::Passed,
+        RequestClass::Overlaid,
+        RequestClass::Write,
+        RequestClass::Truncate,
+        RequestClass::Ann,
+        RequestClass::Poll,
+        RequestClass::Refused,
     ];
 
     fn label(self) -> &'static str {
         match self {
-            Kind::Passed => "passed",
-            Kind::Overlaid => "overlaid",
-            Kind::Write => "write",
-            Kind::Truncate => "truncate",
-            Kind::Ann => "ann",
-            Kind::Poll => "poll",
-            Kind::Refused => "refused",
+            RequestClass::Passed => "passed",
+            RequestClass::Overlaid => "overlaid",
+            RequestClass::Write => "write",
+            RequestClass::Truncate => "truncate",
+            RequestClass::Ann => "ann",
+            RequestClass::Poll => "poll",
+            RequestClass::Refused => "refused",
         }
     }
 }
@@ -80,14 +80,14 @@ const BOUNDS_MS: [u64; 13] = [
 
 /// A histogram of latencies.
 #[derive(Debug, Default)]
-struct Latencies {
+struct LatencyHistogram {
     /// The count of each bucket, and as the last one the count of latencies beyond all bounds.
     counts: [AtomicU64; BOUNDS_MS.len() + 1],
     /// The sum of all latencies. Microseconds.
     sum_micros: AtomicU64,
 }
 
-impl Latencies {
+impl LatencyHistogram {
     /// Adds a latency.
     fn took(&self, time: Duration) {
         let at = BOUNDS_MS.partition_point(|bound| u128::from(*bound) < time.as_millis());
@@ -99,17 +99,17 @@ impl Latencies {
 
 /// The counters of a gateway.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics {
-    /// Requests by [`Kind`].
-    requests: [AtomicU64; Kind::ALL.len()],
+pub(crate) struct RequestCounters {
+    /// Requests by [`RequestClass`].
+    requests: [AtomicU64; RequestClass::ALL.len()],
     /// Refused requests by [`REFUSALS`].
     refusals: [AtomicU64; REFUSALS.len()],
     /// Writes whose log rows came late.
     late_log_rows: AtomicU64,
     /// Latencies of writes to tables with a vector index.
-    writes: Latencies,
+    writes: LatencyHistogram,
     /// Latencies of nearest-neighbour queries.
-    searches: Latencies,
+    searches: LatencyHistogram,
     /// Nearest-neighbour queries that were answered without rows.
     without_rows: AtomicU64,
     /// Connections that had not begun, and gave way to others.
@@ -118,7 +118,7 @@ pub(crate) struct Metrics {
 
 /// Values that are read when metrics are requested.
 #[derive(Debug, Default)]
-pub(crate) struct Gauges {
+pub(crate) struct GaugeReadings {
     /// Open connections of clients.
     pub(crate) connections: usize,
     /// Whether writes to tables with a vector index are refused now.
@@ -131,9 +131,9 @@ pub(crate) struct Gauges {
     pub(crate) gateway_clocks: Vec<(String, i64)>,
 }
 
-impl Metrics {
+impl RequestCounters {
     /// Counts a request.
-    pub(crate) fn request(&self, kind: Kind) {
+    pub(crate) fn request(&self, kind: RequestClass) {
         self.requests[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn counted_values_are_reported() {
-        let metrics = Metrics::default();
-        metrics.request(Kind::Write);
-        metrics.request(Kind::Write);
+        let metrics = RequestCounters::default();
+        metrics.request(RequestClass::Write);
+        metrics.request(RequestClass::Write);
         metrics.refused(&ErrorKind::IsBootstrapping);
         metrics.log_rows_late();
         metrics.write_took(Duration::from_millis(2));
@@ -188,13 +188,13 @@ mod tests {
         metrics.search_took(Duration::from_secs(60));
         metrics.answered_without_rows();
         metrics.connection_gave_way();
-        let read = || Gauges {
+        let read = || GaugeReadings {
             connections: 3,
             refuses_writes: true,
             node_clock: Some(-1_500_000),
             gateway_clocks: vec![("10.0.0.2:9043".to_owned(), 250_000)],
         };
-        let families = GatewayFamilies::new(Arc::new(metrics), read).unwrap();
+        let families = RequestFamilies::new(Arc::new(metrics), read).unwrap();
         let registry = MetricsRegistry::default();
         registry.register(Box::new(families)).unwrap();
         let text = registry.text().unwrap();

@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use client_memory::{Budget, Shares};
+use client_memory::{MemoryBudget, MemoryShares};
 use clock::{Clock, SystemClock};
 use cql::wire::DEFAULT_BODY_LIMIT;
-use http_server::Tokens;
-use net::reactors::Reactors;
+use http_server::TokenAuthorizer;
+use net::reactors::ReactorPool;
 use rustls::{ClientConfig, ServerConfig};
-use store_api::Stores;
+use store_api::IndexServices;
 
-use crate::catalog::CatalogOptions;
+use crate::catalog::InternalSessionOptions;
 use crate::ring::Ring;
 
 /// The knowledge that a search must have of writes that its gateway acknowledged.
@@ -52,7 +52,7 @@ pub struct GatewayOptions {
     /// The address at which `GET /metrics` is answered; `None` if nowhere.
     pub metrics_address: Option<SocketAddr>,
     /// The tokens that `GET /metrics` needs.
-    pub tokens: Arc<Tokens>,
+    pub tokens: Arc<TokenAuthorizer>,
     /// The gateway's node, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
     /// The TLS for connections to the node: the authorities that are trusted, and the certificate
@@ -66,7 +66,7 @@ pub struct GatewayOptions {
     pub ring: Ring,
     /// The storage of the definitions of vector indexes. `None`: the gateway passes everything
     /// through and defines no index.
-    pub catalog: Option<CatalogOptions>,
+    pub catalog: Option<InternalSessionOptions>,
     /// Client connections that are open at once. Beyond it the longest silent one that the node has
     /// not let in gives way, and if all are let in, more are closed as they come.
     pub connections_max: usize,
@@ -74,7 +74,7 @@ pub struct GatewayOptions {
     pub frame_body_max: usize,
     /// The memory for requests that are coming in. A request waits in the socket until there is
     /// room.
-    pub memory: Budget,
+    pub memory: MemoryBudget,
     /// Bytes that the rows of searches may take.
     pub answer_bytes_max: usize,
     /// The time that a client has to send a whole request.
@@ -91,7 +91,7 @@ pub struct GatewayOptions {
     /// are forgotten, and drivers prepare them again.
     pub prepared_bytes_max: usize,
     /// The index services that find nearest neighbours.
-    pub stores: Stores,
+    pub stores: IndexServices,
     /// The knowledge that searches have of acknowledged writes.
     pub freshness: FreshnessOptions,
     /// Whether a search at consistency ONE or LOCAL_ONE is answered without rows where its index
@@ -105,7 +105,7 @@ pub struct GatewayOptions {
     pub clock: Arc<dyn Clock>,
     /// The threads that serve the connections of clients, with the requests to the node and to
     /// index services that they need.
-    pub reactors: Reactors,
+    pub reactors: ReactorPool,
 }
 
 impl Default for GatewayOptions {
@@ -121,19 +121,19 @@ impl Default for GatewayOptions {
             catalog: None,
             connections_max: 10_000,
             frame_body_max: DEFAULT_BODY_LIMIT,
-            memory: Budget::new(Shares::default().cql),
-            answer_bytes_max: Shares::default().internal,
+            memory: MemoryBudget::new(MemoryShares::default().cql),
+            answer_bytes_max: MemoryShares::default().internal,
             frame_timeout: Duration::from_secs(120),
             handshake_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
-            prepared_bytes_max: Shares::default().prepared,
-            stores: Stores::disabled(),
+            prepared_bytes_max: MemoryShares::default().prepared,
+            stores: IndexServices::disabled(),
             freshness: FreshnessOptions::default(),
             answer_from_index: false,
             batch_bytes_max: 5 << 10,
             clock: Arc::new(SystemClock),
-            reactors: Reactors::default(),
+            reactors: ReactorPool::default(),
         }
     }
 }

@@ -13,16 +13,16 @@ use cql::error::CqlError;
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 
-use crate::catalog::Snapshot;
-use crate::dependencies::Dependencies;
-use crate::statement::Statement;
+use crate::catalog::IndexCatalogSnapshot;
+use crate::dependencies::StatementDependencies;
+use crate::statement::ClassifiedStatement;
 
 /// Bytes that an entry takes in addition to its id, dependencies and statement.
 const ENTRY_BYTES: usize = 256;
 
 /// The factor from the bytes of a statement's text and of the node's answer to PREPARE to the bytes
-/// of the [`Statement`], at most about: a bind marker of three characters becomes a term and a
-/// name.
+/// of the [`ClassifiedStatement`], at most about: a bind marker of three characters becomes a term
+/// and a name.
 const UNDERSTOOD: usize = 32;
 
 /// The length of a text up to which a statement that grows with it is remembered. Bytes.
@@ -50,31 +50,31 @@ pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
 
 /// A remembered prepared statement.
 #[derive(Clone)]
-struct Entry {
-    dependencies: Dependencies,
-    statement: Statement,
+struct WeighedStatement {
+    dependencies: StatementDependencies,
+    statement: ClassifiedStatement,
     /// Bytes of dependencies and statement, about.
     bytes: usize,
 }
 
 /// Weighs entries by their bytes.
 #[derive(Clone)]
-struct ByBytes;
+struct StatementWeigher;
 
-impl Weighter<Bytes, Entry> for ByBytes {
-    fn weight(&self, id: &Bytes, entry: &Entry) -> u64 {
+impl Weighter<Bytes, WeighedStatement> for StatementWeigher {
+    fn weight(&self, id: &Bytes, entry: &WeighedStatement) -> u64 {
         (ENTRY_BYTES + id.len() + entry.bytes) as u64
     }
 }
 
 /// The statements of prepared ids.
-pub(crate) struct PreparedStatements {
-    by_id: Cache<Bytes, Entry, ByBytes>,
+pub(crate) struct StatementsById {
+    by_id: Cache<Bytes, WeighedStatement, StatementWeigher>,
     /// The most bytes that a statement counts for: a heavier entry would not be stored at all.
     statement_max: usize,
 }
 
-impl PreparedStatements {
+impl StatementsById {
     /// Makes an empty table for statements that take `bytes_max` bytes together, about.
     ///
     /// # Panics
@@ -86,14 +86,23 @@ impl PreparedStatements {
             .weight_capacity(bytes_max as u64)
             .build()
             .expect("both capacities are given");
-        PreparedStatements {
-            by_id: Cache::with_options(options, ByBytes, Default::default(), Default::default()),
+        StatementsById {
+            by_id: Cache::with_options(
+                options,
+                StatementWeigher,
+                Default::default(),
+                Default::default(),
+            ),
             statement_max: bytes_max / PARTS / 2,
         }
     }
 
     /// The statement of an id under a snapshot; `None` if it is unknown or does not hold any more.
-    pub(crate) fn get(&self, id: &[u8], snapshot: &Snapshot) -> Option<Statement> {
+    pub(crate) fn get(
+        &self,
+        id: &[u8],
+        snapshot: &IndexCatalogSnapshot,
+    ) -> Option<ClassifiedStatement> {
         let entry = self.by_id.get(id)?;
         if entry.dependencies.hold_at_once(snapshot) {
             return Some(entry.statement);
@@ -102,7 +111,7 @@ impl PreparedStatements {
         let statement = entry.statement.clone();
         self.put(
             id,
-            Entry {
+            WeighedStatement {
                 dependencies,
                 ..entry
             },
@@ -115,15 +124,15 @@ impl PreparedStatements {
     pub(crate) fn insert(
         &self,
         id: &[u8],
-        dependencies: Dependencies,
-        statement: Statement,
+        dependencies: StatementDependencies,
+        statement: ClassifiedStatement,
         made_of: usize,
     ) {
         let bytes = match statement.grows() {
             true => made_of.saturating_mul(UNDERSTOOD).min(self.statement_max),
             false => 0,
         };
-        let entry = Entry {
+        let entry = WeighedStatement {
             bytes: bytes + dependencies.bytes().min(self.statement_max),
             dependencies,
             statement,
@@ -133,7 +142,7 @@ impl PreparedStatements {
 
     /// Replaces an entry, unless that was understood by a newer snapshot: an answer to PREPARE may
     /// come late, and a client that prepared meanwhile is about to execute.
-    fn put(&self, id: &[u8], entry: Entry) {
+    fn put(&self, id: &[u8], entry: WeighedStatement) {
         let known = self.by_id.peek(id);
         if known.is_none_or(|known| known.dependencies.epoch() <= entry.dependencies.epoch()) {
             self.by_id.insert(Bytes::copy_from_slice(id), entry);
@@ -145,23 +154,23 @@ impl PreparedStatements {
 mod tests {
     use std::sync::Arc;
 
-    use cql::wire::Metadata;
+    use cql::wire::ColumnsMetadata;
 
     use super::*;
-    use crate::catalog::Catalog;
-    use crate::recognise::Verb;
+    use crate::catalog::IndexCatalog;
+    use crate::recognise::StatementVerb;
     use crate::writes::test_tables::{events, products};
 
     const MIB: usize = 1 << 20;
 
     /// The dependencies of a statement that depends only on its text.
-    fn of_text() -> Dependencies {
-        let snapshot = Snapshot::default();
-        Dependencies::of(Verb::Select, b"SELECT 1", None, &snapshot)
+    fn of_text() -> StatementDependencies {
+        let snapshot = IndexCatalogSnapshot::default();
+        StatementDependencies::of(StatementVerb::Select, b"SELECT 1", None, &snapshot)
     }
 
-    fn remembered(statements: &PreparedStatements, count: u32) -> usize {
-        let snapshot = Snapshot::default();
+    fn remembered(statements: &StatementsById, count: u32) -> usize {
+        let snapshot = IndexCatalogSnapshot::default();
         (0..count)
             .filter(|number| statements.get(&number.to_be_bytes(), &snapshot).is_some())
             .count()
@@ -169,30 +178,39 @@ mod tests {
 
     #[test]
     fn ids_beyond_the_capacity_are_forgotten() {
-        let statements = PreparedStatements::new(MIB);
+        let statements = StatementsById::new(MIB);
         for number in 0u32..10_000 {
-            statements.insert(&number.to_be_bytes(), of_text(), Statement::Plain, 1_000);
+            statements.insert(
+                &number.to_be_bytes(),
+                of_text(),
+                ClassifiedStatement::Plain,
+                1_000,
+            );
         }
         let known = remembered(&statements, 10_000);
         assert!((2_000..=MIB / ENTRY_BYTES).contains(&known), "{known}");
-        let last = statements.get(&9_999u32.to_be_bytes(), &Snapshot::default());
-        assert!(matches!(last, Some(Statement::Plain)));
+        let last = statements.get(&9_999u32.to_be_bytes(), &IndexCatalogSnapshot::default());
+        assert!(matches!(last, Some(ClassifiedStatement::Plain)));
     }
 
     #[test]
     fn large_statements_leave_room_for_few() {
-        let statements = PreparedStatements::new(64 * MIB);
-        let columns = Arc::new(Metadata::default());
+        let statements = StatementsById::new(64 * MIB);
+        let columns = Arc::new(ColumnsMetadata::default());
         for number in 0u32..1_000 {
-            let statement = Statement::RingRead(Some(columns.clone()));
+            let statement = ClassifiedStatement::RingRead(Some(columns.clone()));
             statements.insert(&number.to_be_bytes(), of_text(), statement, 32 << 10);
         }
         let known = remembered(&statements, 1_000);
         assert!((16..=64).contains(&known), "{known}");
         // An entry that is larger than any other is stored as well.
-        let statement = Statement::RingRead(Some(columns));
+        let statement = ClassifiedStatement::RingRead(Some(columns));
         statements.insert(b"large", of_text(), statement, 100 * MIB);
-        assert!(statements.get(b"large", &Snapshot::default()).is_some());
+        assert!(
+            statements
+                .get(b"large", &IndexCatalogSnapshot::default())
+                .is_some()
+        );
     }
 
     #[test]
@@ -203,37 +221,50 @@ mod tests {
 
     #[test]
     fn an_id_is_forgotten_when_a_dependency_changes() {
-        let statements = PreparedStatements::new(MIB);
-        let catalog = Catalog::new(Snapshot::default());
+        let statements = StatementsById::new(MIB);
+        let catalog = IndexCatalog::new(IndexCatalogSnapshot::default());
         let is_known = |id: &[u8]| statements.get(id, &catalog.snapshot()).is_some();
         let remember = |id: &[u8], text: &[u8]| {
-            let dependencies =
-                Dependencies::of(Verb::Write, text, Some("shop"), &catalog.snapshot());
-            statements.insert(id, dependencies, Statement::Plain, text.len());
+            let dependencies = StatementDependencies::of(
+                StatementVerb::Write,
+                text,
+                Some("shop"),
+                &catalog.snapshot(),
+            );
+            statements.insert(id, dependencies, ClassifiedStatement::Plain, text.len());
         };
         remember(b"write", b"INSERT INTO products (id) VALUES (?)");
         remember(b"batch", b"BEGIN BATCH");
         assert!(is_known(b"write") && is_known(b"batch"));
         let events = Arc::new(events());
-        catalog.replace(Snapshot::new([events.clone()], []));
+        catalog.replace(IndexCatalogSnapshot::new([events.clone()], []));
         assert!(is_known(b"write") && !is_known(b"batch"));
         // From here on the dependencies hold without a comparison.
         let entry = statements.by_id.peek(&b"write"[..]).unwrap();
         assert!(entry.dependencies.hold_at_once(&catalog.snapshot()));
-        catalog.replace(Snapshot::new([events, Arc::new(products())], []));
+        catalog.replace(IndexCatalogSnapshot::new(
+            [events, Arc::new(products())],
+            [],
+        ));
         assert!(!is_known(b"write"));
     }
 
     #[test]
     fn an_answer_that_comes_late_takes_nothing_away() {
-        let statements = PreparedStatements::new(MIB);
-        let catalog = Catalog::new(Snapshot::default());
-        let dependencies =
-            || Dependencies::of(Verb::Other, b"LIST ROLES", None, &catalog.snapshot());
+        let statements = StatementsById::new(MIB);
+        let catalog = IndexCatalog::new(IndexCatalogSnapshot::default());
+        let dependencies = || {
+            StatementDependencies::of(
+                StatementVerb::Other,
+                b"LIST ROLES",
+                None,
+                &catalog.snapshot(),
+            )
+        };
         let late = dependencies();
-        catalog.replace(Snapshot::default());
-        statements.insert(b"id", dependencies(), Statement::Plain, 10);
-        statements.insert(b"id", late, Statement::Plain, 10);
+        catalog.replace(IndexCatalogSnapshot::default());
+        statements.insert(b"id", dependencies(), ClassifiedStatement::Plain, 10);
+        statements.insert(b"id", late, ClassifiedStatement::Plain, 10);
         assert!(statements.get(b"id", &catalog.snapshot()).is_some());
     }
 }

@@ -10,7 +10,7 @@ const RING_TABLE_WORDS: [&[u8]; 2] = [b"local", b"peers"];
 
 /// The kinds of statements, by their first words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum StatementVerb {
     /// A statement that begins with `SELECT`.
     Select,
     /// A statement that begins with `INSERT`, `UPDATE`, `DELETE`, or with `BEGIN`, which begins a
@@ -32,23 +32,23 @@ pub(crate) enum Verb {
     Other,
 }
 
-const VERBS: [(&[u8], Verb); 12] = [
-    (b"SELECT", Verb::Select),
-    (b"INSERT", Verb::Write),
-    (b"UPDATE", Verb::Write),
-    (b"DELETE", Verb::Write),
-    (b"BEGIN", Verb::Write),
-    (b"CREATE", Verb::Create),
-    (b"ALTER", Verb::Alter),
-    (b"DROP", Verb::Drop),
-    (b"DESCRIBE", Verb::Describe),
-    (b"DESC", Verb::Describe),
-    (b"USE", Verb::Use),
-    (b"TRUNCATE", Verb::Truncate),
+const VERBS: [(&[u8], StatementVerb); 12] = [
+    (b"SELECT", StatementVerb::Select),
+    (b"INSERT", StatementVerb::Write),
+    (b"UPDATE", StatementVerb::Write),
+    (b"DELETE", StatementVerb::Write),
+    (b"BEGIN", StatementVerb::Write),
+    (b"CREATE", StatementVerb::Create),
+    (b"ALTER", StatementVerb::Alter),
+    (b"DROP", StatementVerb::Drop),
+    (b"DESCRIBE", StatementVerb::Describe),
+    (b"DESC", StatementVerb::Describe),
+    (b"USE", StatementVerb::Use),
+    (b"TRUNCATE", StatementVerb::Truncate),
 ];
 
 /// The kind of a statement.
-pub(crate) fn verb(text: &[u8]) -> Verb {
+pub(crate) fn verb(text: &[u8]) -> StatementVerb {
     let text = after_blanks(text);
     let word = text
         .iter()
@@ -57,12 +57,12 @@ pub(crate) fn verb(text: &[u8]) -> Verb {
     VERBS
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(word))
-        .map_or(Verb::Other, |(_, verb)| *verb)
+        .map_or(StatementVerb::Other, |(_, verb)| *verb)
 }
 
 /// Whether a statement may read a table that describes the cluster's nodes.
 pub(crate) fn may_read_ring(text: &[u8]) -> bool {
-    verb(text) == Verb::Select
+    verb(text) == StatementVerb::Select
         && RING_TABLE_WORDS
             .iter()
             .any(|word| contains_in_any_case(text, word))
@@ -123,17 +123,17 @@ mod tests {
     #[test]
     fn verbs_are_known_in_any_case_and_after_comments() {
         for (text, expected) in [
-            ("select 1", Verb::Select),
-            ("/* a */ Begin unlogged batch", Verb::Write),
-            ("INSERT", Verb::Write),
-            ("-- one\nCREATE TABLE t", Verb::Create),
-            ("alter table t", Verb::Alter),
-            ("drop\tindex i", Verb::Drop),
-            ("desc tables", Verb::Describe),
-            ("USE \"Shop\"", Verb::Use),
-            ("Truncate t", Verb::Truncate),
-            ("GRANT", Verb::Other),
-            ("", Verb::Other),
+            ("select 1", StatementVerb::Select),
+            ("/* a */ Begin unlogged batch", StatementVerb::Write),
+            ("INSERT", StatementVerb::Write),
+            ("-- one\nCREATE TABLE t", StatementVerb::Create),
+            ("alter table t", StatementVerb::Alter),
+            ("drop\tindex i", StatementVerb::Drop),
+            ("desc tables", StatementVerb::Describe),
+            ("USE \"Shop\"", StatementVerb::Use),
+            ("Truncate t", StatementVerb::Truncate),
+            ("GRANT", StatementVerb::Other),
+            ("", StatementVerb::Other),
         ] {
             assert_eq!(verb(text.as_bytes()), expected, "{text}");
         }

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use net::seldom::Seldom;
+use net::log_limiter::LogLimiter;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::Catalog;
-use crate::clients::Clients;
-use crate::inquiry::AnswerMemory;
-use crate::kept_answers::KeptAnswers;
-use crate::metrics::{Gauges, Metrics};
+use crate::answer_cache::AnswerCache;
+use crate::catalog::IndexCatalog;
+use crate::clients::OpenConnections;
+use crate::metrics::{GaugeReadings, RequestCounters};
+use crate::node_requests::AnswerMemory;
 use crate::options::GatewayOptions;
-use crate::prepared::PreparedStatements;
+use crate::prepared::StatementsById;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
 
 /// The state that all connections of a gateway share.
-pub(crate) struct Shared {
+pub(crate) struct ServingState {
     /// The settings of the gateway.
     pub(crate) options: GatewayOptions,
     /// The TLS of new client connections; without one they are in clear.
@@ -30,17 +30,17 @@ pub(crate) struct Shared {
     /// The gateways before the nodes of the cluster.
     pub(crate) ring: Arc<Ring>,
     /// The prepared statements of the gateway.
-    pub(crate) prepared: Arc<PreparedStatements>,
+    pub(crate) prepared: Arc<StatementsById>,
     /// The definitions of vector indexes.
-    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<IndexCatalog>,
     /// The state that all writes to change logs share.
     pub(crate) log: Arc<ChangeLog>,
     /// The open connections of clients.
-    pub(crate) clients: Arc<Clients>,
+    pub(crate) clients: Arc<OpenConnections>,
     /// The counters that metrics show.
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<RequestCounters>,
     /// Answers that many clients request.
-    pub(crate) kept_answers: Arc<KeptAnswers>,
+    pub(crate) answer_cache: Arc<AnswerCache>,
     /// The memory for the rows of searches.
     pub(crate) answer_memory: AnswerMemory,
     /// Cancelled when the gateway stops: no more connections and no more requests are taken.
@@ -50,14 +50,14 @@ pub(crate) struct Shared {
     /// The tasks of the gateway, which a stop waits for.
     pub(crate) tasks: TaskTracker,
     /// Limits the log lines about clients that are refused because the cluster cannot be reached.
-    pub(crate) refused: Seldom,
+    pub(crate) refused: LogLimiter,
 }
 
-impl Shared {
+impl ServingState {
     /// The values that metrics show of this moment.
-    pub(crate) fn gauges(&self) -> Gauges {
+    pub(crate) fn gauges(&self) -> GaugeReadings {
         let clocks = self.catalog.clocks();
-        Gauges {
+        GaugeReadings {
             connections: self.clients.open().len(),
             refuses_writes: clocks.is_wrong() || self.catalog.snapshot().lapsed(),
             node_clock: clocks.of_node(),

@@ -1,5 +1,5 @@
 //! Decides who may do what. A database in the same process knows its users; an index service of its
-//! own and a gateway know tokens ([`crate::Tokens`]).
+//! own and a gateway know tokens ([`crate::TokenAuthorizer`]).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ pub trait Authorizer: fmt::Debug + Send + Sync {
         &'a self,
         origin: RequestOrigin<'a>,
         operation: RequestedOperation<'a>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<(), AuthorizationRefusal>> + Send + 'a>>;
 }
 
 /// The origin of a request.
@@ -90,7 +90,7 @@ impl RequiredRight {
 
 /// The reason why a request is refused. The texts are for its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AuthorizationRefusal {
     /// No one has logged in, or the login was wrong.
     Login(String),
     /// The request bears no token, or a wrong one.

@@ -9,7 +9,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::access::{Authorizer, Refusal, RequestOrigin, RequiredRight};
+use crate::access::{AuthorizationRefusal, Authorizer, RequestOrigin, RequiredRight};
 use crate::refusal::{RefusalAnswer, RequestRefusal};
 
 /// The client of a request, one of the request's extensions.
@@ -68,10 +68,10 @@ impl AccessCheck {
         };
         let admitted = authorizer.admit(origin, operation).await;
         admitted.map_err(|refusal| match refusal {
-            Refusal::Login(text) => RequestRefusal::NoLogin(text),
-            Refusal::Token(text) => RequestRefusal::NoToken(text),
-            Refusal::Right(text) => RequestRefusal::NoRight(text),
-            Refusal::Busy(text) => RequestRefusal::LoginsWait(text),
+            AuthorizationRefusal::Login(text) => RequestRefusal::NoLogin(text),
+            AuthorizationRefusal::Token(text) => RequestRefusal::NoToken(text),
+            AuthorizationRefusal::Right(text) => RequestRefusal::NoRight(text),
+            AuthorizationRefusal::Busy(text) => RequestRefusal::LoginsWait(text),
         })
     }
 }

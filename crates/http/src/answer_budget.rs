@@ -41,21 +41,21 @@ impl AnswerBudget {
     /// Charges an answer to the budget until its bytes have been sent. Without room for it, the
     /// result is an answer that says so (503). An answer that is larger than the whole budget takes
     /// all of it.
-    pub(crate) fn charge(&self, answer: Response) -> Response<Charged> {
+    pub(crate) fn charge(&self, answer: Response) -> Response<ChargedBody> {
         let body = answer.body().size_hint();
         let bytes = body.exact().unwrap_or(body.lower());
         if bytes == 0 {
-            return answer.map(Charged::free);
+            return answer.map(ChargedBody::free);
         }
         let units = units(bytes).min(self.units_max);
         match self.units.clone().try_acquire_many_owned(units) {
-            Ok(charge) => answer.map(|body| Charged {
+            Ok(charge) => answer.map(|body| ChargedBody {
                 body,
                 charge: Some(charge),
             }),
             Err(_) => RequestRefusal::AnswersWait
                 .into_response()
-                .map(Charged::free),
+                .map(ChargedBody::free),
         }
     }
 }
@@ -65,18 +65,18 @@ fn units(bytes: u64) -> u32 {
 }
 
 /// The body of an answer that has been charged for.
-pub(crate) struct Charged {
+pub(crate) struct ChargedBody {
     body: Body,
     charge: Option<OwnedSemaphorePermit>,
 }
 
-impl Charged {
-    fn free(body: Body) -> Charged {
-        Charged { body, charge: None }
+impl ChargedBody {
+    fn free(body: Body) -> ChargedBody {
+        ChargedBody { body, charge: None }
     }
 }
 
-impl HttpBody for Charged {
+impl HttpBody for ChargedBody {
     type Data = ChargedBytes;
     type Error = axum::Error;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::BoxError;
 use axum::body::{Bytes, HttpBody};
 use bytes::BytesMut;
-use client_memory::{Budget, Charge};
+use client_memory::{MemoryBudget, MemoryCharge};
 use http_body_util::BodyExt;
 use net::sockets::{LINGER, LINGER_BYTES};
 
@@ -15,7 +15,7 @@ use crate::refusal::RequestRefusal;
 /// The bounds of the bodies of a listener.
 pub struct BodyLimits {
     /// The budget of bytes of bodies that are on their way.
-    budget: Budget,
+    budget: MemoryBudget,
     /// The most bytes that a body may have.
     bytes_max: usize,
     /// The longest time that a body may take to arrive.
@@ -27,7 +27,7 @@ pub struct ReceivedBody {
     /// Its bytes.
     pub bytes: Bytes,
     /// The charge for them; `None` if they came at once.
-    pub charge: Option<Charge>,
+    pub charge: Option<MemoryCharge>,
 }
 
 impl BodyLimits {
@@ -35,7 +35,7 @@ impl BodyLimits {
     /// bodies that are on their way have `budget_bytes` bytes at most.
     pub fn new(budget_bytes: usize, bytes_max: usize, within: Duration) -> BodyLimits {
         BodyLimits {
-            budget: Budget::new(budget_bytes),
+            budget: MemoryBudget::new(budget_bytes),
             bytes_max,
             within,
         }
@@ -64,7 +64,7 @@ impl BodyLimits {
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
         let bytes_max = self.bytes_max;
-        let mut pieces: Option<(BytesMut, Charge)> = None;
+        let mut pieces: Option<(BytesMut, MemoryCharge)> = None;
         while let Some(frame) = body.as_mut().frame().await {
             let frame = frame.map_err(|error| {
                 let error: BoxError = error.into();

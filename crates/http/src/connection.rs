@@ -46,7 +46,7 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 const HTTP2_STREAMS_MAX: u32 = 256;
 
 /// The settings with which a new connection is served.
-pub(crate) struct Entrance<D> {
+pub(crate) struct AcceptConfig<D> {
     /// The TLS configuration; `None`: only HTTP in clear.
     pub(crate) tls: Option<Arc<ServerConfig>>,
     /// The front for requests in clear; `None`: connections in clear are closed.
@@ -57,9 +57,9 @@ pub(crate) struct Entrance<D> {
     pub(crate) limits: ConnectionLimits,
 }
 
-impl<D> Clone for Entrance<D> {
-    fn clone(&self) -> Entrance<D> {
-        Entrance {
+impl<D> Clone for AcceptConfig<D> {
+    fn clone(&self) -> AcceptConfig<D> {
+        AcceptConfig {
             tls: self.tls.clone(),
             in_clear: self.in_clear.clone(),
             in_tls: self.in_tls.clone(),
@@ -71,7 +71,7 @@ impl<D> Clone for Entrance<D> {
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
 pub(crate) async fn serve<D: DirectRoute>(
     stream: TcpStream,
-    entrance: Entrance<D>,
+    entrance: AcceptConfig<D>,
     connection: Arc<HttpConnection>,
 ) {
     let stop = connection.end.clone();
@@ -84,7 +84,7 @@ pub(crate) async fn serve<D: DirectRoute>(
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
     }
-    let patience = Patience {
+    let patience = ClientTimeouts {
         limits: entrance.limits,
         last_answers: LAST_ANSWERS_WITHIN,
     };
@@ -102,13 +102,13 @@ pub(crate) async fn serve<D: DirectRoute>(
                 None => return,
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
-                Some(Ok(Ok(Begun::Tls(stream)))) => {
+                Some(Ok(Ok(MaybeTlsStream::Tls(stream)))) => {
                     let certificates = stream.get_ref().1.peer_certificates();
                     let identity = certificates.and_then(|them| tls::identity(them.first()?));
                     let client = client(identity.map(Arc::from));
                     http(*stream, entrance.in_tls, connection, (patience, client)).await
                 }
-                Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
+                Some(Ok(Ok(MaybeTlsStream::Clear(stream)))) => match entrance.in_clear {
                     Some(front) => http(stream, front, connection, (patience, client(None))).await,
                     None => Ok(()),
                 },
@@ -122,7 +122,7 @@ pub(crate) async fn serve<D: DirectRoute>(
 
 /// The time limits of a connection.
 #[derive(Clone, Copy)]
-struct Patience {
+struct ClientTimeouts {
     /// The bounds of the listener. The wait for the first request counts from the start, so an
     /// unfinished HTTP/2 preface doesn't extend it.
     limits: ConnectionLimits,
@@ -131,30 +131,34 @@ struct Patience {
 }
 
 /// A connection after its first byte, and after the handshake if it is in TLS.
-enum Begun {
+enum MaybeTlsStream {
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
     Clear(TcpStream),
 }
 
 /// Finds out whether the client speaks TLS, and shakes hands if it does. If `clear` is false,
 /// anything but TLS fails.
-async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io::Result<Begun> {
+async fn begin(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    clear: bool,
+) -> io::Result<MaybeTlsStream> {
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     if first[0] != TLS_HANDSHAKE && clear {
-        return Ok(Begun::Clear(stream));
+        return Ok(MaybeTlsStream::Clear(stream));
     }
     let stream = TlsAcceptor::from(config).accept(stream).await?;
-    Ok(Begun::Tls(Box::new(stream)))
+    Ok(MaybeTlsStream::Tls(Box::new(stream)))
 }
 
 async fn http<S, D>(
     stream: S,
     front: Arc<RequestFront<D>>,
     http: Arc<HttpConnection>,
-    (patience, client): (Patience, Option<RequestClient>),
+    (patience, client): (ClientTimeouts, Option<RequestClient>),
 ) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -250,8 +254,8 @@ mod tests {
     }
 
     /// So long a wait for the first request, and so long for the last answers.
-    fn patience(first_request: Duration, last_answers: Duration) -> Patience {
-        Patience {
+    fn patience(first_request: Duration, last_answers: Duration) -> ClientTimeouts {
+        ClientTimeouts {
             limits: ConnectionLimits {
                 mute_max: first_request,
                 ..ConnectionLimits::default()
@@ -262,7 +266,7 @@ mod tests {
 
     /// Serves a client that sends `sent` and then nothing. Returns the error that ends the
     /// connection.
-    async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
+    async fn end_after(sent: &[u8], stop: CancellationToken, patience: ClientTimeouts) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
         let ended = http(server, front(), HttpConnection::new(stop), (patience, None));
@@ -271,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_asks_nothing_is_given_up() {
+    async fn a_silent_new_client_is_disconnected() {
         let patience = patience(SHORT, LONG);
         for sent in ["", "P", "PRI * HTTP/2.0"] {
             let end = end_after(sent.as_bytes(), CancellationToken::new(), patience).await;

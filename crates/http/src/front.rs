@@ -13,7 +13,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 use crate::access_check::{AccessCheck, RequestClient};
-use crate::answer_budget::{AnswerBudget, Charged};
+use crate::answer_budget::{AnswerBudget, ChargedBody};
 use crate::host_rules::HostRules;
 use crate::refusal::RefusalAnswer;
 use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
@@ -21,15 +21,15 @@ use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
 /// The front of a listener, which checks requests and passes them on.
 pub(crate) struct RequestFront<D> {
     /// The ways of requests before the program has started.
-    before: Ways<D>,
+    before: RequestRouting<D>,
     /// The ways of requests from then on.
-    since: OnceLock<Ways<D>>,
+    since: OnceLock<RequestRouting<D>>,
     answers: AnswerBudget,
     rules: Arc<HostRules>,
 }
 
 /// The ways of requests to their handlers.
-struct Ways<D> {
+struct RequestRouting<D> {
     /// The routes of all requests.
     router: TowerToHyperService<Router>,
     /// The route past the router, and its handler.
@@ -38,9 +38,9 @@ struct Ways<D> {
     refused: RefusalAnswer,
 }
 
-impl<D> Ways<D> {
-    fn new(routes: ChannelRoutes<D>) -> Ways<D> {
-        Ways {
+impl<D> RequestRouting<D> {
+    fn new(routes: ChannelRoutes<D>) -> RequestRouting<D> {
+        RequestRouting {
             router: TowerToHyperService::new(routes.router),
             direct: routes.direct,
             check: routes.check,
@@ -57,7 +57,7 @@ impl<D: DirectRoute> RequestFront<D> {
         rules: Arc<HostRules>,
     ) -> RequestFront<D> {
         RequestFront {
-            before: Ways::new(routes),
+            before: RequestRouting::new(routes),
             since: OnceLock::new(),
             answers,
             rules,
@@ -67,7 +67,7 @@ impl<D: DirectRoute> RequestFront<D> {
     /// Passes requests on to other routes from now on, those of open connections included. Only
     /// the first call has an effect.
     pub(crate) fn start(&self, routes: ChannelRoutes<D>) {
-        self.since.get_or_init(|| Ways::new(routes));
+        self.since.get_or_init(|| RequestRouting::new(routes));
     }
 
     /// Answers a request. A request that the rules of names refuse reaches no route. `client` is
@@ -76,7 +76,7 @@ impl<D: DirectRoute> RequestFront<D> {
         self: Arc<RequestFront<D>>,
         mut request: Request<Incoming>,
         client: Option<RequestClient>,
-    ) -> Result<Response<Charged>, Infallible> {
+    ) -> Result<Response<ChargedBody>, Infallible> {
         let ways = self.since.get().unwrap_or(&self.before);
         if let Err(refusal) = self.rules.admit(&request) {
             return Ok(self.answers.charge((ways.refused)(refusal)));

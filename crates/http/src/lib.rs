@@ -15,8 +15,8 @@
 //! - **A row** ([`RouteRow`]) is a path, a method, the right that it needs and a handler with its
 //!   state. What an answer says is the concern of those who add the row. One row may go past the
 //!   router ([`DirectRoute`]).
-//! - **Rights** are checked by an [`Authorizer`] before a handler: by tokens ([`Tokens`]) or by the
-//!   logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
+//! - **Rights** are checked by an [`Authorizer`] before a handler: by tokens ([`TokenAuthorizer`])
+//!   or by the logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
 //! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
 //! - **Refusals** of the server itself are values ([`RequestRefusal`]).
 //! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`].
@@ -40,12 +40,14 @@ mod refusal;
 mod routes;
 mod tokens;
 
-pub use access::{Authorizer, Refusal, RequestOrigin, RequestedOperation, RequiredRight};
+pub use access::{
+    AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation, RequiredRight,
+};
 pub use body::{BodyLimits, ReceivedBody};
 pub use foreign_metrics::ReadCounts;
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
 pub use metrics::MetricsRegistry;
-pub use options::{ConnectionLimits, HttpListenerOptions, WhenFull};
+pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};
 pub use routes::{DirectRoute, NoDirectRoute, RouteRow, RouteTable};
-pub use tokens::{TokenSet, Tokens, first_token};
+pub use tokens::{TokenAuthorizer, TokenSet, first_token};

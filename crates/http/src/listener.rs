@@ -15,11 +15,11 @@ use tokio_util::task::TaskTracker;
 use crate::access::Authorizer;
 use crate::access_check::AccessCheck;
 use crate::answer_budget::AnswerBudget;
-use crate::connection::{self, Entrance};
+use crate::connection::{self, AcceptConfig};
 use crate::connections::{ConnectionSet, HttpConnection};
 use crate::front::RequestFront;
 use crate::host_rules::HostRules;
-use crate::options::{HttpListenerOptions, WhenFull};
+use crate::options::{HttpListenerOptions, OverflowPolicy};
 use crate::routes::{DirectRoute, NoDirectRoute, RequestChannel, RouteTable};
 
 /// At the limit of connections, another silent one is ended at this interval until there is a
@@ -35,7 +35,7 @@ pub struct BoundHttpListener<D: DirectRoute = NoDirectRoute> {
     tls: Option<TlsOptions>,
     rules: Arc<HostRules>,
     answers: AnswerBudget,
-    entrance: Arc<ArcSwap<Entrance<D>>>,
+    entrance: Arc<ArcSwap<AcceptConfig<D>>>,
     /// The fronts of the entrance, each with the channel of its requests.
     fronts: Vec<(RequestChannel, Arc<RequestFront<D>>)>,
     stop: DropGuard,
@@ -101,7 +101,7 @@ impl<D: DirectRoute> BoundHttpListener<D> {
     /// for that time.
     pub fn answer_before_start(&mut self) {
         if let Some(listener) = self.listener.take() {
-            let accepting = Accepting {
+            let accepting = AcceptLoop {
                 listener,
                 entrance: self.entrance.clone(),
                 places: Arc::new(Semaphore::new(self.options.connections_max)),
@@ -157,7 +157,7 @@ pub struct ServedHttpListener<D: DirectRoute = NoDirectRoute> {
     check: AccessCheck,
     rules: Arc<HostRules>,
     answers: AnswerBudget,
-    entrance: Arc<ArcSwap<Entrance<D>>>,
+    entrance: Arc<ArcSwap<AcceptConfig<D>>>,
     stop: CancellationToken,
     /// Cancelled to end the present connections, not those to come.
     connections: Arc<ArcSwap<CancellationToken>>,
@@ -241,7 +241,7 @@ fn entrance<D>(
     tls: Option<ServerTls>,
     options: &HttpListenerOptions,
     front: &mut dyn FnMut(RequestChannel) -> Arc<RequestFront<D>>,
-) -> Entrance<D> {
+) -> AcceptConfig<D> {
     let open = front(RequestChannel::AsConfigured);
     let in_clear = match tls.as_ref().map(|tls| &tls.options.clients) {
         None => Some(open.clone()),
@@ -249,7 +249,7 @@ fn entrance<D>(
         Some(TlsClients::Anyone) => Some(front(RequestChannel::InClear)),
         Some(TlsClients::SignedBy(_)) => None,
     };
-    Entrance {
+    AcceptConfig {
         tls: tls.map(|tls| tls.config),
         in_clear,
         in_tls: open,
@@ -258,17 +258,17 @@ fn entrance<D>(
 }
 
 /// Accepts the connections of a listener.
-struct Accepting<D> {
+struct AcceptLoop<D> {
     listener: Listener,
-    entrance: Arc<ArcSwap<Entrance<D>>>,
+    entrance: Arc<ArcSwap<AcceptConfig<D>>>,
     places: Arc<Semaphore>,
-    when_full: WhenFull,
+    when_full: OverflowPolicy,
     set: Arc<ConnectionSet>,
     connections: Arc<ArcSwap<CancellationToken>>,
     tasks: TaskTracker,
 }
 
-impl<D: DirectRoute> Accepting<D> {
+impl<D: DirectRoute> AcceptLoop<D> {
     async fn accept_all(self) {
         while let Some((stream, place)) = self.next().await {
             // The token is loaded before the entrance. If the rules change in between, this
@@ -276,7 +276,7 @@ impl<D: DirectRoute> Accepting<D> {
             let connection = HttpConnection::new(self.connections.load().child_token());
             self.set.enter(connection.clone());
             let set = self.set.clone();
-            let entrance = Entrance::<D>::clone(&self.entrance.load());
+            let entrance = AcceptConfig::<D>::clone(&self.entrance.load());
             self.tasks.spawn(async move {
                 connection::serve(stream, entrance, connection.clone()).await;
                 set.leave(&connection);
@@ -288,11 +288,11 @@ impl<D: DirectRoute> Accepting<D> {
     /// The next connection with its place. `None` only if there are no more places ever.
     async fn next(&self) -> Option<(TcpStream, OwnedSemaphorePermit)> {
         match self.when_full {
-            WhenFull::Waits => {
+            OverflowPolicy::Waits => {
                 let place = self.places.clone().acquire_owned().await.ok()?;
                 Some((self.listener.accept().await, place))
             }
-            WhenFull::SilentGivesWay => {
+            OverflowPolicy::SilentGivesWay => {
                 let stream = self.listener.accept().await;
                 loop {
                     if let Ok(place) = self.places.clone().try_acquire_owned() {

@@ -27,14 +27,14 @@ pub struct HttpListenerOptions {
     /// The limit for connections at a time.
     pub connections_max: usize,
     /// The fate of one connection more than that.
-    pub when_full: WhenFull,
+    pub when_full: OverflowPolicy,
     /// The bounds of each connection.
     pub connection: ConnectionLimits,
 }
 
 /// The fate of one connection more than a listener may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenFull {
+pub enum OverflowPolicy {
     /// It is served, and the connection that has been silent for the longest is closed.
     SilentGivesWay,
     /// It waits until another has ended.

@@ -12,7 +12,7 @@ use arc_swap::ArcSwapOption;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::access::{Authorizer, Refusal, RequestOrigin, RequestedOperation};
+use crate::access::{AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation};
 
 /// The fewest characters of a token.
 const CHARACTERS_MIN: usize = 16;
@@ -131,14 +131,14 @@ fn is_like_a_token(word: &str) -> bool {
 /// The searches and states that a database requests need none, as ScyllaDB sends none. Without a
 /// file all requests are let in at a loopback address, and only those elsewhere.
 #[derive(Debug, Default)]
-pub struct Tokens {
+pub struct TokenAuthorizer {
     set: ArcSwapOption<TokenSet>,
 }
 
-impl Tokens {
+impl TokenAuthorizer {
     /// A door with these tokens; `None` if there is no file of them.
-    pub fn new(set: Option<TokenSet>) -> Tokens {
-        Tokens {
+    pub fn new(set: Option<TokenSet>) -> TokenAuthorizer {
+        TokenAuthorizer {
             set: ArcSwapOption::new(set.map(Arc::new)),
         }
     }
@@ -154,12 +154,16 @@ impl Tokens {
     ///
     /// # Errors
     /// If the request has to bear a token and does not, or there is none that it could bear.
-    pub fn check(&self, authorization: Option<&str>, listener: IpAddr) -> Result<(), Refusal> {
+    pub fn check(
+        &self,
+        authorization: Option<&str>,
+        listener: IpAddr,
+    ) -> Result<(), AuthorizationRefusal> {
         let set = self.set.load();
         let Some(set) = &*set else {
             return match listener.to_canonical().is_loopback() {
                 true => Ok(()),
-                false => Err(Refusal::Right(
+                false => Err(AuthorizationRefusal::Right(
                     "beyond a loopback address this needs a token: start the service with --token-file FILE \
                      (ANNULUS_TOKEN_FILE), or have it listen at a loopback address; in a gateway with --with-store name \
                      [store] token-file"
@@ -169,10 +173,10 @@ impl Tokens {
         };
         match authorization.and_then(bearer) {
             Some(token) if set.has(token) => Ok(()),
-            Some(_) => Err(Refusal::Token(
+            Some(_) => Err(AuthorizationRefusal::Token(
                 "the token is none of those in the file of --token-file".to_owned(),
             )),
-            None => Err(Refusal::Token(
+            None => Err(AuthorizationRefusal::Token(
                 "this needs a token of the file of --token-file: send Authorization: Bearer TOKEN"
                     .to_owned(),
             )),
@@ -186,12 +190,12 @@ fn bearer(authorization: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-impl Authorizer for Tokens {
+impl Authorizer for TokenAuthorizer {
     fn admit<'a>(
         &'a self,
         origin: RequestOrigin<'a>,
         operation: RequestedOperation<'a>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<(), AuthorizationRefusal>> + Send + 'a>> {
         let admitted = match operation {
             RequestedOperation::Search { .. } | RequestedOperation::SeeState => Ok(()),
             RequestedOperation::See
@@ -257,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_token_is_asked_for_everywhere_once_there_are_some() {
-        let tokens = Tokens::new(Some(set(ONE)));
+        let tokens = TokenAuthorizer::new(Some(set(ONE)));
         for listener in anywhere() {
             let check = |header: Option<&str>| tokens.check(header, listener);
             assert_eq!(check(Some("Bearer 0123456789abcdef")), Ok(()));
@@ -271,23 +275,28 @@ mod tests {
                 Some("Basic 0123456789abcdef"),
             ] {
                 let refused = check(wrong);
-                assert!(matches!(refused, Err(Refusal::Token(_))), "{wrong:?}");
+                assert!(
+                    matches!(refused, Err(AuthorizationRefusal::Token(_))),
+                    "{wrong:?}"
+                );
             }
         }
     }
 
     #[test]
     fn without_a_file_only_loopback_is_open() {
-        let tokens = Tokens::default();
+        let tokens = TokenAuthorizer::default();
         let open = anywhere().map(|listener| tokens.check(None, listener).is_ok());
         assert_eq!(open, [true, true, false, false]);
         let refused = tokens.check(None, anywhere()[2]);
-        assert!(matches!(refused, Err(Refusal::Right(text)) if text.contains("--token-file")));
+        assert!(
+            matches!(refused, Err(AuthorizationRefusal::Right(text)) if text.contains("--token-file"))
+        );
     }
 
     #[test]
     fn other_tokens_count_at_once() {
-        let tokens = Tokens::new(Some(set(ONE)));
+        let tokens = TokenAuthorizer::new(Some(set(ONE)));
         let (listener, header) = (anywhere()[2], format!("Bearer {OTHER}"));
         assert!(tokens.check(Some(&header), listener).is_err());
         assert!(tokens.replace(Some(set(OTHER))));

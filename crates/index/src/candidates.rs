@@ -1,29 +1,29 @@
 //! The number of candidates that a query requests from an index.
 
 use crate::options::CandidateOptions;
-use crate::{Metric, Quantization};
+use crate::{Quantization, SimilarityFunction};
 
 /// The candidates that an index requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Candidates {
+pub struct CandidateRule {
     /// The factor from LIMIT to the number of requested candidates, at least 1.
     pub oversampling: f32,
     /// The metric of the index.
-    pub metric: Metric,
+    pub metric: SimilarityFunction,
     /// The metric by which candidates are put in order again, from their stored vectors; None if
     /// they are not.
-    pub rescoring: Option<Metric>,
+    pub rescoring: Option<SimilarityFunction>,
     /// Whether the index keeps the vectors as they are, so that its scores are theirs.
     pub is_exact: bool,
 }
 
-impl Candidates {
+impl CandidateRule {
     /// The candidates that an index requires. `option` finds an option of it by name. Rescoring is
     /// of no use for full vectors.
-    pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Candidates {
+    pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> CandidateRule {
         let options = CandidateOptions::read(option);
         let is_quantized = options.quantization != Quantization::F32;
-        Candidates {
+        CandidateRule {
             oversampling: options.oversampling as f32,
             metric: options.similarity,
             rescoring: (is_quantized && options.rescoring).then_some(options.similarity),
@@ -42,8 +42,8 @@ impl Candidates {
 mod tests {
     use super::*;
 
-    fn of(options: &[(&str, &'static str)]) -> Candidates {
-        Candidates::of(|name| Some(options.iter().find(|(known, _)| *known == name)?.1))
+    fn of(options: &[(&str, &'static str)]) -> CandidateRule {
+        CandidateRule::of(|name| Some(options.iter().find(|(known, _)| *known == name)?.1))
     }
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
         let full = of(&[("rescoring", "true"), ("quantization", "F32")]);
         assert_eq!(full.rescoring, None);
         let both = of(&[("rescoring", "TRUE"), ("quantization", "b1")]);
-        assert_eq!(both.rescoring, Some(Metric::Cosine));
+        assert_eq!(both.rescoring, Some(SimilarityFunction::Cosine));
     }
 
     #[test]

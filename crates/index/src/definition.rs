@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cql::ast::CreateIndex;
 use cql::error::CqlError;
-use cql::quote::{Identifier, MapLiteral, Quoted};
+use cql::quote::{Identifier, MapLiteral, StringLiteral};
 
 /// The class name of vector indexes, as `system_schema.indexes` holds it.
 pub const CLASS: &str = "vector_index";
@@ -129,7 +129,7 @@ pub fn create_statement(
         Identifier(name),
         Identifier(keyspace),
         Identifier(table),
-        Quoted(class),
+        StringLiteral(class),
     )
 }
 

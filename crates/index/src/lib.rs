@@ -11,8 +11,8 @@
 //! | [`options`] | the table of options: checked in CREATE INDEX, and read as [`VectorOptions`] |
 //! | [`secondary`] | the target and the options of a secondary index, checked in CREATE INDEX |
 //! | [`Analysis`] | the terms of texts in a secondary index |
-//! | [`Candidates`] | how many candidates the options require |
-//! | [`Metric`], [`Quantization`] | the words of the options, and the score of two vectors |
+//! | [`CandidateRule`] | how many candidates the options require |
+//! | [`SimilarityFunction`], [`Quantization`] | the options' words, the score of two vectors |
 //! | [`score`] | the score of a distance that the index engine gives |
 //!
 //! The texts of errors are ScyllaDB's where it has them. The crate knows no table: the caller says
@@ -31,7 +31,7 @@ pub mod secondary;
 pub mod target;
 
 pub use analysis::Analysis;
-pub use candidates::Candidates;
-pub use metric::{LENGTH_MAX, Metric, Quantization, TooLong};
+pub use candidates::CandidateRule;
+pub use metric::{LENGTH_MAX, Quantization, SimilarityFunction, VectorTooLong};
 pub use options::VectorOptions;
 pub use secondary::IndexedPart;

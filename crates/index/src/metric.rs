@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[schema(as = SimilarityFunction)]
-pub enum Metric {
+pub enum SimilarityFunction {
     /// By the squared Euclidean distance.
     Euclidean,
     /// By the angle.
@@ -41,7 +41,7 @@ pub const LENGTH_MAX: f64 = 1e18;
     "the vector has a length of {length:e}, and an index by euclidean or dot_product holds vectors \
      up to a length of {LENGTH_MAX:e}: scale its elements down, or index it by cosine"
 )]
-pub struct TooLong {
+pub struct VectorTooLong {
     /// The length of the vector.
     pub length: f64,
 }
@@ -63,10 +63,10 @@ pub enum Quantization {
 }
 
 /// The words of the option `similarity_function`; the first is its default.
-pub(crate) const METRICS: [(&str, Metric); 3] = [
-    ("cosine", Metric::Cosine),
-    ("euclidean", Metric::Euclidean),
-    ("dot_product", Metric::DotProduct),
+pub(crate) const METRICS: [(&str, SimilarityFunction); 3] = [
+    ("cosine", SimilarityFunction::Cosine),
+    ("euclidean", SimilarityFunction::Euclidean),
+    ("dot_product", SimilarityFunction::DotProduct),
 ];
 
 /// The words of the option `quantization`; the first is its default.
@@ -78,7 +78,7 @@ pub(crate) const QUANTIZATIONS: [(&str, Quantization); 5] = [
     ("b1", Quantization::B1),
 ];
 
-impl Metric {
+impl SimilarityFunction {
     /// The word of the option `similarity_function` that names the metric; `None` if no word does.
     pub fn word(self) -> Option<&'static str> {
         let named = METRICS.iter().find(|(_, metric)| *metric == self);
@@ -87,14 +87,17 @@ impl Metric {
 
     /// Whether the lengths of vectors count, so that they are [bounded](LENGTH_MAX).
     pub fn counts_lengths(self) -> bool {
-        matches!(self, Metric::Euclidean | Metric::DotProduct)
+        matches!(
+            self,
+            SimilarityFunction::Euclidean | SimilarityFunction::DotProduct
+        )
     }
 
     /// Checks that a vector of finite elements is not too long for an index.
     ///
     /// # Errors
     /// If lengths count, and that of the vector is above [`LENGTH_MAX`].
-    pub fn check_length(self, vector: impl IntoIterator<Item = f32>) -> Result<(), TooLong> {
+    pub fn check_length(self, vector: impl IntoIterator<Item = f32>) -> Result<(), VectorTooLong> {
         if !self.counts_lengths() {
             return Ok(());
         }
@@ -102,15 +105,15 @@ impl Metric {
         let length = squares.sum::<f64>().sqrt();
         match length <= LENGTH_MAX {
             true => Ok(()),
-            false => Err(TooLong { length }),
+            false => Err(VectorTooLong { length }),
         }
     }
 
-    /// Checks a serialised vector as [`Metric::check_length`] does.
+    /// Checks a serialised vector as [`SimilarityFunction::check_length`] does.
     ///
     /// # Errors
-    /// As [`Metric::check_length`].
-    pub fn check_serialised_length(self, vector: &[u8]) -> Result<(), TooLong> {
+    /// As [`SimilarityFunction::check_length`].
+    pub fn check_serialised_length(self, vector: &[u8]) -> Result<(), VectorTooLong> {
         let (elements, _) = vector.as_chunks::<4>();
         self.check_length(elements.iter().map(|bytes| f32::from_be_bytes(*bytes)))
     }
@@ -118,16 +121,16 @@ impl Metric {
     /// The score of two serialised `vector<float, n>` of the same length.
     pub fn score(self, a: &[u8], b: &[u8]) -> f32 {
         let score = match self {
-            Metric::Cosine => {
+            SimilarityFunction::Cosine => {
                 let dot = sum(a, b, |a, b| a * b);
                 let norms = sum(a, a, |a, b| a * b).sqrt() * sum(b, b, |a, b| a * b).sqrt();
                 // Rounding must not carry a score out of its range.
                 let cosine = (dot / norms).clamp(-1.0, 1.0) as f32;
                 return (1.0 + cosine) / 2.0;
             }
-            Metric::Euclidean => 1.0 / (1.0 + sum(a, b, |a, b| (a - b) * (a - b))),
-            Metric::DotProduct => (1.0 + sum(a, b, |a, b| a * b)) / 2.0,
-            Metric::Hamming => {
+            SimilarityFunction::Euclidean => 1.0 / (1.0 + sum(a, b, |a, b| (a - b) * (a - b))),
+            SimilarityFunction::DotProduct => (1.0 + sum(a, b, |a, b| a * b)) / 2.0,
+            SimilarityFunction::Hamming => {
                 let equal = sum(a, b, |a, b| f64::from((a > 0.0) == (b > 0.0)));
                 equal / (a.len() / size_of::<f32>()) as f64
             }
@@ -169,15 +172,50 @@ mod tests {
     #[test]
     fn scores_follow_their_formulas() {
         let cases = [
-            (Metric::Cosine, vec![1.0, 0.0], vec![2.0, 0.0], 1.0),
-            (Metric::Cosine, vec![1.0, 0.0], vec![0.0, 3.0], 0.5),
-            (Metric::Cosine, vec![1.0, 0.0], vec![-1.0, 0.0], 0.0),
-            (Metric::Euclidean, vec![1.0, 2.0], vec![1.0, 2.0], 1.0),
-            (Metric::Euclidean, vec![0.0, 0.0], vec![1.0, 1.0], 1.0 / 3.0),
-            (Metric::DotProduct, vec![1.0, 2.0], vec![3.0, 4.0], 6.0),
-            (Metric::Hamming, vec![1.0, 2.0], vec![3.0, -4.0], 0.5),
             (
-                Metric::DotProduct,
+                SimilarityFunction::Cosine,
+                vec![1.0, 0.0],
+                vec![2.0, 0.0],
+                1.0,
+            ),
+            (
+                SimilarityFunction::Cosine,
+                vec![1.0, 0.0],
+                vec![0.0, 3.0],
+                0.5,
+            ),
+            (
+                SimilarityFunction::Cosine,
+                vec![1.0, 0.0],
+                vec![-1.0, 0.0],
+                0.0,
+            ),
+            (
+                SimilarityFunction::Euclidean,
+                vec![1.0, 2.0],
+                vec![1.0, 2.0],
+                1.0,
+            ),
+            (
+                SimilarityFunction::Euclidean,
+                vec![0.0, 0.0],
+                vec![1.0, 1.0],
+                1.0 / 3.0,
+            ),
+            (
+                SimilarityFunction::DotProduct,
+                vec![1.0, 2.0],
+                vec![3.0, 4.0],
+                6.0,
+            ),
+            (
+                SimilarityFunction::Hamming,
+                vec![1.0, 2.0],
+                vec![3.0, -4.0],
+                0.5,
+            ),
+            (
+                SimilarityFunction::DotProduct,
                 vec![1.0, 2.0, 3.0, 4.0, 5.0],
                 vec![1.0; 5],
                 8.0,
@@ -199,7 +237,7 @@ mod tests {
         ] {
             for factor in [1.0, 3.0, 0.7] {
                 let opposite: Vec<f32> = elements.iter().map(|e| e * -factor).collect();
-                let score = Metric::Cosine.score(&vector(elements), &vector(&opposite));
+                let score = SimilarityFunction::Cosine.score(&vector(elements), &vector(&opposite));
                 assert_eq!(score, 0.0, "{elements:?} by {factor}");
             }
         }
@@ -207,13 +245,16 @@ mod tests {
 
     #[test]
     fn the_cosine_of_a_zero_vector_is_no_number() {
-        let score = Metric::Cosine.score(&vector(&[0.0, 0.0]), &vector(&[1.0, 0.0]));
+        let score = SimilarityFunction::Cosine.score(&vector(&[0.0, 0.0]), &vector(&[1.0, 0.0]));
         assert!(score.is_nan());
     }
 
     #[test]
     fn vectors_are_bounded_where_lengths_count() {
-        for metric in [Metric::Euclidean, Metric::DotProduct] {
+        for metric in [
+            SimilarityFunction::Euclidean,
+            SimilarityFunction::DotProduct,
+        ] {
             assert_eq!(metric.check_length([6e17, -8e17]), Ok(()));
             let error = metric.check_length([6e17, 9e17]).unwrap_err();
             assert!(error.length > LENGTH_MAX, "{error}");
@@ -225,7 +266,7 @@ mod tests {
             );
             assert!(metric.check_length([f32::MAX; 16_000]).is_err());
         }
-        for metric in [Metric::Cosine, Metric::Hamming] {
+        for metric in [SimilarityFunction::Cosine, SimilarityFunction::Hamming] {
             assert_eq!(metric.check_length([f32::MAX; 16_000]), Ok(()));
         }
     }
@@ -234,7 +275,7 @@ mod tests {
     fn every_element_counts() {
         for length in 1..20 {
             let ones = vector(&vec![1.0; length]);
-            let score = Metric::DotProduct.score(&ones, &ones);
+            let score = SimilarityFunction::DotProduct.score(&ones, &ones);
             assert_eq!(score, (1.0 + length as f32) / 2.0);
         }
     }

@@ -9,7 +9,7 @@ use cql::error::CqlError;
 use uuid::Uuid;
 
 use crate::metric::{METRICS, QUANTIZATIONS};
-use crate::{Metric, Quantization};
+use crate::{Quantization, SimilarityFunction};
 
 /// Names of options that the database itself adds to an index. Users can't give them.
 const RESERVED: [&str; 3] = ["class_name", "index_version", "target"];
@@ -18,7 +18,7 @@ const RESERVED: [&str; 3] = ["class_name", "index_version", "target"];
 const DIMENSIONS: &str = "dimensions";
 
 /// The options whose values need nothing but themselves for their check.
-const OPTIONS: [&(dyn Checked + Sync); 8] = [
+const OPTIONS: [&(dyn CheckedOption + Sync); 8] = [
     &SIMILARITY,
     &CONNECTIONS,
     &CONSTRUCTION,
@@ -26,47 +26,47 @@ const OPTIONS: [&(dyn Checked + Sync); 8] = [
     &QUANTIZATION,
     &OVERSAMPLING,
     &RESCORING,
-    &Free("source_model"),
+    &TextOption("source_model"),
 ];
 
-static SIMILARITY: Words<Metric> = Words {
+static SIMILARITY: KeywordOption<SimilarityFunction> = KeywordOption {
     name: "similarity_function",
     words: &METRICS,
     default: 0,
 };
-static CONNECTIONS: Whole = Whole {
+static CONNECTIONS: IntegerOption = IntegerOption {
     name: "maximum_node_connections",
     range: 1..=512,
     default: Some(16),
 };
-static CONSTRUCTION: Whole = Whole {
+static CONSTRUCTION: IntegerOption = IntegerOption {
     name: "construction_beam_width",
     range: 1..=4096,
     default: Some(128),
 };
-static SEARCH: Whole = Whole {
+static SEARCH: IntegerOption = IntegerOption {
     name: "search_beam_width",
     range: 1..=4096,
     default: None,
 };
-static QUANTIZATION: Words<Quantization> = Words {
+static QUANTIZATION: KeywordOption<Quantization> = KeywordOption {
     name: "quantization",
     words: &QUANTIZATIONS,
     default: 0,
 };
-static OVERSAMPLING: Real = Real {
+static OVERSAMPLING: DecimalOption = DecimalOption {
     name: "oversampling",
     range: 1.0..=100.0,
     default: 1.0,
 };
-static RESCORING: Words<bool> = Words {
+static RESCORING: KeywordOption<bool> = KeywordOption {
     name: "rescoring",
     words: &[("true", true), ("false", false)],
     default: 1,
 };
 
 /// An option that can check a value.
-trait Checked {
+trait CheckedOption {
     fn name(&self) -> &'static str;
 
     /// Checks a value. The error says why it is none, for the end of a sentence.
@@ -74,7 +74,7 @@ trait Checked {
 }
 
 /// An option whose value is one of some words, in upper or lower case.
-struct Words<T: 'static> {
+struct KeywordOption<T: 'static> {
     name: &'static str,
     words: &'static [(&'static str, T)],
     /// The position of the default in the words.
@@ -82,7 +82,7 @@ struct Words<T: 'static> {
 }
 
 /// An option whose value is a whole number.
-struct Whole {
+struct IntegerOption {
     name: &'static str,
     range: RangeInclusive<usize>,
     /// The default; `None` if the option may be absent.
@@ -90,23 +90,23 @@ struct Whole {
 }
 
 /// An option whose value is a number with a fraction.
-struct Real {
+struct DecimalOption {
     name: &'static str,
     range: RangeInclusive<f64>,
     default: f64,
 }
 
 /// An option whose value may be any text.
-struct Free(&'static str);
+struct TextOption(&'static str);
 
-impl<T> Words<T> {
+impl<T> KeywordOption<T> {
     fn find(&self, value: &str) -> Option<&(&'static str, T)> {
         let mut words = self.words.iter();
         words.find(|(word, _)| word.eq_ignore_ascii_case(value))
     }
 }
 
-impl<T> Checked for Words<T> {
+impl<T> CheckedOption for KeywordOption<T> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -123,7 +123,7 @@ impl<T> Checked for Words<T> {
     }
 }
 
-impl Checked for Whole {
+impl CheckedOption for IntegerOption {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -135,7 +135,7 @@ impl Checked for Whole {
     }
 }
 
-impl Checked for Real {
+impl CheckedOption for DecimalOption {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -154,7 +154,7 @@ impl Checked for Real {
     }
 }
 
-impl Checked for Free {
+impl CheckedOption for TextOption {
     fn name(&self) -> &'static str {
         self.0
     }
@@ -228,7 +228,7 @@ fn in_range(
 }
 
 /// A stored option that has no meaning, so that its default is taken.
-pub struct Unusable<'a> {
+pub struct UnusableOption<'a> {
     /// The name of the option.
     pub option: &'static str,
     /// The stored value.
@@ -239,15 +239,15 @@ pub struct Unusable<'a> {
 
 /// The options of an index as the schema has them. An absent option has its default. So has a value
 /// that CREATE INDEX should have refused.
-pub struct Stored<'a, F> {
+pub struct StoredOptions<'a, F> {
     /// Finds the value of an option by its name.
     pub option: F,
     /// Is called for each value that can't be used.
-    pub unusable: &'a mut dyn FnMut(Unusable<'_>),
+    pub unusable: &'a mut dyn FnMut(UnusableOption<'_>),
 }
 
-impl<'o, F: Fn(&str) -> Option<&'o str>> Stored<'_, F> {
-    fn word<T: Copy>(&mut self, option: &Words<T>) -> T {
+impl<'o, F: Fn(&str) -> Option<&'o str>> StoredOptions<'_, F> {
+    fn word<T: Copy>(&mut self, option: &KeywordOption<T>) -> T {
         let (default_word, default) = option.words[option.default];
         let Some(value) = (self.option)(option.name) else {
             return default;
@@ -261,7 +261,7 @@ impl<'o, F: Fn(&str) -> Option<&'o str>> Stored<'_, F> {
         }
     }
 
-    fn whole(&mut self, option: &Whole) -> Option<usize> {
+    fn whole(&mut self, option: &IntegerOption) -> Option<usize> {
         let Some(value) = (self.option)(option.name) else {
             return option.default;
         };
@@ -274,7 +274,7 @@ impl<'o, F: Fn(&str) -> Option<&'o str>> Stored<'_, F> {
         number.or(option.default)
     }
 
-    fn real(&mut self, option: &Real) -> f64 {
+    fn real(&mut self, option: &DecimalOption) -> f64 {
         let Some(value) = (self.option)(option.name) else {
             return option.default;
         };
@@ -287,7 +287,7 @@ impl<'o, F: Fn(&str) -> Option<&'o str>> Stored<'_, F> {
     }
 
     fn complain(&mut self, option: &'static str, value: &str, default: &str) {
-        (self.unusable)(Unusable {
+        (self.unusable)(UnusableOption {
             option,
             value,
             default: default.to_owned(),
@@ -301,7 +301,7 @@ pub struct VectorOptions {
     /// The number of elements of a vector.
     pub dimensions: usize,
     /// The metric, as configured.
-    pub similarity: Metric,
+    pub similarity: SimilarityFunction,
     /// The form in which vectors are stored.
     pub quantization: Quantization,
     /// The `m` of HNSW.
@@ -320,7 +320,7 @@ impl VectorOptions {
     /// The options in effect of an index on a column of `dimensions` dimensions.
     pub fn read<'o>(
         dimensions: usize,
-        mut stored: Stored<'_, impl Fn(&str) -> Option<&'o str>>,
+        mut stored: StoredOptions<'_, impl Fn(&str) -> Option<&'o str>>,
     ) -> VectorOptions {
         VectorOptions {
             dimensions,
@@ -333,15 +333,15 @@ impl VectorOptions {
     }
 
     /// The width of a search that the API reports (contract, section 3.2).
-    pub fn search_beam_width_told(&self) -> usize {
+    pub fn reported_search_beam_width(&self) -> usize {
         self.search_beam_width.unwrap_or(SEARCH_BEAM_WIDTH)
     }
 
     /// The metric in effect. Vectors of one bit an element (`B1`) have only the
     /// Hamming distance.
-    pub fn effective_metric(&self) -> Metric {
+    pub fn effective_metric(&self) -> SimilarityFunction {
         match self.quantization {
-            Quantization::B1 => Metric::Hamming,
+            Quantization::B1 => SimilarityFunction::Hamming,
             _ => self.similarity,
         }
     }
@@ -352,12 +352,12 @@ pub(crate) struct CandidateOptions {
     pub oversampling: f64,
     pub rescoring: bool,
     pub quantization: Quantization,
-    pub similarity: Metric,
+    pub similarity: SimilarityFunction,
 }
 
 impl CandidateOptions {
     pub fn read<'o>(option: impl Fn(&str) -> Option<&'o str>) -> CandidateOptions {
-        let mut stored = Stored {
+        let mut stored = StoredOptions {
             option,
             unusable: &mut |_| {},
         };
@@ -510,15 +510,15 @@ mod tests {
 
     fn in_effect(pairs: &[(&str, &'static str)]) -> VectorOptions {
         let option = |name: &str| Some(pairs.iter().find(|(known, _)| *known == name)?.1);
-        let unusable = &mut |_: Unusable<'_>| {};
-        VectorOptions::read(3, Stored { option, unusable })
+        let unusable = &mut |_: UnusableOption<'_>| {};
+        VectorOptions::read(3, StoredOptions { option, unusable })
     }
 
     #[test]
     fn defaults() {
         let defaults = VectorOptions {
             dimensions: 3,
-            similarity: Metric::Cosine,
+            similarity: SimilarityFunction::Cosine,
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,
@@ -548,7 +548,7 @@ mod tests {
             ]),
             VectorOptions {
                 dimensions: 3,
-                similarity: Metric::DotProduct,
+                similarity: SimilarityFunction::DotProduct,
                 quantization: Quantization::Bf16,
                 maximum_node_connections: 512,
                 construction_beam_width: 4096,

@@ -1,6 +1,6 @@
 //! The conversion of distances to scores (contract, section 1.5).
 
-use crate::Metric;
+use crate::SimilarityFunction;
 
 /// The tolerance for rounding: the distance of equal or of opposite vectors may be this far beyond
 /// the range of the metric.
@@ -8,7 +8,7 @@ const ROUNDING: f32 = 1e-3;
 
 /// A distance and its score, both finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scored {
+pub struct DistanceAndScore {
     /// The distance; a smaller one is nearer.
     pub distance: f32,
     /// The similarity score; a higher one is nearer.
@@ -21,8 +21,8 @@ pub struct Scored {
 /// The error for a distance that the metric can't have.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("the index computed the impossible {metric:?} distance {distance}")]
-pub struct Impossible {
-    metric: Metric,
+pub struct ImpossibleDistance {
+    metric: SimilarityFunction,
     distance: f32,
 }
 
@@ -31,12 +31,16 @@ pub struct Impossible {
 /// # Errors
 /// If the metric can't have such a distance: it is NaN, or out of range by more than rounding
 /// explains.
-pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored, Impossible> {
+pub fn score(
+    metric: SimilarityFunction,
+    dimensions: usize,
+    distance: f32,
+) -> Result<DistanceAndScore, ImpossibleDistance> {
     let measured = distance;
-    let impossible = Err(Impossible { metric, distance });
+    let impossible = Err(ImpossibleDistance { metric, distance });
     let (distance, similarity) = match metric {
         _ if distance.is_nan() => return impossible,
-        Metric::Cosine => {
+        SimilarityFunction::Cosine => {
             if !(-ROUNDING..=2.0 + ROUNDING).contains(&distance) {
                 return impossible;
             }
@@ -44,17 +48,17 @@ pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored,
             let distance = distance.clamp(0.0, 2.0);
             (distance, (2.0 - distance) / 2.0)
         }
-        Metric::Euclidean => {
+        SimilarityFunction::Euclidean => {
             if distance < -ROUNDING {
                 return impossible;
             }
             let distance = distance.max(0.0);
             (distance, 1.0 / (1.0 + distance))
         }
-        Metric::DotProduct => (distance, (2.0 - distance) / 2.0),
-        Metric::Hamming => (distance, 1.0 - distance / dimensions as f32),
+        SimilarityFunction::DotProduct => (distance, (2.0 - distance) / 2.0),
+        SimilarityFunction::Hamming => (distance, 1.0 - distance / dimensions as f32),
     };
-    Ok(Scored {
+    Ok(DistanceAndScore {
         distance: distance.clamp(f32::MIN, f32::MAX),
         similarity: similarity.clamp(f32::MIN, f32::MAX),
         measured,
@@ -64,9 +68,9 @@ pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Metric::*;
+    use SimilarityFunction::*;
 
-    fn similarity(metric: Metric, distance: f32) -> Option<f32> {
+    fn similarity(metric: SimilarityFunction, distance: f32) -> Option<f32> {
         score(metric, 8, distance)
             .ok()
             .map(|scored| scored.similarity)
@@ -86,7 +90,7 @@ mod tests {
     fn rounding_is_forgiven_and_nonsense_is_not() {
         assert_eq!(
             score(Cosine, 8, -1e-7),
-            Ok(Scored {
+            Ok(DistanceAndScore {
                 distance: 0.0,
                 similarity: 1.0,
                 measured: -1e-7,

@@ -29,7 +29,7 @@ pub struct StoredTarget {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Json {
+struct VectorTargetJson {
     tc: String,
     /// The key of a local index; before ScyllaDB 2026.1.1 the partition key of the table. Without
     /// it the index is global.
@@ -44,7 +44,7 @@ struct Json {
 
 /// The option `target` of a local secondary index, in the form that ScyllaDB keeps.
 #[derive(Serialize)]
-struct LocalJson<'a> {
+struct SecondaryTargetJson<'a> {
     pk: &'a [&'a str],
     ck: [&'a str; 1],
 }
@@ -52,7 +52,7 @@ struct LocalJson<'a> {
 /// Encodes the target of a local secondary index for `options['target']`: the partition key of the
 /// table, and what is indexed in each partition.
 pub fn local_target(partition_key: &[&str], target: &str) -> String {
-    let json = LocalJson {
+    let json = SecondaryTargetJson {
         pk: partition_key,
         ck: [target],
     };
@@ -151,7 +151,7 @@ impl StoredTarget {
         if StoredTarget::decode(&self.column) == *self {
             return self.column.clone();
         }
-        let json = Json {
+        let json = VectorTargetJson {
             tc: self.column.clone(),
             pk: self.local_key.clone(),
             fc: self.filter_columns.clone(),
@@ -162,7 +162,7 @@ impl StoredTarget {
 
     /// Decodes a target: the name of the vector column, or a JSON object.
     pub fn decode(target: &str) -> StoredTarget {
-        match serde_json::from_str::<Json>(target) {
+        match serde_json::from_str::<VectorTargetJson>(target) {
             Ok(json) => StoredTarget {
                 column: json.tc,
                 local_key: json.pk,

@@ -3,9 +3,9 @@
 //! - [`address`]: addresses of clients.
 //! - [`listener`]: listening, and accepting connections up to a limit.
 //! - [`reactors`]: threads that keep their connections.
-//! - [`seldom`]: lines about clients that are logged once in a while.
+//! - [`log_limiter`]: lines about clients that are logged once in a while.
 //! - [`sockets`]: the options of a socket, and its end.
-//! - [`strangers`]: connections that have not begun, of which some give way.
+//! - [`pending_connections`]: connections that have not begun, of which some give way.
 //! - [`stream`]: a connected socket, in clear or under TLS.
 //! - [`tls`]: configurations for either side, which may be renewed.
 
@@ -13,9 +13,9 @@
 
 pub mod address;
 pub mod listener;
+pub mod log_limiter;
+pub mod pending_connections;
 pub mod reactors;
-pub mod seldom;
 pub mod sockets;
-pub mod strangers;
 pub mod stream;
 pub mod tls;

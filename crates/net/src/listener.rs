@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::pending_connections::{ConnectionAdmission, PendingConnections};
 use crate::sockets::prepare;
-use crate::strangers::{Guest, Strangers};
 
 /// The pause after a failed accept. Mostly there are no file descriptors left, and some connection
 /// has to end first.
@@ -45,31 +45,31 @@ pub struct Listener {
 
 /// The numbers of connections that a listener may have at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AcceptLimits {
     /// The most connections.
     pub connections: usize,
     /// The most of them that have not begun.
-    pub strangers: usize,
+    pub unauthenticated: usize,
 }
 
 /// The place of a connection among those that a listener may have. It is free again when this value
 /// is dropped.
 #[derive(Debug)]
-pub struct Place {
-    guest: Guest,
+pub struct ConnectionPermit {
+    admission: ConnectionAdmission,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Place {
+impl ConnectionPermit {
     /// The connection that has the place.
-    pub fn guest(&self) -> &Guest {
-        &self.guest
+    pub fn admission(&self) -> &ConnectionAdmission {
+        &self.admission
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.guest.let_in();
+        self.admission.admit();
     }
 }
 
@@ -113,22 +113,22 @@ impl Listener {
     }
 
     /// Accepts connections until `stop`, with the options of [`prepare`], and gives each to `serve`
-    /// with its place. At a limit a connection that has not begun gives way ([`Strangers`]). So
-    /// `serve` has to end one that is [sent away], and to tell when one is [let in]. If all have
-    /// begun, the new connection is closed, and `refused` is called.
+    /// with its place. At a limit a connection that has not begun gives way
+    /// ([`PendingConnections`]). So `serve` has to end one that is [sent away], and to tell when
+    /// one is [let in]. If all have begun, the new connection is closed, and `refused` is called.
     ///
-    /// [sent away]: Guest::sent_away
-    /// [let in]: Guest::let_in
+    /// [sent away]: ConnectionAdmission::eviction
+    /// [let in]: ConnectionAdmission::admit
     pub async fn accept_up_to(
         self,
-        limits: Limits,
+        limits: AcceptLimits,
         stop: CancellationToken,
         refused: impl Fn(),
-        serve: impl Fn(TcpStream, Place),
+        serve: impl Fn(TcpStream, ConnectionPermit),
     ) {
         let places = limits.connections.min(Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places));
-        let strangers = Strangers::new(limits.strangers.min(limits.connections));
+        let strangers = PendingConnections::new(limits.unauthenticated.min(limits.connections));
         let accepting = async {
             loop {
                 let (stream, client) = self.accept_from().await;
@@ -143,8 +143,8 @@ impl Listener {
                 match prepare(&stream) {
                     Ok(()) => {
                         let guest = strangers.enter(client.ip());
-                        let place = Place {
-                            guest,
+                        let place = ConnectionPermit {
+                            admission: guest,
                             _permit: permit,
                         };
                         serve(stream, place);
@@ -162,7 +162,7 @@ impl Listener {
 /// A place for one more connection, if need be that of a stranger. `None` if all have begun.
 async fn find_place(
     places: &Arc<Semaphore>,
-    strangers: &Strangers,
+    strangers: &PendingConnections,
 ) -> Option<OwnedSemaphorePermit> {
     loop {
         if let Ok(permit) = places.clone().try_acquire_owned() {
@@ -197,25 +197,25 @@ mod tests {
     }
 
     /// A listener that accepts.
-    struct Accepting {
+    struct AcceptingServer {
         address: SocketAddr,
-        served: mpsc::Receiver<(TcpStream, Place)>,
+        served: mpsc::Receiver<(TcpStream, ConnectionPermit)>,
         refusals: Arc<AtomicUsize>,
         stop: CancellationToken,
         task: tokio::task::JoinHandle<()>,
     }
 
     /// Accepts up to so many connections.
-    async fn accept_up_to(connections: usize) -> Accepting {
+    async fn accept_up_to(connections: usize) -> AcceptingServer {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap());
         let listener = listener.await.unwrap();
         let address = listener.address();
         let (sender, served) = mpsc::channel(16);
         let refusals = Arc::new(AtomicUsize::new(0));
         let stop = CancellationToken::new();
-        let limits = Limits {
+        let limits = AcceptLimits {
             connections,
-            strangers: connections,
+            unauthenticated: connections,
         };
         let task = tokio::spawn({
             let (refusals, stop) = (refusals.clone(), stop.clone());
@@ -227,7 +227,7 @@ mod tests {
                 listener.accept_up_to(limits, stop, refused, serve).await;
             }
         });
-        Accepting {
+        AcceptingServer {
             address,
             served,
             refusals,
@@ -241,7 +241,7 @@ mod tests {
         let mut accepting = accept_up_to(1).await;
         let _first = TcpStream::connect(accepting.address).await.unwrap();
         let one = accepting.served.recv().await.expect("it is served");
-        one.1.guest().let_in();
+        one.1.admission().admit();
         let mut second = TcpStream::connect(accepting.address).await.unwrap();
         assert_eq!(second.read(&mut [0]).await.unwrap_or(0), 0, "it is closed");
         assert_eq!(accepting.refusals.load(Ordering::Relaxed), 1);
@@ -262,15 +262,15 @@ mod tests {
             clients.push(TcpStream::connect(accepting.address).await.unwrap());
             open.push(accepting.served.recv().await.expect("it is served"));
         }
-        open[0].1.guest().let_in();
+        open[0].1.admission().admit();
         for _ in 0..10 {
             clients.push(TcpStream::connect(accepting.address).await.unwrap());
-            open[1].1.guest().sent_away().await;
+            open[1].1.admission().evicted().await;
             drop(open.remove(1));
             open.push(accepting.served.recv().await.expect("it is served"));
         }
         assert_eq!(accepting.refusals.load(Ordering::Relaxed), 0);
-        let first = timeout(Duration::ZERO, open[0].1.guest().sent_away());
+        let first = timeout(Duration::ZERO, open[0].1.admission().evicted());
         assert!(first.await.is_err(), "it was let in");
         accepting.stop.cancel();
         accepting.task.await.unwrap();

@@ -62,7 +62,7 @@ const TASKS_BETWEEN_LOOKS: u32 = 8;
 /// Threads that serve connections. It is cheap to clone; clones share the threads. The threads end
 /// with the last clone, and connections that are left are closed then.
 #[derive(Clone, Debug)]
-pub struct Reactors {
+pub struct ReactorPool {
     /// The threads. If there are none, connections are tasks of the runtime that they come in on.
     threads: Arc<[Reactor]>,
     _stop: Option<Arc<DropGuard>>,
@@ -74,24 +74,24 @@ struct Reactor {
     connections: Arc<AtomicUsize>,
 }
 
-impl Reactors {
+impl ReactorPool {
     /// Starts this many threads, one at least.
     ///
     /// # Errors
     /// If the system has no more threads or file descriptors.
-    pub fn start(threads: usize) -> io::Result<Reactors> {
+    pub fn start(threads: usize) -> io::Result<ReactorPool> {
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
         let threads = (0..threads.max(1)).map(|number| Reactor::start(number, stop.clone()));
-        Ok(Reactors {
+        Ok(ReactorPool {
             threads: threads.collect::<io::Result<_>>()?,
             _stop: Some(Arc::new(guard)),
         })
     }
 
     /// Makes reactors without threads: a connection is a task of the runtime that it comes in on.
-    pub fn of_the_runtime() -> Reactors {
-        Reactors {
+    pub fn of_the_runtime() -> ReactorPool {
+        ReactorPool {
             threads: Arc::new([]),
             _stop: None,
         }
@@ -114,7 +114,7 @@ impl Reactors {
         };
         // A socket belongs to the runtime that waits for it.
         let stream = stream.into_std()?;
-        let place = Place::take(&reactor.connections);
+        let place = CountedConnection::take(&reactor.connections);
         reactor.runtime.spawn(async move {
             // This fails only if the thread has no room for one more socket, which is closed then.
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -126,10 +126,10 @@ impl Reactors {
     }
 }
 
-/// As [`Reactors::of_the_runtime`].
-impl Default for Reactors {
-    fn default() -> Reactors {
-        Reactors::of_the_runtime()
+/// As [`ReactorPool::of_the_runtime`].
+impl Default for ReactorPool {
+    fn default() -> ReactorPool {
+        ReactorPool::of_the_runtime()
     }
 }
 
@@ -157,16 +157,16 @@ impl Reactor {
 }
 
 /// A connection that is counted until it ends.
-struct Place(Arc<AtomicUsize>);
+struct CountedConnection(Arc<AtomicUsize>);
 
-impl Place {
-    fn take(connections: &Arc<AtomicUsize>) -> Place {
+impl CountedConnection {
+    fn take(connections: &Arc<AtomicUsize>) -> CountedConnection {
         connections.fetch_add(1, Ordering::Relaxed);
-        Place(connections.clone())
+        CountedConnection(connections.clone())
     }
 }
 
-impl Drop for Place {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

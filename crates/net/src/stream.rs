@@ -35,14 +35,14 @@ pub struct TlsSession {
 }
 
 /// A connected socket without TLS or with it.
-pub enum Socket {
+pub enum ConnectedSocket {
     /// Without TLS.
     Clear(TcpStream),
     /// With TLS, after its handshake.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Socket {
+impl ConnectedSocket {
     /// The socket of a client. With `tls` the client has to begin with a handshake.
     ///
     /// # Errors
@@ -50,15 +50,15 @@ impl Socket {
     pub async fn of_client(
         socket: TcpStream,
         tls: Option<Arc<ServerConfig>>,
-    ) -> io::Result<Socket> {
+    ) -> io::Result<ConnectedSocket> {
         Ok(match tls {
-            None => Socket::Clear(socket),
+            None => ConnectedSocket::Clear(socket),
             Some(config) => {
                 let accepting = TlsAcceptor::from(config).accept_with(socket, |connection| {
                     connection.set_buffer_limit(Some(UNTAKEN_BYTES_MAX));
                 });
                 let accepted = accepting.await?;
-                Socket::Tls(Box::new(accepted.into()))
+                ConnectedSocket::Tls(Box::new(accepted.into()))
             }
         })
     }
@@ -72,13 +72,13 @@ impl Socket {
         socket: TcpStream,
         address: &str,
         tls: Option<Arc<ClientConfig>>,
-    ) -> io::Result<Socket> {
+    ) -> io::Result<ConnectedSocket> {
         Ok(match tls {
-            None => Socket::Clear(socket),
+            None => ConnectedSocket::Clear(socket),
             Some(config) => {
                 let connector = TlsConnector::from(config);
                 let connected = connector.connect(host(address)?, socket).await?;
-                Socket::Tls(Box::new(connected.into()))
+                ConnectedSocket::Tls(Box::new(connected.into()))
             }
         })
     }
@@ -86,7 +86,7 @@ impl Socket {
     /// The identity that a client has proved by a certificate ([`tls::identity`]). `None` without
     /// TLS, and if the server requests no certificates.
     pub fn client_identity(&self) -> Option<String> {
-        let Socket::Tls(socket) = self else {
+        let ConnectedSocket::Tls(socket) = self else {
             return None;
         };
         let certificates = socket.get_ref().1.peer_certificates()?;
@@ -95,7 +95,7 @@ impl Socket {
 
     /// The protocol and the cipher suite of a connection under TLS.
     pub fn tls_session(&self) -> Option<TlsSession> {
-        let Socket::Tls(socket) = self else {
+        let ConnectedSocket::Tls(socket) = self else {
             return None;
         };
         let connection = socket.get_ref().1;
@@ -113,19 +113,19 @@ impl Socket {
     /// If the socket is closed already.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Socket::Clear(socket) => socket.local_addr(),
-            Socket::Tls(socket) => socket.get_ref().0.local_addr(),
+            ConnectedSocket::Clear(socket) => socket.local_addr(),
+            ConnectedSocket::Tls(socket) => socket.get_ref().0.local_addr(),
         }
     }
 
     /// Splits the socket into its two directions. It is closed when both are dropped.
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
         match self {
-            Socket::Clear(socket) => {
+            ConnectedSocket::Clear(socket) => {
                 let (read, write) = socket.into_split();
                 (ReadHalf::Clear(read), WriteHalf::Clear(write))
             }
-            Socket::Tls(socket) => {
+            ConnectedSocket::Tls(socket) => {
                 let (read, write) = tokio::io::split(*socket);
                 (ReadHalf::Tls(read), WriteHalf::Tls(write))
             }

@@ -5,7 +5,7 @@
 //! [`planner`] (resolves it against the catalog into a plan that can be printed) → the plan's own
 //! module, which executes it: [`select`], [`modify`], [`schema`], [`describe`] or
 //! [`security::roles`]. A query with `ANN OF` gets primary keys from the index service
-//! (`store_api::Stores`), and reads the rows here.
+//! (`store_api::IndexServices`), and reads the rows here.
 
 #![warn(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ mod lifecycle;
 pub mod modify;
 pub mod planner;
 mod requests;
-pub mod schema;
+pub mod schema_changes;
 pub mod security;
 pub mod select;
 pub mod server;
@@ -28,8 +28,8 @@ mod fixtures;
 
 pub use lifecycle::{Node, NodeOptions};
 pub use net::listener::BindError;
-pub use requests::Local;
+pub use requests::InternalExecutor;
 pub use security::HttpLogins;
-pub use server::{ConnectionOptions, ListenerCounters, ListenerOptions};
-pub use statement::Timeouts;
+pub use server::{ConnectionOptions, CqlListenerOptions, LiveCounters};
+pub use statement::DefaultTimeouts;
 pub use system::DATA_CENTER;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cql::ast::{Select, Subject};
-use schema::Index;
+use cql::ast::{ComparisonSubject, Select};
+use schema::VectorIndexMetadata;
 use uuid::Uuid;
 use value::timeuuid;
 
@@ -25,7 +25,7 @@ pub trait IndexDefinition {
     }
 }
 
-impl IndexDefinition for Index {
+impl IndexDefinition for VectorIndexMetadata {
     fn version(&self) -> Uuid {
         self.version
     }
@@ -51,7 +51,9 @@ pub fn serving<'i, I: IndexDefinition + 'i>(
         .relations
         .iter()
         .filter_map(|relation| match &relation.subject {
-            Subject::Column(name) | Subject::Element { column: name, .. } => Some(name),
+            ComparisonSubject::Column(name) | ComparisonSubject::Element { column: name, .. } => {
+                Some(name)
+            }
             _ => None,
         })
         .collect();

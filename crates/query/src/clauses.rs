@@ -1,6 +1,6 @@
 //! Checks of the clauses that a nearest-neighbour SELECT must not have together with its ordering.
 
-use cql::ast::{Projection, Select, Selector, Subject, Term};
+use cql::ast::{ComparisonSubject, ProjectionList, Select, Selector, Term};
 use cql::error::CqlError;
 use value::CqlType;
 
@@ -51,14 +51,16 @@ pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Resu
 
 fn restricts(select: &Select, column: &str) -> bool {
     let mut relations = select.relations.iter();
-    relations.any(|relation| matches!(&relation.subject, Subject::Column(name) if name == column))
+    relations.any(
+        |relation| matches!(&relation.subject, ComparisonSubject::Column(name) if name == column),
+    )
 }
 
 /// Whether a selection calls an aggregate function that every cluster has.
-pub fn calls_aggregate(projection: &Projection) -> bool {
+pub fn calls_aggregate(projection: &ProjectionList) -> bool {
     match projection {
-        Projection::All => false,
-        Projection::Items(items) => items.iter().any(|item| is_aggregate(&item.selector)),
+        ProjectionList::All => false,
+        ProjectionList::Items(items) => items.iter().any(|item| is_aggregate(&item.selector)),
     }
 }
 

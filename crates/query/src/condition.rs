@@ -6,20 +6,20 @@
 use cql::error::CqlError;
 use schema::{Column, ColumnKind};
 
-use crate::relation::{Relation, RelationKind};
+use crate::relation::{PreparedRelation, RelationKind};
 
 /// A relation of WHERE together with an ordering by similarity.
 #[derive(Clone, Debug)]
-pub struct Condition {
+pub struct SearchCondition {
     /// The relation.
-    pub relation: Relation,
+    pub relation: PreparedRelation,
     /// Whether the index keeps the values of the relation's columns, and so can search by it.
     pub is_kept: bool,
 }
 
 /// The use that a search can make of a column in WHERE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Support {
+pub enum FilterSupport {
     /// The index keeps the values of the column.
     Kept,
     /// The index does not keep them, but the query needs no ALLOW FILTERING.
@@ -41,11 +41,11 @@ pub fn is_key_column(kind: ColumnKind) -> bool {
 /// # Errors
 /// A column without support, unless `allow_filtering`.
 pub fn conditions(
-    relations: impl IntoIterator<Item = Relation>,
-    support: impl Fn(&Column) -> Support,
+    relations: impl IntoIterator<Item = PreparedRelation>,
+    support: impl Fn(&Column) -> FilterSupport,
     allow_filtering: bool,
-) -> Result<Vec<Condition>, CqlError> {
-    let condition = |relation: Relation| {
+) -> Result<Vec<SearchCondition>, CqlError> {
+    let condition = |relation: PreparedRelation| {
         let column = match &relation.kind {
             RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
                 Some(column).filter(|column| !is_key_column(column.kind))
@@ -53,11 +53,11 @@ pub fn conditions(
             // They are on columns of the primary key.
             RelationKind::Tuple { .. } | RelationKind::Token { .. } => None,
         };
-        let support_of = column.map_or(Support::Kept, &support);
+        let support_of = column.map_or(FilterSupport::Kept, &support);
         if relation.is_like() {
             // No index searches by patterns.
             return match allow_filtering {
-                true => Ok(Condition {
+                true => Ok(SearchCondition {
                     is_kept: false,
                     relation,
                 }),
@@ -68,11 +68,11 @@ pub fn conditions(
             };
         }
         match column {
-            Some(column) if support_of == Support::None && !allow_filtering => {
-                Err(not_kept(&column.name))
+            Some(column) if support_of == FilterSupport::None && !allow_filtering => {
+                Err(not_in_index(&column.name))
             }
-            _ => Ok(Condition {
-                is_kept: support_of == Support::Kept,
+            _ => Ok(SearchCondition {
+                is_kept: support_of == FilterSupport::Kept,
                 relation,
             }),
         }
@@ -81,7 +81,7 @@ pub fn conditions(
 }
 
 /// The error for a relation on a column whose values no index keeps.
-fn not_kept(column: &str) -> CqlError {
+fn not_in_index(column: &str) -> CqlError {
     CqlError::invalid(format!(
         "Column {column} can't restrict a Vector ANN query, as the vector index doesn't keep its values: \
          declare it as a filter column of the index, or use ALLOW FILTERING"
@@ -91,9 +91,9 @@ fn not_kept(column: &str) -> CqlError {
 /// The conditions that an index may search by; `filters` are those of the conditions, in their
 /// order, and `predicate` makes of one what a search goes by.
 pub fn predicates<F, P>(
-    conditions: &[Condition],
+    conditions: &[SearchCondition],
     filters: &[F],
-    predicate: impl Fn(&F, &Relation) -> Option<P>,
+    predicate: impl Fn(&F, &PreparedRelation) -> Option<P>,
 ) -> Vec<P> {
     let kept = conditions.iter().zip(filters);
     kept.filter(|(condition, _)| condition.is_kept)

@@ -2,16 +2,16 @@
 //! own answer is that of the query.
 
 use cql::wire::Consistency;
-use index::Candidates;
+use index::CandidateRule;
 use index::target::is_scalar;
 use schema::{Column, ColumnKind};
 use value::CqlType;
 
 use crate::IndexDefinition;
-use crate::condition::{Condition, is_key_column};
+use crate::condition::{SearchCondition, is_key_column};
 
 /// Whether a query reads from no more than one replica, so that an index may answer in its place.
-pub fn asks_one_replica(consistency: Consistency) -> bool {
+pub fn reads_one_replica(consistency: Consistency) -> bool {
     matches!(consistency, Consistency::One | Consistency::LocalOne)
 }
 
@@ -25,8 +25,8 @@ pub fn asks_one_replica(consistency: Consistency) -> bool {
 /// answers without it, and the rows are checked.
 pub fn covered(
     index: &impl IndexDefinition,
-    candidates: &Candidates,
-    conditions: &[Condition],
+    candidates: &CandidateRule,
+    conditions: &[SearchCondition],
     read: &[Column],
 ) -> Option<Vec<Column>> {
     let has = |column: &Column| match column.kind {
@@ -38,7 +38,7 @@ pub fn covered(
             index.names(&column.name) && is_scalar(&column.cql_type)
         }
     };
-    let searches_by = |condition: &Condition| {
+    let searches_by = |condition: &SearchCondition| {
         let column = condition.relation.first_column();
         condition.is_kept
             && column.is_none_or(|column| is_key_column(column.kind) || index.names(&column.name))

@@ -16,7 +16,7 @@
 //! - [`relation`]: the relations of WHERE, with [`resolve`]d names, and their [`values`];
 //! - [`row_filter`]: the conditions of relations, for which a row is checked after it is read;
 //! - [`limit`]: LIMIT and PER PARTITION LIMIT;
-//! - [`Ordering`]: the ordering, by clustering columns or by similarity.
+//! - [`RowOrdering`]: the ordering, by clustering columns or by similarity.
 //!
 //! An ordering by similarity is served by an index, which names the nearest rows:
 //!
@@ -29,7 +29,7 @@
 //! - [`AnnOptions`]: the options of the search, such as that it be exact;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
 //! - [`key_values`] and [`refused`]: the answers of the index service;
-//! - [`Nearest`]: putting candidates in order again.
+//! - [`TopScored`]: putting candidates in order again.
 //!
 //! For clients, answers have a [`columns_id()`].
 
@@ -40,7 +40,6 @@ pub mod bind;
 pub mod bounds;
 mod choice;
 pub mod clauses;
-pub mod clock;
 mod columns_id;
 pub mod condition;
 mod covering;
@@ -54,14 +53,15 @@ pub mod row_filter;
 pub mod search;
 mod search_vector;
 mod service;
+pub mod statement_clock;
 pub mod user_types;
 pub mod values;
 
 pub use ann_options::AnnOptions;
 pub use choice::{IndexDefinition, serving};
 pub use columns_id::columns_id;
-pub use covering::{asks_one_replica, covered};
-pub use nearest::Nearest;
-pub use ordering::{NearestTo, Ordering, is_nearest, similarity_columns};
+pub use covering::{covered, reads_one_replica};
+pub use nearest::TopScored;
+pub use ordering::{NearestTo, RowOrdering, is_nearest, similarity_columns};
 pub use search_vector::SearchVector;
 pub use service::{key_values, refused};

@@ -4,9 +4,9 @@ use cql::ast::Term;
 use cql::error::CqlError;
 use value::CqlType;
 
-use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
+use crate::bind::{PrepareContext, PreparedTerm, TermValue, prepare_term};
 use crate::bounds::limit_value;
-use crate::values::Values;
+use crate::values::EvaluationInputs;
 
 /// The name of LIMIT's bind marker.
 pub const LIMIT: &str = "[limit]";
@@ -31,17 +31,20 @@ pub fn prepare(
 ///
 /// # Errors
 /// If the limit is null or not positive.
-pub fn evaluate(term: Option<&PreparedTerm>, values: Values<'_>) -> Result<Option<u32>, CqlError> {
+pub fn evaluate(
+    term: Option<&PreparedTerm>,
+    values: EvaluationInputs<'_>,
+) -> Result<Option<u32>, CqlError> {
     match term {
         None => Ok(None),
         Some(term) => check(term.evaluate(values.bound, values.clock)?),
     }
 }
 
-fn check(bound: Bound) -> Result<Option<u32>, CqlError> {
+fn check(bound: TermValue) -> Result<Option<u32>, CqlError> {
     match bound {
-        Bound::Unset => Ok(None),
-        Bound::Null => Err(CqlError::invalid("Invalid null value of limit")),
-        Bound::Value(bytes) => limit_value(&bytes).map(Some),
+        TermValue::Unset => Ok(None),
+        TermValue::Null => Err(CqlError::invalid("Invalid null value of limit")),
+        TermValue::Value(bytes) => limit_value(&bytes).map(Some),
     }
 }

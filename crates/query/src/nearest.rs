@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 
 /// Keeps the `limit` best of the items it is given, and at most twice as many (64 at least) in
 /// memory.
-pub struct Nearest<T> {
+pub struct TopScored<T> {
     limit: usize,
     scored: Vec<(f32, usize, T)>,
     seen: usize,
 }
 
-impl<T> Nearest<T> {
+impl<T> TopScored<T> {
     /// Makes a collector without items.
     pub fn new(limit: usize) -> Self {
-        Nearest {
+        TopScored {
             limit,
             scored: Vec::new(),
             seen: 0,
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_best_come_first_and_ties_stay_in_order() {
-        let mut nearest = Nearest::new(4);
+        let mut nearest = TopScored::new(4);
         for (score, item) in [
             (0.5, 'a'),
             (f32::NAN, 'b'),
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn memory_stays_bounded() {
-        let mut nearest = Nearest::new(3);
+        let mut nearest = TopScored::new(3);
         for number in 0..10_000 {
             nearest.push(number as f32, number);
             assert!(nearest.scored.len() <= 64);

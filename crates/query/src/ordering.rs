@@ -9,9 +9,9 @@ use crate::functions::astra;
 
 /// The ordering of a SELECT's rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ordering<'a> {
+pub enum RowOrdering<'a> {
     /// Rows come in the order of the disk, or as these clustering columns say.
-    Clustering(&'a [ast::Ordering]),
+    Clustering(&'a [ast::OrderByItem]),
     /// Rows come by similarity, the most similar first.
     Nearest(NearestTo<'a>),
 }
@@ -27,25 +27,25 @@ pub struct NearestTo<'a> {
     pub options: AnnOptions,
 }
 
-impl<'a> Ordering<'a> {
+impl<'a> RowOrdering<'a> {
     /// Reads the ORDER BY clause of a SELECT, and its `WITH ann_options`.
     ///
     /// # Errors
     /// As [`is_nearest`], and if an ordering by similarity is written in a way that makes no sense
     /// or requests the most distant. Also for unknown options, and for any options with other
     /// orderings.
-    pub fn of(select: &'a Select) -> Result<Ordering<'a>, CqlError> {
+    pub fn of(select: &'a Select) -> Result<RowOrdering<'a>, CqlError> {
         let order_by = &select.order_by[..];
         if is_nearest(order_by)? {
             let (column, vector) = nearest_to(order_by)?;
-            Ok(Ordering::Nearest(NearestTo {
+            Ok(RowOrdering::Nearest(NearestTo {
                 column,
                 vector,
                 options: AnnOptions::of(select)?,
             }))
         } else {
             AnnOptions::none_of(select)?;
-            Ok(Ordering::Clustering(order_by))
+            Ok(RowOrdering::Clustering(order_by))
         }
     }
 }
@@ -54,13 +54,13 @@ impl<'a> Ordering<'a> {
 ///
 /// # Errors
 /// Fails for orderings by functions that are no similarity, and for several orderings with one.
-pub fn is_nearest(order_by: &[ast::Ordering]) -> Result<bool, CqlError> {
+pub fn is_nearest(order_by: &[ast::OrderByItem]) -> Result<bool, CqlError> {
     let (mut similarities, mut has_bm25, mut others) = (0, false, 0);
     for ordering in order_by {
         match ordering {
-            ast::Ordering::Column { .. } => others += 1,
-            ast::Ordering::Ann { .. } => similarities += 1,
-            ast::Ordering::Function { function, .. } => match native_name(function) {
+            ast::OrderByItem::Column { .. } => others += 1,
+            ast::OrderByItem::Ann { .. } => similarities += 1,
+            ast::OrderByItem::Function { function, .. } => match native_name(function) {
                 Some("ann") => similarities += 1,
                 Some("bm25") => {
                     similarities += 1;
@@ -98,11 +98,11 @@ fn native_name(call: &FunctionCall<Selector>) -> Option<&str> {
 }
 
 /// The columns that orderings by similarity name, whether or not the orderings make sense.
-pub fn similarity_columns(order_by: &[ast::Ordering]) -> impl Iterator<Item = &str> {
+pub fn similarity_columns(order_by: &[ast::OrderByItem]) -> impl Iterator<Item = &str> {
     order_by.iter().filter_map(|ordering| match ordering {
-        ast::Ordering::Column { .. } => None,
-        ast::Ordering::Ann { column, .. } => Some(column.as_str()),
-        ast::Ordering::Function { function, .. } => match function.arguments.first() {
+        ast::OrderByItem::Column { .. } => None,
+        ast::OrderByItem::Ann { column, .. } => Some(column.as_str()),
+        ast::OrderByItem::Function { function, .. } => match function.arguments.first() {
             Some(Selector::Column(column)) => Some(column.as_str()),
             _ => None,
         },
@@ -110,17 +110,17 @@ pub fn similarity_columns(order_by: &[ast::Ordering]) -> impl Iterator<Item = &s
 }
 
 /// The column and the vector of an ordering by similarity.
-fn nearest_to(order_by: &[ast::Ordering]) -> Result<(&str, &Term), CqlError> {
+fn nearest_to(order_by: &[ast::OrderByItem]) -> Result<(&str, &Term), CqlError> {
     let (column, vector, descending) = match order_by {
         [
-            ast::Ordering::Ann {
+            ast::OrderByItem::Ann {
                 column,
                 vector,
                 descending,
             },
         ] => (column.as_str(), vector, *descending),
         [
-            ast::Ordering::Function {
+            ast::OrderByItem::Function {
                 function,
                 descending,
             },
@@ -179,14 +179,14 @@ mod tests {
             "v ann of ? ASC",
         ] {
             let select = select(order);
-            let ordering = Ordering::of(&select).unwrap();
-            let is_by_v = matches!(ordering, Ordering::Nearest(to) if to.column == "v");
+            let ordering = RowOrdering::of(&select).unwrap();
+            let is_by_v = matches!(ordering, RowOrdering::Nearest(to) if to.column == "v");
             assert!(is_by_v, "{order}");
             assert!(similarity_columns(&select.order_by).eq(["v"]));
         }
         let clustering = select("ck DESC");
-        let ordering = Ordering::of(&clustering);
-        assert_eq!(ordering, Ok(Ordering::Clustering(&clustering.order_by)));
+        let ordering = RowOrdering::of(&clustering);
+        assert_eq!(ordering, Ok(RowOrdering::Clustering(&clustering.order_by)));
         assert_eq!(similarity_columns(&select("ck").order_by).count(), 0);
     }
 
@@ -210,7 +210,7 @@ mod tests {
             ("ANN(v)", "2 required but 1 provided"),
             ("ANN(?, v)", "in this order"),
         ] {
-            let error = Ordering::of(&select(order)).unwrap_err();
+            let error = RowOrdering::of(&select(order)).unwrap_err();
             assert!(error.message.contains(text), "{order}: {error}");
         }
     }

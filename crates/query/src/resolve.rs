@@ -5,7 +5,7 @@ use schema::{Column, ColumnKind, Table};
 
 /// The columns of a table, wherever the table is stored.
 #[derive(Clone, Copy, Debug)]
-pub struct Columns<'t> {
+pub struct TableColumns<'t> {
     /// The keyspace of the table.
     pub keyspace: &'t str,
     /// The name of the table.
@@ -14,9 +14,9 @@ pub struct Columns<'t> {
     pub columns: &'t [Column],
 }
 
-impl<'t> From<&'t Table> for Columns<'t> {
+impl<'t> From<&'t Table> for TableColumns<'t> {
     fn from(table: &'t Table) -> Self {
-        Columns {
+        TableColumns {
             keyspace: &table.keyspace,
             table: &table.name,
             columns: &table.columns,
@@ -24,7 +24,7 @@ impl<'t> From<&'t Table> for Columns<'t> {
     }
 }
 
-impl<'t> Columns<'t> {
+impl<'t> TableColumns<'t> {
     /// Finds a column by its name.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl<'t> Columns<'t> {
     pub fn column(self, name: &str) -> Result<&'t Column, CqlError> {
         let mut columns = self.columns.iter();
         columns.find(|column| column.name == name).ok_or_else(|| {
-            let Columns {
+            let TableColumns {
                 keyspace, table, ..
             } = self;
             CqlError::invalid(format!(
@@ -58,5 +58,5 @@ impl<'t> Columns<'t> {
 /// # Errors
 /// If the table has no such column.
 pub fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
-    Columns::from(table).column(name)
+    TableColumns::from(table).column(name)
 }

@@ -7,16 +7,18 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use schema::Column;
 use store_api::ColumnsPredicate;
-use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
+use value::predicate::{
+    ComparisonOperator, OneOf, OneOfTuples, Predicate, SearchedCollection, TuplePredicate,
+};
 use value::{CqlType, LikePattern};
 
-use crate::bind::{Bound, PreparedTerm};
-use crate::relation::{Relation, RelationKind, Test, TupleTest};
-use crate::values::Values;
+use crate::bind::{PreparedTerm, TermValue};
+use crate::relation::{ColumnTest, PreparedRelation, RelationKind, TupleTest};
+use crate::values::EvaluationInputs;
 
 /// A relation with its values bound.
 #[derive(Clone, Debug)]
-pub enum RowFilter<P> {
+pub enum BoundRelation<P> {
     /// A predicate on one column.
     Column {
         /// The place of the column in a row.
@@ -34,7 +36,7 @@ pub enum RowFilter<P> {
     /// A comparison of the partition's token.
     Token {
         /// The way in which the partition's token is compared.
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         /// The token that the partition's token is compared with.
         token: i64,
     },
@@ -57,10 +59,10 @@ pub trait FilteredRow<P> {
 /// # Errors
 /// Null and unset values.
 pub fn bind_all<'r, P>(
-    relations: impl IntoIterator<Item = &'r Relation>,
+    relations: impl IntoIterator<Item = &'r PreparedRelation>,
     place: impl Fn(&Column) -> P,
-    values: Values<'_>,
-) -> Result<Vec<RowFilter<P>>, CqlError> {
+    values: EvaluationInputs<'_>,
+) -> Result<Vec<BoundRelation<P>>, CqlError> {
     let relations = relations.into_iter();
     relations
         .map(|relation| bind(relation, &place, values))
@@ -68,16 +70,16 @@ pub fn bind_all<'r, P>(
 }
 
 fn bind<P>(
-    relation: &Relation,
+    relation: &PreparedRelation,
     place: impl Fn(&Column) -> P,
-    values: Values<'_>,
-) -> Result<RowFilter<P>, CqlError> {
+    values: EvaluationInputs<'_>,
+) -> Result<BoundRelation<P>, CqlError> {
     Ok(match &relation.kind {
-        RelationKind::Column { column, test } => RowFilter::Column {
+        RelationKind::Column { column, test } => BoundRelation::Column {
             place: place(column),
             predicate: bind_test(column, test, values)?,
         },
-        RelationKind::Entry { column, key, value } => RowFilter::Column {
+        RelationKind::Entry { column, key, value } => BoundRelation::Column {
             place: place(column),
             predicate: Predicate::Entry {
                 key_type: key.cql_type.clone(),
@@ -86,44 +88,48 @@ fn bind<P>(
                 value: operand(values, value, column)?,
             },
         },
-        RelationKind::Tuple { columns, test } => RowFilter::Tuple {
+        RelationKind::Tuple { columns, test } => BoundRelation::Tuple {
             places: columns.iter().map(&place).collect(),
             predicate: bind_tuple_test(columns, test, values)?,
         },
-        RelationKind::Token { comparison, value } => RowFilter::Token {
+        RelationKind::Token { comparison, value } => BoundRelation::Token {
             comparison: *comparison,
             token: values.token(value)?,
         },
     })
 }
 
-fn bind_test(column: &Column, test: &Test, values: Values<'_>) -> Result<Predicate, CqlError> {
+fn bind_test(
+    column: &Column,
+    test: &ColumnTest,
+    values: EvaluationInputs<'_>,
+) -> Result<Predicate, CqlError> {
     Ok(match test {
-        Test::Compare(comparison, term) => Predicate::Compare {
+        ColumnTest::Compare(comparison, term) => Predicate::Compare {
             cql_type: column.cql_type.clone(),
             comparison: *comparison,
             value: operand(values, term, column)?,
         },
-        Test::In(list) => {
+        ColumnTest::In(list) => {
             let listed = list.evaluate(values.bound, values.clock)?.into_iter();
             let listed = listed.map(|bound| present(bound, column));
             let listed = listed.collect::<Result<_, _>>()?;
             Predicate::In(OneOf::new(column.cql_type.clone(), listed))
         }
-        Test::Like(term) => {
+        ColumnTest::Like(term) => {
             let pattern = operand(values, term, column)?;
             let pattern = LikePattern::new(&pattern);
             Predicate::Like(pattern.map_err(|error| CqlError::invalid(error.0))?)
         }
-        Test::Contains(term) => Predicate::Contains {
+        ColumnTest::Contains(term) => Predicate::Contains {
             collection: match &column.cql_type {
-                CqlType::Set { element, .. } => Collection::Set((**element).clone()),
-                CqlType::Map { value, .. } => Collection::MapValues((**value).clone()),
-                _ => Collection::List(term.cql_type.clone()),
+                CqlType::Set { element, .. } => SearchedCollection::Set((**element).clone()),
+                CqlType::Map { value, .. } => SearchedCollection::MapValues((**value).clone()),
+                _ => SearchedCollection::List(term.cql_type.clone()),
             },
             value: operand(values, term, column)?,
         },
-        Test::ContainsKey(term) => Predicate::ContainsKey {
+        ColumnTest::ContainsKey(term) => Predicate::ContainsKey {
             key_type: term.cql_type.clone(),
             key: operand(values, term, column)?,
         },
@@ -133,7 +139,7 @@ fn bind_test(column: &Column, test: &Test, values: Values<'_>) -> Result<Predica
 fn bind_tuple_test(
     columns: &[Column],
     test: &TupleTest,
-    values: Values<'_>,
+    values: EvaluationInputs<'_>,
 ) -> Result<TuplePredicate, CqlError> {
     let types = columns
         .iter()
@@ -152,42 +158,46 @@ fn bind_tuple_test(
     })
 }
 
-fn operand(values: Values<'_>, term: &PreparedTerm, column: &Column) -> Result<Bytes, CqlError> {
+fn operand(
+    values: EvaluationInputs<'_>,
+    term: &PreparedTerm,
+    column: &Column,
+) -> Result<Bytes, CqlError> {
     present(term.evaluate(values.bound, values.clock)?, column)
 }
 
-fn present(bound: Bound, column: &Column) -> Result<Bytes, CqlError> {
+fn present(bound: TermValue, column: &Column) -> Result<Bytes, CqlError> {
     match bound {
-        Bound::Value(bytes) => Ok(bytes),
-        Bound::Null => Err(CqlError::invalid(format!(
+        TermValue::Value(bytes) => Ok(bytes),
+        TermValue::Null => Err(CqlError::invalid(format!(
             "Unsupported null value for column {}",
             column.name
         ))),
-        Bound::Unset => Err(CqlError::invalid(format!(
+        TermValue::Unset => Err(CqlError::invalid(format!(
             "Unsupported unset value for column {}",
             column.name
         ))),
     }
 }
 
-impl<P> RowFilter<P> {
+impl<P> BoundRelation<P> {
     /// The filter as a search goes by it; `None` for one that no index searches by. `relation` is
     /// the one that the filter was made of, and `partition_key` names the columns of that key.
     pub fn predicate(
         &self,
-        relation: &Relation,
+        relation: &PreparedRelation,
         partition_key: &[String],
     ) -> Option<ColumnsPredicate> {
         Some(match self {
-            RowFilter::Column {
+            BoundRelation::Column {
                 predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
                 ..
             } => return None,
-            RowFilter::Column { predicate, .. } => ColumnsPredicate::Column {
+            BoundRelation::Column { predicate, .. } => ColumnsPredicate::Column {
                 column: relation.first_column()?.name.clone(),
                 predicate: predicate.clone(),
             },
-            RowFilter::Tuple { predicate, .. } => {
+            BoundRelation::Tuple { predicate, .. } => {
                 let RelationKind::Tuple { columns, .. } = &relation.kind else {
                     return None;
                 };
@@ -197,7 +207,7 @@ impl<P> RowFilter<P> {
                     predicate: predicate.clone(),
                 }
             }
-            RowFilter::Token { comparison, token } => ColumnsPredicate::Token {
+            BoundRelation::Token { comparison, token } => ColumnsPredicate::Token {
                 columns: partition_key.to_vec(),
                 comparison: *comparison,
                 token: *token,
@@ -208,9 +218,13 @@ impl<P> RowFilter<P> {
     /// Whether the row passes the filter.
     pub fn accepts(&self, row: &impl FilteredRow<P>) -> bool {
         match self {
-            RowFilter::Column { place, predicate } => row.satisfies(place, predicate),
-            RowFilter::Tuple { places, predicate } => predicate.holds(|at| row.value(&places[at])),
-            RowFilter::Token { comparison, token } => comparison.accepts(row.token().cmp(token)),
+            BoundRelation::Column { place, predicate } => row.satisfies(place, predicate),
+            BoundRelation::Tuple { places, predicate } => {
+                predicate.holds(|at| row.value(&places[at]))
+            }
+            BoundRelation::Token { comparison, token } => {
+                comparison.accepts(row.token().cmp(token))
+            }
         }
     }
 }

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use cql::ast::Term;
 use cql::error::CqlError;
 use cql::wire::BoundValue;
-use index::Metric;
+use index::SimilarityFunction;
 use value::CqlType;
 
-use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
+use crate::bind::{PrepareContext, PreparedTerm, TermValue, prepare_term};
 use crate::functions::natural_type;
-use crate::values::Values;
+use crate::values::EvaluationInputs;
 use crate::{bounds, clauses};
 
 /// The vector that a query looks for, as it is written.
@@ -45,8 +45,8 @@ impl SearchVector {
     /// Refuses a vector that is too long for an index by this metric.
     ///
     /// # Errors
-    /// As [`Metric::check_length`].
-    pub fn check_length(&self, vector: &[u8], metric: Metric) -> Result<(), CqlError> {
+    /// As [`SimilarityFunction::check_length`].
+    pub fn check_length(&self, vector: &[u8], metric: SimilarityFunction) -> Result<(), CqlError> {
         let checked = metric.check_serialised_length(vector);
         checked.map_err(|error| {
             CqlError::invalid(format!("Invalid value for {}: {error}", self.column))
@@ -57,16 +57,16 @@ impl SearchVector {
     ///
     /// # Errors
     /// If the vector is null or unset, of another length, or not of finite numbers.
-    pub fn evaluate(&self, values: Values<'_>) -> Result<Bytes, CqlError> {
+    pub fn evaluate(&self, values: EvaluationInputs<'_>) -> Result<Bytes, CqlError> {
         if let Some(marker) = self.term.marker()
             && let Some(BoundValue::Value(bytes)) = values.bound.get(usize::from(marker))
         {
             bounds::check_bound_dimensions(bytes, self.dimensions)?;
         }
         match self.term.evaluate(values.bound, values.clock)? {
-            Bound::Value(bytes) => bounds::check_finite(&bytes, &self.column).map(|()| bytes),
-            Bound::Null => Err(bounds::null_vector(&self.column)),
-            Bound::Unset => Err(bounds::unset_vector(&self.column)),
+            TermValue::Value(bytes) => bounds::check_finite(&bytes, &self.column).map(|()| bytes),
+            TermValue::Null => Err(bounds::null_vector(&self.column)),
+            TermValue::Unset => Err(bounds::unset_vector(&self.column)),
         }
     }
 }

@@ -6,8 +6,10 @@ use cql::wire::BoundValue;
 use schema::Column;
 use value::split_elements;
 
-use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::relation::{Relation, RelationKind, Test, TupleList, TupleTerm, TupleTest};
+use crate::bind::{PreparedTerm, StatementClock, TermValue};
+use crate::relation::{
+    ColumnTest, PreparedRelation, RelationKind, TupleList, TupleTerm, TupleTest,
+};
 
 /// The most partitions, and the most slices of all partitions together, that a query may name: it
 /// reads each of them by its key. INs on several columns multiply.
@@ -15,14 +17,14 @@ const COMBINATIONS_MAX: usize = 10_000;
 
 /// The inputs of an execution that terms are evaluated with.
 #[derive(Clone, Copy)]
-pub struct Values<'a> {
+pub struct EvaluationInputs<'a> {
     /// The values of the bind markers, in the markers' order.
     pub bound: &'a [BoundValue],
     /// The time at which the statement runs.
     pub clock: &'a StatementClock,
 }
 
-impl Values<'_> {
+impl EvaluationInputs<'_> {
     /// The values of the projection's terms; `None` for null.
     ///
     /// # Errors
@@ -31,9 +33,9 @@ impl Values<'_> {
         terms
             .iter()
             .map(|term| match term.evaluate(self.bound, self.clock)? {
-                Bound::Value(bytes) => Ok(Some(bytes)),
-                Bound::Null => Ok(None),
-                Bound::Unset => Err(CqlError::invalid(
+                TermValue::Value(bytes) => Ok(Some(bytes)),
+                TermValue::Null => Ok(None),
+                TermValue::Unset => Err(CqlError::invalid(
                     "Invalid unset value in the selection clause",
                 )),
             })
@@ -87,12 +89,12 @@ impl Values<'_> {
     pub fn extend(
         &self,
         prefixes: &mut Vec<Vec<Bytes>>,
-        relation: &Relation,
+        relation: &PreparedRelation,
         what: &str,
     ) -> Result<(), CqlError> {
         if let RelationKind::Column {
             column,
-            test: Test::Compare(_, term),
+            test: ColumnTest::Compare(_, term),
         } = &relation.kind
         {
             let value = self.condition(term, &column.name)?;
@@ -105,15 +107,15 @@ impl Values<'_> {
     }
 
     /// The alternatives that an equality or IN gives. Each has one value for each column.
-    fn alternatives(&self, relation: &Relation) -> Result<Vec<Vec<Bytes>>, CqlError> {
+    fn alternatives(&self, relation: &PreparedRelation) -> Result<Vec<Vec<Bytes>>, CqlError> {
         match &relation.kind {
             RelationKind::Column {
                 column,
-                test: Test::Compare(_, term),
+                test: ColumnTest::Compare(_, term),
             } => Ok(vec![vec![self.condition(term, &column.name)?]]),
             RelationKind::Column {
                 column,
-                test: Test::In(list),
+                test: ColumnTest::In(list),
             } => list
                 .evaluate(self.bound, self.clock)?
                 .into_iter()
@@ -154,13 +156,13 @@ impl Values<'_> {
     }
 }
 
-fn in_condition(bound: Bound, column: &str) -> Result<Bytes, CqlError> {
+fn in_condition(bound: TermValue, column: &str) -> Result<Bytes, CqlError> {
     match bound {
-        Bound::Value(bytes) => Ok(bytes),
-        Bound::Null => Err(CqlError::invalid(format!(
+        TermValue::Value(bytes) => Ok(bytes),
+        TermValue::Null => Err(CqlError::invalid(format!(
             "Invalid null value in condition for column {column}"
         ))),
-        Bound::Unset => Err(CqlError::invalid(format!(
+        TermValue::Unset => Err(CqlError::invalid(format!(
             "Invalid unset value for column {column}"
         ))),
     }

@@ -24,10 +24,10 @@ use value::{
 };
 
 pub use index::IndexedPart;
-pub use roles::{Permission, Permissions, Resource, Role};
+pub use roles::{Permission, PermissionSet, Resource, Role};
 pub use row_ttl::RowTtl;
 pub use secondary::SecondaryIndex;
-pub use shared::Shared;
+pub use shared::CopyOnWrite;
 
 /// The identity of a table: a dropped and recreated table gets another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ pub struct Catalog {
     /// The user keyspaces by name. System keyspaces are not here; the node defines them.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
     /// The roles by name.
-    pub roles: Shared<BTreeMap<String, Arc<Role>>>,
+    pub roles: CopyOnWrite<BTreeMap<String, Arc<Role>>>,
 }
 
 /// A keyspace with its tables.
@@ -71,7 +71,7 @@ pub struct Keyspace {
     /// streams; without them all logs share [`Catalog::vnode_streams`].
     pub tablets: bool,
     /// The user types by name.
-    pub types: Shared<BTreeMap<String, Arc<UserType>>>,
+    pub types: CopyOnWrite<BTreeMap<String, Arc<UserType>>>,
     /// The tables by name, CDC logs included. The types of their columns hold the definitions of
     /// the user types in them.
     pub tables: BTreeMap<String, Arc<Table>>,
@@ -105,7 +105,7 @@ pub struct Table {
     /// values as CQL text. They are stored only to be shown again.
     pub options: BTreeMap<String, String>,
     /// The indexes on vectors by name.
-    pub indexes: BTreeMap<String, Arc<Index>>,
+    pub indexes: BTreeMap<String, Arc<VectorIndexMetadata>>,
     /// The secondary indexes by name. No name is in both maps.
     pub secondary_indexes: BTreeMap<String, Arc<SecondaryIndex>>,
     /// `WITH cdc = {...}` as the user gave it; `None` if never given.
@@ -178,7 +178,7 @@ pub struct DroppedColumn {
 
 /// An index on a column of vectors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Index {
+pub struct VectorIndexMetadata {
     /// The name.
     pub name: String,
     /// The target as `options['target']` of `system_schema.indexes` holds it.

@@ -28,7 +28,7 @@ pub struct Role {
     /// The roles that this one is a member of.
     pub member_of: BTreeSet<String>,
     /// The permissions that were granted to this very role. No set is empty.
-    pub grants: BTreeMap<Resource, Permissions>,
+    pub grants: BTreeMap<Resource, PermissionSet>,
     /// The identities in certificates of clients by which this role logs in. No two roles share
     /// one.
     pub identities: BTreeSet<String>,
@@ -102,9 +102,9 @@ impl fmt::Display for Permission {
 
 /// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Permissions(u16);
+pub struct PermissionSet(u16);
 
-impl Permissions {
+impl PermissionSet {
     /// Whether the permission is in the set.
     pub fn has(self, permission: Permission) -> bool {
         self.0 & 1 << permission as u16 != 0
@@ -117,20 +117,20 @@ impl Permissions {
 
     /// The permissions of either set.
     #[must_use]
-    pub fn and(self, other: Permissions) -> Permissions {
-        Permissions(self.0 | other.0)
+    pub fn and(self, other: PermissionSet) -> PermissionSet {
+        PermissionSet(self.0 | other.0)
     }
 
     /// The permissions of both sets.
     #[must_use]
-    pub fn common(self, other: Permissions) -> Permissions {
-        Permissions(self.0 & other.0)
+    pub fn common(self, other: PermissionSet) -> PermissionSet {
+        PermissionSet(self.0 & other.0)
     }
 
     /// The permissions of this set that are not in the other.
     #[must_use]
-    pub fn without(self, other: Permissions) -> Permissions {
-        Permissions(self.0 & !other.0)
+    pub fn without(self, other: PermissionSet) -> PermissionSet {
+        PermissionSet(self.0 & !other.0)
     }
 
     /// The permissions, in the order in which they are listed.
@@ -140,10 +140,10 @@ impl Permissions {
     }
 }
 
-impl FromIterator<Permission> for Permissions {
-    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Permissions {
+impl FromIterator<Permission> for PermissionSet {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> PermissionSet {
         let bits = permissions.into_iter();
-        Permissions(bits.fold(0, |set, permission| set | 1 << permission as u16))
+        PermissionSet(bits.fold(0, |set, permission| set | 1 << permission as u16))
     }
 }
 
@@ -187,7 +187,7 @@ impl Resource {
     }
 
     /// The permissions that the resource can have.
-    pub fn applicable(&self) -> Permissions {
+    pub fn applicable(&self) -> PermissionSet {
         use Permission::*;
         let data = [Alter, Drop, Select, Modify, Authorize, Unmask, SelectMasked];
         let (common, more): (&[Permission], &[Permission]) = match self {
@@ -304,9 +304,9 @@ impl Catalog {
 
     /// Gives a role permissions, and returns those that it did not have yet. A role that was
     /// dropped gets none.
-    pub fn grant(&mut self, role: &str, on: Resource, permissions: Permissions) -> Permissions {
+    pub fn grant(&mut self, role: &str, on: Resource, permissions: PermissionSet) -> PermissionSet {
         let Some(role) = self.roles.get_mut(role) else {
-            return Permissions::default();
+            return PermissionSet::default();
         };
         let had = role.grants.get(&on).copied().unwrap_or_default();
         let added = permissions.without(had);
@@ -317,9 +317,14 @@ impl Catalog {
     }
 
     /// Takes permissions from a role, and returns those that it had.
-    pub fn revoke(&mut self, role: &str, on: &Resource, permissions: Permissions) -> Permissions {
+    pub fn revoke(
+        &mut self,
+        role: &str,
+        on: &Resource,
+        permissions: PermissionSet,
+    ) -> PermissionSet {
         let Some(role) = self.roles.get_mut(role) else {
-            return Permissions::default();
+            return PermissionSet::default();
         };
         let had = role.grants.get(on).copied().unwrap_or_default();
         let taken = had.common(permissions);
@@ -399,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_set_has_the_permissions_that_were_put_in() {
-        let set: Permissions = [Permission::Modify, Permission::Create]
+        let set: PermissionSet = [Permission::Modify, Permission::Create]
             .into_iter()
             .collect();
         assert_eq!(

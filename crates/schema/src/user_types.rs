@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn types_stand_behind_those_that_they_use_and_follow_their_changes() {
+    fn types_are_sorted_after_those_they_use_and_take_over_their_changes() {
         let inner = defined("z", &[("x", CqlType::Int)]);
         let outer = defined("a", &[("t", CqlType::Tuple(vec![frozen(&inner)]))]);
         let mut keyspace = Keyspace {

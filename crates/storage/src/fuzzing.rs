@@ -65,13 +65,13 @@ fn assert_whole(path: &Path, last_number: Option<u64>) {
 }
 
 /// A journal whose batches have the checksums that they need.
-struct Mended {
+struct ChecksummedJournal {
     bytes: Vec<u8>,
     /// The end of the first batch; 0 if there is none.
     first_end: usize,
 }
 
-fn with_right_checksums(bytes: &[u8]) -> Mended {
+fn with_right_checksums(bytes: &[u8]) -> ChecksummedJournal {
     let mut bytes = bytes.to_vec();
     let mut first_end = 0;
     let mut at = 0;
@@ -87,7 +87,7 @@ fn with_right_checksums(bytes: &[u8]) -> Mended {
             first_end = at.min(bytes.len());
         }
     }
-    Mended { bytes, first_end }
+    ChecksummedJournal { bytes, first_end }
 }
 
 /// The offsets of the items of a batch and of the tag after them, as the module `journal` draws

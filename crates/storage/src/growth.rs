@@ -5,36 +5,36 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-use crate::waiters::Waiters;
+use crate::waiters::WaitingTasks;
 
 /// The latest times of one log.
 #[derive(Debug)]
-pub(crate) struct Growth {
+pub(crate) struct LatestLogTimes {
     /// The latest `cdc$time` given to a row since the storage was opened, in microseconds.
     given: watch::Sender<i64>,
     /// The latest `cdc$time` of a commit that succeeded, in microseconds.
     acknowledged: Arc<AtomicI64>,
-    slowed: Arc<Slowed>,
+    slowed: Arc<WriterThrottle>,
 }
 
 /// The slowing of the writers of one log.
 #[derive(Debug, Default)]
-struct Slowed {
+struct WriterThrottle {
     /// The number of readers that have writers slowed.
     readers: AtomicUsize,
     /// Writers that wait until there are none.
-    writers: Waiters,
+    writers: WaitingTasks,
 }
 
-impl Slowed {
+impl WriterThrottle {
     fn is_free(&self) -> bool {
         self.readers.load(Ordering::Acquire) == 0
     }
 }
 
-impl Default for Growth {
-    fn default() -> Growth {
-        Growth {
+impl Default for LatestLogTimes {
+    fn default() -> LatestLogTimes {
+        LatestLogTimes {
             given: watch::Sender::new(i64::MIN),
             acknowledged: Arc::new(AtomicI64::new(i64::MIN)),
             slowed: Arc::default(),
@@ -49,14 +49,14 @@ pub struct LogEnd {
     acknowledged: Arc<AtomicI64>,
     /// No row that was in the log when the storage was opened has a later time.
     opened_at_micros: i64,
-    slowed: Arc<Slowed>,
+    slowed: Arc<WriterThrottle>,
 }
 
 /// Has the writers of a table slowed while it lives ([`LogEnd::slow_writers`]).
 #[derive(Debug)]
-pub struct SlowedWriters(Arc<Slowed>);
+pub struct WriterThrottleGuard(Arc<WriterThrottle>);
 
-impl Drop for SlowedWriters {
+impl Drop for WriterThrottleGuard {
     fn drop(&mut self) {
         if self.0.readers.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.writers.wake();
@@ -85,13 +85,13 @@ impl LogEnd {
 
     /// Makes each write that would add to the log wait until the result is dropped, or for a second
     /// if that takes longer. It is for a reader that can't keep up.
-    pub fn slow_writers(&self) -> SlowedWriters {
+    pub fn slow_writers(&self) -> WriterThrottleGuard {
         self.slowed.readers.fetch_add(1, Ordering::AcqRel);
-        SlowedWriters(Arc::clone(&self.slowed))
+        WriterThrottleGuard(Arc::clone(&self.slowed))
     }
 }
 
-impl Growth {
+impl LatestLogTimes {
     /// The latest `cdc$time` given to a row, in microseconds; `i64::MIN` for none.
     pub(crate) fn latest(&self) -> i64 {
         *self.given.borrow()
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_log_is_waited_for_until_it_reaches_a_time_or_ends() {
-        let growth = Growth::default();
+        let growth = LatestLogTimes::default();
         let mut reached = pin!(growth.reached(1_500));
         growth.reach(1_499);
         assert!(!is_ready(reached.as_mut()));

@@ -11,26 +11,26 @@ use value::CqlType;
 
 use crate::StorageError;
 use crate::engine::{SpaceId, SpaceOptions};
-use crate::growth::Growth;
+use crate::growth::LatestLogTimes;
 use crate::key::KeyCodec;
 use crate::key::term::TermCodec;
-use crate::persist::Generations;
+use crate::persist::TableGenerations;
 use crate::record::LiveColumns;
 
 /// The values derived from one [`Catalog`]. They never change, as the catalog does not.
-pub(crate) struct Schema {
+pub(crate) struct ResolvedSchema {
     pub catalog: Arc<Catalog>,
-    pub generations: Generations,
+    pub generations: TableGenerations,
     /// The secondary indexes that lack entries of rows from before their creation.
-    pub building: Building,
-    tables: Arc<Tables>,
+    pub building: UnbuiltIndexes,
+    tables: Arc<TableSchemas>,
 }
 
 /// Secondary indexes that are being built, by [`SecondaryIndex::version`].
-pub(crate) type Building = HashSet<Uuid>;
+pub(crate) type UnbuiltIndexes = HashSet<Uuid>;
 
 /// All tables by their ids.
-pub(crate) type Tables = HashMap<TableId, Arc<TableSchema>>;
+pub(crate) type TableSchemas = HashMap<TableId, Arc<TableSchema>>;
 
 pub(crate) struct TableSchema {
     pub table: Arc<Table>,
@@ -42,7 +42,7 @@ pub(crate) struct TableSchema {
     /// Cloned by whoever reads the space, so that its files outlive the table's end.
     pub lease: Arc<()>,
     /// Of a CDC log, how far it goes.
-    pub growth: Arc<Growth>,
+    pub growth: Arc<LatestLogTimes>,
     /// The secondary indexes, followed by the times at which rows expire ([`TableSchema::expiry`]).
     pub indexes: Vec<IndexSchema>,
     /// Whether it is a table of counters ([`Table::is_counter`]).
@@ -66,15 +66,15 @@ pub(crate) struct IndexSchema {
     pub lease: Arc<()>,
 }
 
-impl Schema {
+impl ResolvedSchema {
     /// `old` gives what did not change.
     pub(crate) fn new(
         catalog: Arc<Catalog>,
-        mut generations: Generations,
-        mut building: Building,
-        old: Option<&Schema>,
-    ) -> Schema {
-        let tables: Tables = catalog
+        mut generations: TableGenerations,
+        mut building: UnbuiltIndexes,
+        old: Option<&ResolvedSchema>,
+    ) -> ResolvedSchema {
+        let tables: TableSchemas = catalog
             .keyspaces
             .values()
             .flat_map(|keyspace| keyspace.tables.values())
@@ -97,7 +97,7 @@ impl Schema {
         let indexes = tables.values().flat_map(|table| &table.indexes);
         let known: HashSet<Uuid> = indexes.map(|index| index.version).collect();
         building.retain(|index| known.contains(index));
-        Schema {
+        ResolvedSchema {
             catalog,
             generations,
             building,
@@ -105,7 +105,7 @@ impl Schema {
         }
     }
 
-    pub(crate) fn by_id(&self) -> &Arc<Tables> {
+    pub(crate) fn by_id(&self) -> &Arc<TableSchemas> {
         &self.tables
     }
 
@@ -149,7 +149,7 @@ impl TableSchema {
     fn new(
         table: &Arc<Table>,
         space: SpaceId,
-        building: &Building,
+        building: &UnbuiltIndexes,
         old: Option<&Arc<TableSchema>>,
     ) -> TableSchema {
         let old_indexes = old.map(|old| old.indexes.as_slice()).unwrap_or_default();
@@ -181,7 +181,7 @@ impl TableSchema {
     }
 
     /// Whether the same indexes are being built.
-    fn is_built_as(&self, building: &Building) -> bool {
+    fn is_built_as(&self, building: &UnbuiltIndexes) -> bool {
         let mut indexes = self.indexes.iter();
         indexes.all(|index| index.is_ready != building.contains(&index.version))
     }
@@ -232,7 +232,7 @@ impl IndexSchema {
         table: &Table,
         index: &SecondaryIndex,
         generation: u64,
-        building: &Building,
+        building: &UnbuiltIndexes,
         old: Option<&IndexSchema>,
     ) -> Option<IndexSchema> {
         let column = table.column_by_id(index.column)?;
@@ -254,7 +254,7 @@ impl IndexSchema {
     fn of_row_ttl(
         table: &Table,
         generation: u64,
-        building: &Building,
+        building: &UnbuiltIndexes,
         old: &[IndexSchema],
     ) -> Option<IndexSchema> {
         let RowTtl { column, version } = table.row_ttl?;

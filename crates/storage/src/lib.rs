@@ -18,16 +18,16 @@
 pub mod mutation;
 pub mod read;
 
+mod active_reads;
 mod cdc;
 mod commit;
+mod compaction;
 mod disk_room;
 mod engine;
 mod entries;
-mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod growth;
-mod horizon;
 mod key;
 mod layout;
 mod persist;
@@ -37,9 +37,9 @@ mod record;
 mod recover;
 mod repair;
 
+mod handle;
 mod scrub;
 mod shared;
-mod storage;
 mod waiters;
 mod watch;
 
@@ -47,17 +47,17 @@ pub use cdc::AHEAD_MAX_MICROS;
 pub use clock;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;
-pub use growth::{LogEnd, LogSettled, SlowedWriters};
+pub use growth::{LogEnd, LogSettled, WriterThrottleGuard};
+pub use handle::Storage;
 pub use reader::{
-    EntryStream, PartitionSize, PartitionWalk, RowStream, SizedPartition, View, WalkStep,
+    EntryStream, PartitionSize, PartitionWalk, RowStream, SizedPartition, TableView, WalkStep,
 };
-pub use recover::{Loss, TableLoss, recover};
+pub use recover::{JournalLoss, TableLoss, recover};
 pub use repair::REPAIR_COUNTERS;
-pub use scrub::{Pass, Scrubbed, scrub};
-pub use storage::Storage;
+pub use scrub::{BytesReadCallback, IntegrityReport, scrub};
 
-use tasks::Registry;
-use turns::Turns;
+use cpu_scheduler::CpuScheduler;
+use tasks::TaskRegistry;
 
 /// The moment at which a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +100,9 @@ pub struct StorageOptions {
     /// eighth more.
     pub resident_bytes: u64,
     /// The tasks, to which builds of secondary indexes are added.
-    pub tasks: Registry,
+    pub tasks: TaskRegistry,
     /// The turns on the processor, of which the committer takes those of writes.
-    pub turns: Turns,
+    pub cpu_scheduler: CpuScheduler,
 }
 
 impl Default for StorageOptions {
@@ -116,8 +116,8 @@ impl Default for StorageOptions {
             memtable_bytes: 64 << 20,
             write_buffer_bytes: 256 << 20,
             resident_bytes: 64 << 20,
-            tasks: Registry::default(),
-            turns: Turns::default(),
+            tasks: TaskRegistry::default(),
+            cpu_scheduler: CpuScheduler::default(),
         }
     }
 }
@@ -163,7 +163,7 @@ pub enum StorageError {
 
 /// The reason why a schema change was not made.
 #[derive(Debug)]
-pub enum ChangeError<E> {
+pub enum CatalogChangeError<E> {
     /// The closure refused the change with this error.
     Refused(E),
     /// The storage failed with this error.
@@ -172,7 +172,7 @@ pub enum ChangeError<E> {
 
 /// The health of the storage: whether it takes writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Health {
+pub enum WriteAvailability {
     /// Reads and writes are taken.
     Writable,
     /// Reads are taken, writes are refused. The text gives the operator the reason.
@@ -216,7 +216,7 @@ pub struct Statistics {
     pub versions_passed: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
-    pub clock_lead_micros: i64,
+    pub clock_ahead_micros: i64,
     /// Bytes of journals that the start had to replay.
     pub replayed_bytes: u64,
 }

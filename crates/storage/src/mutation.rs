@@ -11,18 +11,18 @@ use crate::read::{ClusteringBound, Row};
 
 /// Mutations that commit together or not at all.
 #[derive(Clone, Debug)]
-pub struct Write {
+pub struct AtomicWrite {
     /// The changes, by partition. A partition may come more than once.
     pub mutations: Vec<PartitionMutation>,
     /// Checked in the same step in which the write is applied, so that no other write comes
     /// between.
-    pub condition: Option<Condition>,
+    pub condition: Option<WriteCondition>,
 }
 
 /// A condition that must hold for a write to be applied: predicates on rows of one partition as
 /// they are before the write, all of which must hold.
 #[derive(Clone, Debug)]
-pub struct Condition {
+pub struct WriteCondition {
     /// The table of the rows.
     pub table: TableId,
     /// Serialised values of the partition key columns.
@@ -34,7 +34,7 @@ pub struct Condition {
     pub columns: Option<HashSet<ColumnId>>,
 }
 
-/// A predicate of a [`Condition`] on one row.
+/// A predicate of a [`WriteCondition`] on one row.
 #[derive(Clone, Debug)]
 pub struct RowCondition {
     /// Serialised values of all clustering columns. On a table with clustering columns an empty one
@@ -82,8 +82,8 @@ pub struct PartitionMutation {
     pub table: TableId,
     /// Serialised values of the partition key columns.
     pub partition_key: Vec<Bytes>,
-    /// The changes, merged one after the other by the rules of [`Change`].
-    pub changes: Vec<Change>,
+    /// The changes, merged one after the other by the rules of [`PartitionChange`].
+    pub changes: Vec<PartitionChange>,
 }
 
 /// One change to a partition. Timestamps are microseconds since the epoch, and the greater one
@@ -93,7 +93,7 @@ pub struct PartitionMutation {
 /// In a table of counters a change of a row, of its statics or of a whole row always wins: its
 /// timestamp is raised above those that it must win over. Changes take effect one after the other.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum PartitionChange {
     /// Cells of a row.
     Row {
         /// Serialised values of all clustering columns; empty for a table without.
@@ -184,11 +184,16 @@ pub enum CellOperation {
     RemoveListValues(Vec<Bytes>),
 }
 
-impl Write {
+impl AtomicWrite {
     /// Whether the write does more than delete.
     pub(crate) fn adds_cells(&self) -> bool {
         let mut changes = self.mutations.iter().flat_map(|of| &of.changes);
-        changes.any(|change| matches!(change, Change::Row { .. } | Change::Static { .. }))
+        changes.any(|change| {
+            matches!(
+                change,
+                PartitionChange::Row { .. } | PartitionChange::Static { .. }
+            )
+        })
     }
 
     /// Bytes of the keys and values of the write.
@@ -200,19 +205,24 @@ impl Write {
 impl PartitionMutation {
     /// Bytes of the keys and values.
     pub fn size(&self) -> usize {
-        total(&self.partition_key) + self.changes.iter().map(Change::size).sum::<usize>()
+        total(&self.partition_key)
+            + self
+                .changes
+                .iter()
+                .map(PartitionChange::size)
+                .sum::<usize>()
     }
 }
 
-impl Change {
+impl PartitionChange {
     /// The timestamp of the change.
     pub(crate) fn timestamp(&self) -> i64 {
         match self {
-            Change::Row { timestamp, .. }
-            | Change::Static { timestamp, .. }
-            | Change::DeleteRow { timestamp, .. }
-            | Change::DeleteRange { timestamp, .. }
-            | Change::DeletePartition { timestamp } => *timestamp,
+            PartitionChange::Row { timestamp, .. }
+            | PartitionChange::Static { timestamp, .. }
+            | PartitionChange::DeleteRow { timestamp, .. }
+            | PartitionChange::DeleteRange { timestamp, .. }
+            | PartitionChange::DeletePartition { timestamp } => *timestamp,
         }
     }
 
@@ -224,13 +234,13 @@ impl Change {
             }
         };
         match self {
-            Change::Row {
+            PartitionChange::Row {
                 clustering, cells, ..
             } => total(clustering) + cells.iter().map(CellChange::size).sum::<usize>(),
-            Change::Static { cells, .. } => cells.iter().map(CellChange::size).sum(),
-            Change::DeleteRow { clustering, .. } => total(clustering),
-            Change::DeleteRange { start, end, .. } => bound(start) + bound(end),
-            Change::DeletePartition { .. } => 0,
+            PartitionChange::Static { cells, .. } => cells.iter().map(CellChange::size).sum(),
+            PartitionChange::DeleteRow { clustering, .. } => total(clustering),
+            PartitionChange::DeleteRange { start, end, .. } => bound(start) + bound(end),
+            PartitionChange::DeletePartition { .. } => 0,
         }
     }
 }

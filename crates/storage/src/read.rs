@@ -14,14 +14,14 @@ pub struct ReadRequest {
     /// The table to read.
     pub table: TableId,
     /// The partitions to read.
-    pub partitions: Partitions,
+    pub partitions: PartitionSelection,
     /// The slices to read of each partition: disjoint and in clustering order. Empty for whole
     /// partitions.
     pub slices: Vec<ClusteringSlice>,
-    /// Whether rows come from the last to the first. Only with [`Partitions::One`].
+    /// Whether rows come from the last to the first. Only with [`PartitionSelection::One`].
     pub reversed: bool,
     /// The row after which the read begins: the last one of the page before.
-    pub resume_after: Option<Position>,
+    pub resume_after: Option<RowPosition>,
     /// Whether a partition without rows is returned as one row with its static content. Has no
     /// effect unless `slices` is empty.
     pub static_only_rows: bool,
@@ -29,7 +29,7 @@ pub struct ReadRequest {
 
 /// The partitions of a read.
 #[derive(Clone, Debug)]
-pub enum Partitions {
+pub enum PartitionSelection {
     /// One partition, by the serialised values of its partition key columns.
     One(Vec<Bytes>),
     /// All partitions with a token in the range, in token order.
@@ -69,7 +69,7 @@ pub struct IndexRequest {
     pub tokens: (Bound<Token>, Bound<Token>),
     /// The position at which the read begins; `None` for the first. If `values` is one value,
     /// entries before it are not looked at.
-    pub from: Option<Position>,
+    pub from: Option<RowPosition>,
 }
 
 /// A range of values of a secondary index, as serialised values of the type that it finds rows by:
@@ -100,7 +100,7 @@ impl IndexedValues {
 ///
 /// Positions of a table sort as its rows do: by token, partition and clustering.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(pub Bytes);
+pub struct RowPosition(pub Bytes);
 
 /// The primary key at a position.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,12 +136,12 @@ pub struct Row {
     /// The live cells of the regular columns, in the order of the column ids.
     pub cells: Vec<(ColumnId, Cell)>,
     /// The position of the row, for [`ReadRequest::resume_after`].
-    pub position: Position,
+    pub position: RowPosition,
 }
 
 /// The outcome of a step of a read.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
+pub enum NextRow {
     /// A live row.
     Row(Row),
     /// A record comes next that is longer than the step may decode.
@@ -167,12 +167,12 @@ pub struct LiveCell {
     /// The write timestamp. Microseconds since the epoch.
     pub timestamp: i64,
     /// The expiry; `None` if the cell lives for ever.
-    pub expiry: Option<Expiry>,
+    pub expiry: Option<CellExpiry>,
 }
 
 /// The expiry of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expiry {
+pub struct CellExpiry {
     /// The time to live that the write gave. Seconds.
     pub ttl_s: u32,
     /// The time at which the cell dies. Seconds since the epoch.
@@ -241,12 +241,12 @@ impl Row {
     }
 }
 
-impl Position {
+impl RowPosition {
     /// A copy in memory of its own. The position of a row that was read is part of a block of the
     /// disk.
     #[must_use]
-    pub fn copied(&self) -> Position {
-        Position(copied(&self.0))
+    pub fn copied(&self) -> RowPosition {
+        RowPosition(copied(&self.0))
     }
 }
 

@@ -13,8 +13,8 @@ use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter};
 use schema::TableId;
 
 use crate::StorageError;
-use crate::engine::journal::{self, Damage, RECORD_KEY};
-use crate::engine::{Directory, SpaceId, manifest};
+use crate::engine::journal::{self, CorruptBatch, RECORD_KEY};
+use crate::engine::{LockedDirectory, SpaceId, manifest};
 use crate::persist;
 
 /// The folder in the data directory that holds copies of the engine's small tables while a recovery
@@ -24,13 +24,13 @@ const KEYSPACES: &str = "keyspaces";
 
 /// The most that a recovery loses. Rows that were already written out of the journal are not lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct JournalLoss {
     /// The damaged journal.
     pub journal: PathBuf,
     /// The position in the journal at which the damage begins, in bytes.
     pub offset: u64,
     /// Whole batches of writes after the damaged one.
-    pub batches_behind: u64,
+    pub batches_after: u64,
     /// The writes in these batches, by table. Those of the damaged batch can't be read.
     pub tables: Vec<TableLoss>,
     /// The files that hold what was cut off; empty if nothing was.
@@ -54,8 +54,8 @@ pub struct TableLoss {
 /// Looks for damage in the journals of a data directory that no process has open; returns `None` if
 /// there is none. With `accept_loss` it cuts the journals where the damage begins, and keeps what
 /// it cuts in files next to them.
-pub fn recover(directory: &Path, accept_loss: bool) -> Result<Option<Loss>, StorageError> {
-    let directory = Directory::open_existing(directory)?;
+pub fn recover(directory: &Path, accept_loss: bool) -> Result<Option<JournalLoss>, StorageError> {
+    let directory = LockedDirectory::open_existing(directory)?;
     let database = directory.database();
     let failed = |error: io::Error| {
         StorageError::Io(format!("can't recover {}: {error}", database.display()))
@@ -70,23 +70,23 @@ pub fn recover(directory: &Path, accept_loss: bool) -> Result<Option<Loss>, Stor
     } else {
         Vec::new()
     };
-    Ok(Some(Loss {
+    Ok(Some(JournalLoss {
         journal: damage.path,
         offset: damage.offset,
-        batches_behind: damage.batches_behind,
+        batches_after: damage.batches_after,
         tables,
         kept,
     }))
 }
 
 #[derive(Default)]
-struct Counted {
+struct LostWrites {
     writes: u64,
     times: Option<(i64, i64)>,
 }
 
-fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
-    let mut counted: HashMap<u64, Counted> = HashMap::new();
+fn lost(directory: &LockedDirectory, damage: &CorruptBatch) -> io::Result<Vec<TableLoss>> {
+    let mut counted: HashMap<u64, LostWrites> = HashMap::new();
     // Names are taken from lost batches too, as the journal has the newest ones.
     let mut newest = HashMap::new();
     journal::read_all(&directory.database(), damage, &mut |is_lost, time, item| {
@@ -104,7 +104,7 @@ fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
     })?;
     let mut names = names(directory).unwrap_or_else(|error| {
         tracing::warn!(%error, "the names of the tables could not be read");
-        Names::default()
+        SpaceNames::default()
     });
     names.tables.extend(newest);
     let mut tables: Vec<TableLoss> = counted
@@ -123,7 +123,7 @@ fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
     Ok(tables)
 }
 
-fn name(space: u64, names: &Names) -> String {
+fn name(space: u64, names: &SpaceNames) -> String {
     let Some(id) = names.spaces.get(&space) else {
         return format!("space {space}");
     };
@@ -136,14 +136,14 @@ fn name(space: u64, names: &Names) -> String {
 }
 
 #[derive(Default)]
-struct Names {
+struct SpaceNames {
     spaces: BTreeMap<u64, SpaceId>,
     tables: HashMap<TableId, String>,
 }
 
 /// Reads the engine's table of spaces and the catalog from copies, as opening them may delete
 /// files.
-fn names(directory: &Directory) -> Result<Names, LsmError> {
+fn names(directory: &LockedDirectory) -> Result<SpaceNames, LsmError> {
     let scratch = directory.path().join(SCRATCH);
     remove(&scratch)?;
     let names = read_names(&directory.database().join(KEYSPACES), &scratch);
@@ -151,8 +151,8 @@ fn names(directory: &Directory) -> Result<Names, LsmError> {
     names
 }
 
-fn read_names(keyspaces: &Path, scratch: &Path) -> Result<Names, LsmError> {
-    let mut names = Names::default();
+fn read_names(keyspaces: &Path, scratch: &Path) -> Result<SpaceNames, LsmError> {
+    let mut names = SpaceNames::default();
     let spaces = open_copy(&keyspaces.join("0"), &scratch.join("0"))?;
     for entry in spaces.prefix(b"n", SeqNo::MAX, None) {
         let (key, value) = entry.into_inner()?;

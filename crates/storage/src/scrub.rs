@@ -11,9 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::StorageError;
-use crate::engine::journal::{self, Damage};
-use crate::engine::manifest::{self, Fault};
-use crate::engine::{Directory, damage_error, fault_error};
+use crate::engine::journal::{self, CorruptBatch};
+use crate::engine::manifest::{self, FileDamage};
+use crate::engine::{LockedDirectory, damage_error, fault_error};
 
 /// The number of looks at journals in use before one is called damaged, as a half-written batch is
 /// whole soon.
@@ -25,7 +25,7 @@ const LOOKS_AT_MANIFESTS: usize = 10;
 
 /// The result of a scrub.
 #[derive(Clone, Debug, Default)]
-pub struct Scrubbed {
+pub struct IntegrityReport {
     /// The number of files that were read: manifests, tables, files of large values, and journals.
     pub files: u64,
     /// Bytes of tables and files of large values.
@@ -36,25 +36,28 @@ pub struct Scrubbed {
 
 /// A callback that gets the number of bytes just read. It may wait, to slow the scrub down, and
 /// returns whether the scrub goes on.
-pub type Pass<'a> = &'a mut dyn FnMut(u64) -> bool;
+pub type BytesReadCallback<'a> = &'a mut dyn FnMut(u64) -> bool;
 
 /// Reads all files of a data directory that no process has open. Goes on after a damaged file, and
 /// changes nothing.
-pub fn scrub(directory: &Path, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
-    let directory = Directory::open_existing(directory)?;
+pub fn scrub(
+    directory: &Path,
+    pass: BytesReadCallback<'_>,
+) -> Result<IntegrityReport, StorageError> {
+    let directory = LockedDirectory::open_existing(directory)?;
     check(&directory, false, pass)
 }
 
 /// Scrubs a directory that is open already. `in_use` says that files come and go meanwhile.
 pub(crate) fn check(
-    directory: &Directory,
+    directory: &LockedDirectory,
     in_use: bool,
-    pass: Pass<'_>,
-) -> Result<Scrubbed, StorageError> {
+    pass: BytesReadCallback<'_>,
+) -> Result<IntegrityReport, StorageError> {
     let database = directory.database();
-    let mut scrub = Scrub {
+    let mut scrub = IntegrityCheck {
         in_use,
-        found: Scrubbed::default(),
+        found: IntegrityReport::default(),
         wanted: true,
         pass,
     };
@@ -67,14 +70,14 @@ pub(crate) fn check(
     Ok(scrub.found)
 }
 
-struct Scrub<'a> {
+struct IntegrityCheck<'a> {
     in_use: bool,
-    found: Scrubbed,
+    found: IntegrityReport,
     wanted: bool,
-    pass: Pass<'a>,
+    pass: BytesReadCallback<'a>,
 }
 
-impl Scrub<'_> {
+impl IntegrityCheck<'_> {
     fn space(&mut self, folder: &Path) {
         let mut checked = HashSet::new();
         // The manifest is read again as long as files that it named are missing: another has
@@ -84,7 +87,7 @@ impl Scrub<'_> {
             let named = match manifest::named(folder) {
                 Ok(named) => named,
                 // The table was dropped.
-                Err(Fault::Missing(_)) if self.in_use && !folder.exists() => return,
+                Err(FileDamage::Missing(_)) if self.in_use && !folder.exists() => return,
                 // The manifest may have been replaced between two reads.
                 Err(_) if !is_last => {
                     thread::sleep(LOOK_INTERVAL / 10);
@@ -108,7 +111,7 @@ impl Scrub<'_> {
                 let wanted = &mut self.wanted;
                 match manifest::check_file(&file, &mut |bytes| *wanted &= pass(bytes)) {
                     Ok(bytes) => self.found.bytes += bytes,
-                    Err(Fault::Missing(_)) if !is_last => {
+                    Err(FileDamage::Missing(_)) if !is_last => {
                         checked.remove(&file.path);
                         is_stale = true;
                         continue;
@@ -124,9 +127,9 @@ impl Scrub<'_> {
         }
     }
 
-    fn journals(&mut self, directory: &Directory) -> Result<(), StorageError> {
+    fn journals(&mut self, directory: &LockedDirectory) -> Result<(), StorageError> {
         let looks = if self.in_use { LOOKS_AT_JOURNALS } else { 1 };
-        let mut last: Option<Damage> = None;
+        let mut last: Option<CorruptBatch> = None;
         for look in 1..=looks {
             let survey = match journal::survey(&directory.database()) {
                 Ok(survey) => survey,
@@ -139,8 +142,9 @@ impl Scrub<'_> {
                 }
             };
             let is_last = look == looks;
-            let is_same =
-                |last: &Damage, now: &Damage| (&last.path, last.offset) == (&now.path, now.offset);
+            let is_same = |last: &CorruptBatch, now: &CorruptBatch| {
+                (&last.path, last.offset) == (&now.path, now.offset)
+            };
             match survey.damage {
                 None => {
                     self.found.files += survey.journals;

@@ -6,34 +6,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::sync::watch::Sender;
 
+use crate::active_reads::OldestRead;
 use crate::cdc::CdcGate;
 use crate::clock::ServerClock;
+use crate::compaction::PurgeRules;
 use crate::disk_room;
 use crate::engine::Engine;
-use crate::forget::Forgetting;
-use crate::horizon::Horizon;
-use crate::layout::Schema;
-use crate::{Durability, Health, StorageError};
+use crate::layout::ResolvedSchema;
+use crate::{Durability, StorageError, WriteAvailability};
 
-pub(crate) struct Shared {
+pub(crate) struct OpenStorage {
     pub engine: Arc<Engine>,
     pub gate: CdcGate,
-    pub horizon: Arc<Horizon>,
-    pub forgetting: Arc<Forgetting>,
+    pub horizon: Arc<OldestRead>,
+    pub forgetting: Arc<PurgeRules>,
     pub clock: Arc<ServerClock>,
     /// The mark on the disk, at which the time of a later process begins (see `commit::mark`).
     /// Microseconds.
     pub kept_micros: AtomicI64,
     pub durability: Durability,
-    pub statistics: Counters,
-    schema: ArcSwap<Schema>,
+    pub statistics: StatisticsCounters,
+    schema: ArcSwap<ResolvedSchema>,
     /// Notifies its subscribers of each schema that is set.
     pub schema_changes: Sender<()>,
     /// The reason why writes are refused; `None` while they are taken.
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<EngineFailure>>,
 }
 
-struct Failure {
+struct EngineFailure {
     /// The engine's own error.
     cause: String,
     /// The text for the client and the operator.
@@ -42,7 +42,7 @@ struct Failure {
 
 /// The counters for [`crate::Statistics`], and some of the storage's own.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct StatisticsCounters {
     pub batches: AtomicU64,
     pub writes: AtomicU64,
     pub commit_micros: AtomicU64,
@@ -54,18 +54,18 @@ pub(crate) struct Counters {
     pub retired_waiting: AtomicU64,
 }
 
-impl Shared {
+impl OpenStorage {
     pub(crate) fn new(
         engine: Arc<Engine>,
-        horizon: Arc<Horizon>,
-        forgetting: Arc<Forgetting>,
+        horizon: Arc<OldestRead>,
+        forgetting: Arc<PurgeRules>,
         clock: Arc<ServerClock>,
         kept_micros: i64,
         durability: Durability,
-        schema: Schema,
-    ) -> Shared {
+        schema: ResolvedSchema,
+    ) -> OpenStorage {
         forgetting.set_schema(&schema);
-        Shared {
+        OpenStorage {
             engine,
             gate: CdcGate::new(clock.now_micros()),
             horizon,
@@ -73,38 +73,38 @@ impl Shared {
             clock,
             kept_micros: AtomicI64::new(kept_micros),
             durability,
-            statistics: Counters::default(),
+            statistics: StatisticsCounters::default(),
             schema: ArcSwap::from_pointee(schema),
             schema_changes: Sender::new(()),
             failure: Mutex::default(),
         }
     }
 
-    pub(crate) fn schema(&self) -> Arc<Schema> {
+    pub(crate) fn schema(&self) -> Arc<ResolvedSchema> {
         self.schema.load_full()
     }
 
-    pub(crate) fn set_schema(&self, schema: Schema) {
+    pub(crate) fn set_schema(&self, schema: ResolvedSchema) {
         self.forgetting.set_schema(&schema);
         self.schema.store(Arc::new(schema));
         self.schema_changes.send_replace(());
     }
 
-    fn failure(&self) -> MutexGuard<'_, Option<Failure>> {
+    fn failure(&self) -> MutexGuard<'_, Option<EngineFailure>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> WriteAvailability {
         match &*self.failure() {
-            Some(failure) => Health::ReadOnly(failure.text.clone()),
-            None => Health::Writable,
+            Some(failure) => WriteAvailability::ReadOnly(failure.text.clone()),
+            None => WriteAvailability::Writable,
         }
     }
 
     pub(crate) fn check_writable(&self) -> Result<(), StorageError> {
         match self.health() {
-            Health::Writable => Ok(()),
-            Health::ReadOnly(reason) => Err(StorageError::ReadOnly(reason)),
+            WriteAvailability::Writable => Ok(()),
+            WriteAvailability::ReadOnly(reason) => Err(StorageError::ReadOnly(reason)),
         }
     }
 
@@ -117,7 +117,7 @@ impl Shared {
         let mut failure = self.failure();
         if failure.is_none() {
             tracing::error!(%cause, "{text}");
-            *failure = Some(Failure {
+            *failure = Some(EngineFailure {
                 cause: cause.clone(),
                 text,
             });
@@ -139,7 +139,9 @@ impl Shared {
     /// The error that a client gets for an error of the engine.
     pub(crate) fn explain(&self, error: &StorageError) -> StorageError {
         match (error, self.health()) {
-            (StorageError::ReadOnly(_), Health::ReadOnly(reason)) => StorageError::ReadOnly(reason),
+            (StorageError::ReadOnly(_), WriteAvailability::ReadOnly(reason)) => {
+                StorageError::ReadOnly(reason)
+            }
             _ => error.clone(),
         }
     }

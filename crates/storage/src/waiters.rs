@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 
 /// The tasks that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters(Notify);
+pub(crate) struct WaitingTasks(Notify);
 
-impl Waiters {
+impl WaitingTasks {
     /// Waits until the condition holds. Whoever changes what it depends on calls
-    /// [`Waiters::wake`] afterwards.
+    /// [`WaitingTasks::wake`] afterwards.
     pub(crate) async fn until(&self, holds: impl Fn() -> bool) {
         while !holds() {
             let mut woken = pin!(self.0.notified());
@@ -42,8 +42,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_that_wait_go_on_in_the_order_in_which_they_came() {
-        let (waiters, is_open) = (Waiters::default(), AtomicBool::new(false));
+    async fn tasks_continue_in_the_order_of_their_arrival() {
+        let (waiters, is_open) = (WaitingTasks::default(), AtomicBool::new(false));
         let order = Mutex::new(Vec::new());
         let mut tasks: FuturesUnordered<_> = (0..100)
             .map(|number| {

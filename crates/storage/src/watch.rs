@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::WeakSender;
 
-use crate::clock::{LeadNews, LeadReport};
-use crate::commit::Request;
-use crate::shared::Shared;
-use crate::{Durability, Health};
+use crate::clock::{AheadEvent, AheadMonitor};
+use crate::commit::QueuedRequest;
+use crate::shared::OpenStorage;
+use crate::{Durability, WriteAvailability};
 
 /// The time between two looks at the disk.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -24,12 +24,12 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const IDLE_LOOKS: u32 = 60;
 
 /// The watcher's thread; it ends when this is dropped.
-pub(crate) struct Watch {
+pub(crate) struct MaintenanceThread {
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Watch {
+impl Drop for MaintenanceThread {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -38,13 +38,16 @@ impl Drop for Watch {
     }
 }
 
-pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::Result<Watch> {
+pub(crate) fn start(
+    shared: Arc<OpenStorage>,
+    requests: WeakSender<QueuedRequest>,
+) -> io::Result<MaintenanceThread> {
     let (stop, stopped) = sync_channel(1);
-    let watcher = Watcher::new(shared, requests);
+    let watcher = MaintenanceLoop::new(shared, requests);
     let thread = thread::Builder::new()
         .name("storage-watch".to_owned())
         .spawn(move || watcher.run(&stopped))?;
-    Ok(Watch {
+    Ok(MaintenanceThread {
         stop: Some(stop),
         thread: Some(thread),
     })
@@ -52,8 +55,8 @@ pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::R
 
 /// Runs the watcher as a task.
 #[cfg(feature = "simulation")]
-pub(crate) async fn run(shared: Arc<Shared>, requests: WeakSender<Request>) {
-    let mut watcher = Watcher::new(shared, requests);
+pub(crate) async fn run(shared: Arc<OpenStorage>, requests: WeakSender<QueuedRequest>) {
+    let mut watcher = MaintenanceLoop::new(shared, requests);
     let tick = watcher.tick();
     // The storage is closed once there is no sender left.
     while watcher.requests.upgrade().is_some() {
@@ -61,28 +64,28 @@ pub(crate) async fn run(shared: Arc<Shared>, requests: WeakSender<Request>) {
         if let Durability::Buffered { .. } = watcher.shared.durability {
             watcher.sync();
         }
-        watcher.look();
-        watcher.look_at_clock();
+        watcher.poll_disk();
+        watcher.poll_clock();
     }
 }
 
-struct Watcher {
-    shared: Arc<Shared>,
+struct MaintenanceLoop {
+    shared: Arc<OpenStorage>,
     /// Weak, as the committer ends when no strong one is left.
-    requests: WeakSender<Request>,
+    requests: WeakSender<QueuedRequest>,
     synced: Instant,
     looked: Instant,
-    lead: LeadReport,
+    clock_ahead: AheadMonitor,
 }
 
-impl Watcher {
-    fn new(shared: Arc<Shared>, requests: WeakSender<Request>) -> Watcher {
-        Watcher {
+impl MaintenanceLoop {
+    fn new(shared: Arc<OpenStorage>, requests: WeakSender<QueuedRequest>) -> MaintenanceLoop {
+        MaintenanceLoop {
             shared,
             requests,
             synced: Instant::now(),
             looked: Instant::now(),
-            lead: LeadReport::default(),
+            clock_ahead: AheadMonitor::default(),
         }
     }
 
@@ -102,8 +105,8 @@ impl Watcher {
             self.sync_if_due();
             if self.looked.elapsed() >= LOOK_INTERVAL {
                 self.looked = Instant::now();
-                self.look();
-                self.look_at_clock();
+                self.poll_disk();
+                self.poll_clock();
             }
         }
     }
@@ -119,7 +122,7 @@ impl Watcher {
     }
 
     fn sync(&self) {
-        if self.shared.health() != Health::Writable {
+        if self.shared.health() != WriteAvailability::Writable {
             return;
         }
         if let Err(error) = self.shared.engine.sync() {
@@ -127,8 +130,8 @@ impl Watcher {
         }
     }
 
-    fn look(&self) {
-        if self.shared.health() == Health::Writable {
+    fn poll_disk(&self) {
+        if self.shared.health() == WriteAvailability::Writable {
             // The engine's own threads may have failed without any write of ours.
             if let Err(error) = self.shared.engine.probe() {
                 self.shared.note_write_failure(&error);
@@ -140,22 +143,22 @@ impl Watcher {
                 .load(Ordering::Relaxed)
                 > 0
             {
-                self.ask(Request::DropRetired);
+                self.send_request(QueuedRequest::DropRetired);
             }
             self.shared.engine.write_out_idle(IDLE_LOOKS);
             let schema = self.shared.schema();
             if schema.tables().any(|table| table.expiry().is_some()) {
-                self.ask(Request::Expire);
+                self.send_request(QueuedRequest::Expire);
             }
             return;
         }
         self.shared.refresh_failure();
         if self.shared.engine.disk_takes_writes() {
-            self.ask(Request::Reopen);
+            self.send_request(QueuedRequest::Reopen);
         }
     }
 
-    fn ask(&self, request: Request) {
+    fn send_request(&self, request: QueuedRequest) {
         if let Some(requests) = self.requests.upgrade() {
             // If the queue is full, the committer is busy; there is another look.
             let _ = requests.try_send(request);
@@ -163,19 +166,22 @@ impl Watcher {
     }
 }
 
-impl Watcher {
+impl MaintenanceLoop {
     /// Logs when the machine's clock was set back and when it has caught up. That stops nothing,
     /// but until then the storage's times are ahead of the machine's.
-    fn look_at_clock(&mut self) {
+    fn poll_clock(&mut self) {
         let clock = &self.shared.clock;
-        match self.lead.look(clock.lead_micros(), clock.steady_micros()) {
-            Some(LeadNews::Behind(lead_micros)) => tracing::error!(
+        match self
+            .clock_ahead
+            .poll(clock.ahead_micros(), clock.steady_micros())
+        {
+            Some(AheadEvent::Behind(lead_micros)) => tracing::error!(
                 lead_s = lead_micros / 1_000_000,
                 "the machine's clock was set back: write timestamps, expiry and change logs are ahead of it by lead_s \
                  seconds. The lead shrinks by one second in sixteen. Readers of a change log that go by a clock of their \
                  own find rows that much later. If the clock is wrong, set it right; run NTP"
             ),
-            Some(LeadNews::CaughtUp) => {
+            Some(AheadEvent::CaughtUp) => {
                 tracing::info!("the machine's clock has caught up with the database's time");
             }
             None => {}

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use schema::{IndexedPart, SecondaryIndex, Table};
-use storage::read::{IndexRequest, IndexedValues, Next, Partitions};
-use storage::{EntryStream, RowStream, Storage, StorageOptions, View};
+use storage::read::{IndexRequest, IndexedValues, NextRow, PartitionSelection};
+use storage::{EntryStream, RowStream, Storage, StorageOptions, TableView};
 use support::*;
 use uuid::Uuid;
 
@@ -54,11 +54,11 @@ fn begun(storage: &Storage, table: &Table) -> Vec<RowStream> {
     let streams = (0..STREAMS).map(|number| {
         let mut request = match number % 3 {
             0 => request(table, whole_ring()),
-            _ => request(table, Partitions::One(vec![int(1)])),
+            _ => request(table, PartitionSelection::One(vec![int(1)])),
         };
         request.reversed = number % 3 == 2;
         let mut stream = storage.read(request).unwrap();
-        assert!(matches!(stream.advance(usize::MAX), Ok(Next::Row(_))));
+        assert!(matches!(stream.advance(usize::MAX), Ok(NextRow::Row(_))));
         stream
     });
     streams.collect()
@@ -114,7 +114,7 @@ fn rows() {
 }
 
 /// A stream of each value, which has given one position.
-fn begun_entries(view: &View, index: &SecondaryIndex) -> Vec<EntryStream> {
+fn begun_entries(view: &TableView, index: &SecondaryIndex) -> Vec<EntryStream> {
     let streams = (0..VALUES).map(|number| {
         let request = IndexRequest {
             index: index.version,

@@ -13,8 +13,8 @@ use std::time::Duration;
 use lsm_tree::{InternalKey, InternalValue, Memtable, ValueType};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use storage::mutation::Change;
-use storage::read::{ClusteringBound, Partitions, ReadRequest};
+use storage::mutation::PartitionChange;
+use storage::read::{ClusteringBound, PartitionSelection, ReadRequest};
 use storage::{Durability, Storage, StorageOptions};
 use support::*;
 
@@ -66,7 +66,7 @@ fn overwritten_versions_and_emptied_ranges_are_not_walked() {
         let passed = passed(&storage, || {
             let request = ReadRequest {
                 reversed,
-                ..request(&table, Partitions::One(vec![int(0)]))
+                ..request(&table, PartitionSelection::One(vec![int(0)]))
             };
             assert_eq!(read(&storage, request).len(), 2);
         });
@@ -79,7 +79,7 @@ fn overwritten_versions_and_emptied_ranges_are_not_walked() {
     let mut late = 0;
     for c in 0..WRITES {
         row(1, c);
-        let deletion = Change::DeleteRange {
+        let deletion = PartitionChange::DeleteRange {
             start: ClusteringBound::Unbounded,
             end: ClusteringBound::Exclusive(vec![int(c - 10)]),
             timestamp: i64::from(c) + 1,
@@ -105,7 +105,7 @@ fn overwritten_versions_and_emptied_ranges_are_not_walked() {
     write(&storage, &table, vec![int(1)], vec![late_row]);
     let rows = || read_partition(&storage, &table, vec![int(1)]).len();
     let window = rows();
-    let deletion = Change::DeleteRange {
+    let deletion = PartitionChange::DeleteRange {
         start: ClusteringBound::Unbounded,
         end: ClusteringBound::Exclusive(vec![int(100)]),
         timestamp: i64::from(WRITES) + 2,

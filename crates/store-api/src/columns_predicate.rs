@@ -1,6 +1,6 @@
 //! Conditions on a row, whose values are as CQL serialises them.
 
-use value::predicate::{Comparison, Predicate, TuplePredicate};
+use value::predicate::{ComparisonOperator, Predicate, TuplePredicate};
 
 /// A condition on a row that a search goes by.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub enum ColumnsPredicate {
         /// The names of all columns of the partition key.
         columns: Vec<String>,
         /// The way in which the partition's token is compared.
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         /// The token that the partition's token is compared with.
         token: i64,
     },
@@ -48,7 +48,7 @@ impl ColumnsPredicate {
                 predicate,
                 Predicate::In(_)
                     | Predicate::Compare {
-                        comparison: Comparison::Eq,
+                        comparison: ComparisonOperator::Eq,
                         ..
                     }
             ),
@@ -56,7 +56,7 @@ impl ColumnsPredicate {
                 predicate,
                 TuplePredicate::In(_)
                     | TuplePredicate::Compare {
-                        comparison: Comparison::Eq,
+                        comparison: ComparisonOperator::Eq,
                         ..
                     }
             ),

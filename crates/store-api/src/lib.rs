@@ -2,9 +2,9 @@
 //!
 //! The index service keeps vectors and primary keys, never rows. A CQL node requests the keys of
 //! the nearest rows from it and reads the rows itself. Both sides share the types of this crate.
-//! [`types`] has the bodies of requests and answers, [`binary`] their form without JSON. [`Stores`]
-//! are the services to which a node sends requests by a [`VectorSearch`]: over sockets by a
-//! [`Client`], or one in its own process, for which no bytes are made.
+//! [`types`] has the bodies of requests and answers, [`binary`] their form without JSON.
+//! [`IndexServices`] are the services to which a node sends requests by a [`VectorSearch`]: over
+//! sockets by a [`StoreClient`], or one in its own process, for which no bytes are made.
 
 #![warn(clippy::unwrap_used)]
 
@@ -16,8 +16,8 @@ mod stores;
 pub mod types;
 mod vector_search;
 
-pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
+pub use client::{ClientOptions, KeyValue, NearestRows, ServiceZones, StoreClient};
 pub use columns_predicate::ColumnsPredicate;
 pub use error::{ClientError, InvalidUri, NotOneService};
-pub use stores::{LocalStore, Stores};
+pub use stores::{InProcessService, IndexServices};
 pub use vector_search::VectorSearch;

@@ -11,7 +11,7 @@ use value::predicate::Predicate;
 use crate::client::{request_of, restriction};
 use crate::columns_predicate::ColumnsPredicate;
 use crate::vector_search::VectorSearch;
-use crate::{Client, ClientError, Neighbours};
+use crate::{ClientError, NearestRows, StoreClient};
 
 /// The longest time that a search in this process may take. It equals the default timeout of a
 /// request over sockets.
@@ -19,15 +19,15 @@ const LOCAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The index services of a CQL node. Cheap to clone; clones share connections and budgets.
 #[derive(Clone)]
-pub enum Stores {
+pub enum IndexServices {
     /// Services over sockets, with failover between them.
-    Remote(Client),
+    Remote(StoreClient),
     /// A service in this process, where a search is a call.
-    Local(Arc<dyn LocalStore>),
+    Local(Arc<dyn InProcessService>),
 }
 
 /// An index service in the same process, which is called directly, not over a socket.
-pub trait LocalStore: Send + Sync {
+pub trait InProcessService: Send + Sync {
     /// Finds the nearest rows of an index. The values of a key come in the order of the key's
     /// columns, as CQL serialises them.
     ///
@@ -37,7 +37,7 @@ pub trait LocalStore: Send + Sync {
         keyspace: &'a str,
         index: &'a str,
         search: VectorSearch,
-    ) -> BoxFuture<'a, Result<Neighbours, ClientError>>;
+    ) -> BoxFuture<'a, Result<NearestRows, ClientError>>;
 
     /// Notes that the node has answered a search of an index by ranking rows, without the index.
     fn ranked_rows(&self, keyspace: &str, index: &str);
@@ -51,10 +51,10 @@ pub trait LocalStore: Send + Sync {
     fn serves(&self, keyspace: &str, index: &str, version: Uuid) -> bool;
 }
 
-impl Stores {
+impl IndexServices {
     /// No services: every search fails with [`ClientError::Disabled`].
-    pub fn disabled() -> Stores {
-        Stores::Remote(Client::disabled())
+    pub fn disabled() -> IndexServices {
+        IndexServices::Remote(StoreClient::disabled())
     }
 
     /// Finds the nearest rows of an index. A search that takes too long fails with
@@ -68,13 +68,13 @@ impl Stores {
         index: &str,
         search: VectorSearch,
         key_columns: &[&str],
-    ) -> Result<Neighbours, ClientError> {
+    ) -> Result<NearestRows, ClientError> {
         match self {
-            Stores::Remote(client) => {
+            IndexServices::Remote(client) => {
                 let search = request_of(search);
                 client.ann(keyspace, index, &search, key_columns).await
             }
-            Stores::Local(store) => {
+            IndexServices::Local(store) => {
                 let search = store.search(keyspace, index, search);
                 let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
                 let found = answer.unwrap_or(Err(ClientError::Aborted))?;
@@ -87,8 +87,8 @@ impl Stores {
         }
     }
 
-    /// As [`Stores::ann`], for no longer than `within`: a service that has not answered by then is
-    /// taken to lag the writes that the search must know ([`ClientError::Behind`]).
+    /// As [`IndexServices::ann`], for no longer than `within`: a service that has not answered by
+    /// then is taken to lag the writes that the search must know ([`ClientError::Behind`]).
     pub async fn ann_within(
         &self,
         within: Duration,
@@ -96,7 +96,7 @@ impl Stores {
         index: &str,
         search: VectorSearch,
         key_columns: &[&str],
-    ) -> Result<Neighbours, ClientError> {
+    ) -> Result<NearestRows, ClientError> {
         let asked = self.ann(keyspace, index, search, key_columns);
         let asked = tokio::time::timeout(within, asked).await;
         asked.unwrap_or_else(|_| {
@@ -110,9 +110,9 @@ impl Stores {
     /// Whether a search can go by a condition. Over a socket its values need a form in JSON.
     pub fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool {
         match self {
-            Stores::Remote(_) => restriction(predicate).is_some(),
+            IndexServices::Remote(_) => restriction(predicate).is_some(),
             // An index knows no such conditions.
-            Stores::Local(_) => !matches!(
+            IndexServices::Local(_) => !matches!(
                 predicate,
                 ColumnsPredicate::Column {
                     predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
@@ -123,25 +123,25 @@ impl Stores {
     }
 }
 
-impl Stores {
+impl IndexServices {
     /// Whether the service is in this process. It then knows each write of the node's that was
     /// acknowledged before a search, and its answers are exact.
     pub fn are_local(&self) -> bool {
-        matches!(self, Stores::Local(_))
+        matches!(self, IndexServices::Local(_))
     }
 
     /// Notes that a search of an index was answered by ranking rows, without the index. A service
     /// in this process counts it.
     pub fn ranked_rows(&self, keyspace: &str, index: &str) {
-        if let Stores::Local(store) = self {
+        if let IndexServices::Local(store) = self {
             store.ranked_rows(keyspace, index);
         }
     }
 
     /// Waits until an index that was just created can be searched, if the service is in this
-    /// process. See [`LocalStore::created`].
+    /// process. See [`InProcessService::created`].
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid) {
-        if let Stores::Local(store) = self {
+        if let IndexServices::Local(store) = self {
             store.created(keyspace, index, version).await;
         }
     }
@@ -150,13 +150,13 @@ impl Stores {
     /// socket: false unless the service is in this process.
     pub fn serves(&self, keyspace: &str, index: &str, version: Uuid) -> bool {
         match self {
-            Stores::Local(store) => store.serves(keyspace, index, version),
-            Stores::Remote(_) => false,
+            IndexServices::Local(store) => store.serves(keyspace, index, version),
+            IndexServices::Remote(_) => false,
         }
     }
 
     /// Waits until an index that was just created can be searched in all services that can be
-    /// reached, elsewhere too, but no longer than `within`. See [`Client::created`].
+    /// reached, elsewhere too, but no longer than `within`. See [`StoreClient::created`].
     pub async fn created_everywhere(
         &self,
         keyspace: &str,
@@ -165,10 +165,10 @@ impl Stores {
         within: Duration,
     ) {
         match self {
-            Stores::Remote(client) => {
+            IndexServices::Remote(client) => {
                 client.created(keyspace, index, version, within).await;
             }
-            Stores::Local(store) => {
+            IndexServices::Local(store) => {
                 let created = store.created(keyspace, index, version);
                 let _ = tokio::time::timeout(within, created).await;
             }
@@ -176,23 +176,23 @@ impl Stores {
     }
 }
 
-impl From<Client> for Stores {
-    fn from(client: Client) -> Stores {
-        Stores::Remote(client)
+impl From<StoreClient> for IndexServices {
+    fn from(client: StoreClient) -> IndexServices {
+        IndexServices::Remote(client)
     }
 }
 
-impl<S: LocalStore + 'static> From<Arc<S>> for Stores {
-    fn from(store: Arc<S>) -> Stores {
-        Stores::Local(store)
+impl<S: InProcessService + 'static> From<Arc<S>> for IndexServices {
+    fn from(store: Arc<S>) -> IndexServices {
+        IndexServices::Local(store)
     }
 }
 
-impl fmt::Debug for Stores {
+impl fmt::Debug for IndexServices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stores::Remote(client) => f.debug_tuple("Remote").field(client).finish(),
-            Stores::Local(_) => f.debug_struct("Local").finish_non_exhaustive(),
+            IndexServices::Remote(client) => f.debug_tuple("Remote").field(client).finish(),
+            IndexServices::Local(_) => f.debug_struct("Local").finish_non_exhaustive(),
         }
     }
 }
@@ -201,7 +201,7 @@ impl fmt::Debug for Stores {
 mod tests {
     use bytes::Bytes;
     use value::CqlType;
-    use value::predicate::Comparison;
+    use value::predicate::ComparisonOperator;
 
     use super::*;
     use crate::KeyValue;
@@ -209,19 +209,19 @@ mod tests {
     /// A service that finds the elements of the query vector as keys.
     struct Echo;
 
-    impl LocalStore for Echo {
+    impl InProcessService for Echo {
         fn search<'a>(
             &'a self,
             keyspace: &'a str,
             index: &'a str,
             search: VectorSearch,
-        ) -> BoxFuture<'a, Result<Neighbours, ClientError>> {
+        ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
             Box::pin(async move {
                 if (keyspace, index) != ("ks", "idx") {
                     return Err(ClientError::Unavailable);
                 }
                 let nearest = search.vector.iter().take(search.limit.get());
-                Ok(Neighbours {
+                Ok(NearestRows {
                     keys: nearest.clone().map(|element| key(*element)).collect(),
                     similarity_scores: nearest.map(|_| 1.0).collect(),
                     column_values: Vec::new(),
@@ -249,7 +249,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_local_store_is_called() {
-        let stores = Stores::from(Arc::new(Echo));
+        let stores = IndexServices::from(Arc::new(Echo));
         let found = stores.ann(
             "ks",
             "idx",
@@ -265,19 +265,22 @@ mod tests {
         assert_eq!(more_columns, Err(ClientError::InvalidBinary));
         let elsewhere = stores.ann("ks", "other", one(), &["id"]).await;
         assert_eq!(elsewhere, Err(ClientError::Unavailable));
-        let disabled = Stores::disabled();
+        let disabled = IndexServices::disabled();
         let nobody = disabled.ann("ks", "idx", one(), &["id"]).await;
         assert_eq!(nobody, Err(ClientError::Disabled));
     }
 
     #[test]
     fn a_value_without_a_form_in_json_is_searched_by_in_one_process_alone() {
-        let (here, there) = (Stores::from(Arc::new(Echo)), Stores::disabled());
+        let (here, there) = (
+            IndexServices::from(Arc::new(Echo)),
+            IndexServices::disabled(),
+        );
         let equal = |cql_type, value: &'static [u8]| ColumnsPredicate::Column {
             column: "c".to_owned(),
             predicate: Predicate::Compare {
                 cql_type,
-                comparison: Comparison::Eq,
+                comparison: ComparisonOperator::Eq,
                 value: Bytes::from_static(value),
             },
         };

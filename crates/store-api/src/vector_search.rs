@@ -1,5 +1,5 @@
 //! A search as a node or a gateway requests it, whose values are as CQL serialises them. JSON is
-//! made of it only for a service elsewhere ([`crate::Client`]).
+//! made of it only for a service elsewhere ([`crate::StoreClient`]).
 
 use std::num::NonZeroUsize;
 

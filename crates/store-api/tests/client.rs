@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use store_api::types::AnnRequest;
-use store_api::{Client, ClientError, ClientOptions, KeyValue};
+use store_api::{ClientError, ClientOptions, KeyValue, StoreClient};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -61,8 +61,8 @@ fn http(status: &str, body: &str) -> String {
     )
 }
 
-fn client(base_uris: &[&str]) -> Client {
-    Client::new(ClientOptions {
+fn client(base_uris: &[&str]) -> StoreClient {
+    StoreClient::new(ClientOptions {
         base_uris: base_uris.iter().map(|uri| (*uri).to_owned()).collect(),
         request_timeout: Duration::from_millis(500),
         ..ClientOptions::default()
@@ -90,7 +90,7 @@ async fn connections_are_kept() {
 #[tokio::test]
 async fn no_service_and_no_answer() {
     assert_eq!(
-        Client::disabled()
+        StoreClient::disabled()
             .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
             .await,
         Err(ClientError::Disabled)

@@ -8,20 +8,20 @@
 //! no more than that. If a large limit, a disk or a scan makes searches slow, they go to threads of
 //! their own again.
 //!
-//! A search waits for a turn of its class ([`turns`]), but only until its deadline. The number of
-//! waiting searches and the duration of recent ones show how long a new search would wait. If that
-//! is too long, the search is refused before it waits. So the latency of answers is bounded however
-//! many clients search.
+//! A search waits for a turn of its class ([`cpu_scheduler`]), but only until its deadline. The
+//! number of waiting searches and the duration of recent ones show how long a new search would
+//! wait. If that is too long, the search is refused before it waits. So the latency of answers is
+//! bounded however many clients search.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use machine::aside;
+use cpu_scheduler::{CpuScheduler, Permit, WorkClass};
+use platform::aside;
 use tokio::task::JoinError;
 use tokio::time::Instant;
-use turns::{Class, Turn, Turns};
 
 /// The weight of one search in the running mean: one part in this many.
 const MEAN_WEIGHT: u64 = 16;
@@ -36,15 +36,15 @@ pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 
 /// Runs searches, builds and work in the background, each with turns of its own class.
 #[derive(Clone, Debug)]
-pub struct Compute {
-    turns: Turns,
+pub(crate) struct CpuExecutor {
+    turns: CpuScheduler,
     inline_within: Duration,
-    queue: Arc<Queue>,
+    queue: Arc<SearchQueue>,
 }
 
 /// The state from which the waiting time of a search follows.
 #[derive(Debug, Default)]
-struct Queue {
+struct SearchQueue {
     waiting: AtomicUsize,
     /// The running mean of the duration of searches; 0 before the first.
     mean_ns: AtomicU64,
@@ -53,27 +53,27 @@ struct Queue {
 /// The work was not done because the process is ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the index service is stopping")]
-pub struct Stopped;
+pub(crate) struct ServiceStopping;
 
 /// The reason why a search was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSearched {
+pub(crate) enum NotSearched {
     /// The search could not begin before its deadline.
     #[error("no time is left for the search")]
     TooLate,
     /// The process is ending.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Stopped(#[from] ServiceStopping),
     /// The search panicked, which is a bug. Other searches of the same connection go on.
     #[error("the search broke off: this is a bug of the index service, and its log says where")]
     Panicked,
 }
 
-impl Compute {
+impl CpuExecutor {
     /// Searches and pieces of builds take their turns from `turns`. `inline_within` takes the place
     /// of [`INLINE_WITHIN`]; with zero all searches are handed over.
-    pub fn new(turns: Turns, inline_within: Duration) -> Compute {
-        Compute {
+    pub(crate) fn new(turns: CpuScheduler, inline_within: Duration) -> CpuExecutor {
+        CpuExecutor {
             turns,
             inline_within,
             queue: Arc::default(),
@@ -81,13 +81,13 @@ impl Compute {
     }
 
     /// The number of pieces into which a build is worth splitting.
-    pub fn threads(&self) -> usize {
-        self.turns.at_once(Class::Ingest)
+    pub(crate) fn threads(&self) -> usize {
+        self.turns.concurrency_limit(WorkClass::Ingest)
     }
 
     /// Runs a search for `rows` rows, unless it can't begin before the deadline. It yields once
     /// before, so that requests in flight get on first.
-    pub async fn search<T, F>(
+    pub(crate) async fn search<T, F>(
         &self,
         deadline: Instant,
         rows: usize,
@@ -117,38 +117,38 @@ impl Compute {
         match run(turn, work).await {
             Ok(result) => result.ok_or(NotSearched::TooLate),
             Err(error) if error.is_panic() => Err(NotSearched::Panicked),
-            Err(_) => Err(NotSearched::Stopped(Stopped)),
+            Err(_) => Err(NotSearched::Stopped(ServiceStopping)),
         }
     }
 
     /// Runs a piece of a build.
-    pub async fn build<T, F>(&self, work: F) -> Result<T, Stopped>
+    pub(crate) async fn build<T, F>(&self, work: F) -> Result<T, ServiceStopping>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        self.piece(Class::Ingest, work).await
+        self.piece(WorkClass::Ingest, work).await
     }
 
     /// Runs a piece of work that no request waits for.
-    pub async fn background<T, F>(&self, work: F) -> Result<T, Stopped>
+    pub(crate) async fn background<T, F>(&self, work: F) -> Result<T, ServiceStopping>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        self.piece(Class::Background, work).await
+        self.piece(WorkClass::Background, work).await
     }
 
-    async fn piece<T, F>(&self, class: Class, work: F) -> Result<T, Stopped>
+    async fn piece<T, F>(&self, class: WorkClass, work: F) -> Result<T, ServiceStopping>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let turn = self.turns.take(class).await;
+        let turn = self.turns.acquire(class).await;
         let done = run(turn, work).await;
         done.map_err(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Stopped,
+            Err(_) => ServiceStopping,
         })
     }
 
@@ -159,24 +159,24 @@ impl Compute {
         rows <= INLINE_ROWS_MAX && mean > Duration::ZERO && mean <= self.inline_within
     }
 
-    async fn turn(&self, deadline: Instant) -> Result<Turn, NotSearched> {
-        let waiting = Waiting::join(&self.queue);
-        let at_once = self.turns.at_once(Class::Query);
+    async fn turn(&self, deadline: Instant) -> Result<Permit, NotSearched> {
+        let waiting = QueuePosition::join(&self.queue);
+        let at_once = self.turns.concurrency_limit(WorkClass::Query);
         if Instant::now() + self.queue.wait(waiting.before, at_once) > deadline {
             return Err(NotSearched::TooLate);
         }
         // Searches that are computed inline wait at this point.
         tokio::task::yield_now().await;
-        if let Some(turn) = self.turns.try_take(Class::Query) {
+        if let Some(turn) = self.turns.try_acquire(WorkClass::Query) {
             return Ok(turn);
         }
-        tokio::time::timeout_at(deadline, self.turns.take(Class::Query))
+        tokio::time::timeout_at(deadline, self.turns.acquire(WorkClass::Query))
             .await
             .map_err(|_| NotSearched::TooLate)
     }
 }
 
-impl Queue {
+impl SearchQueue {
     fn took(&self, time: Duration) {
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         // A sample that is lost between the load and the store does no harm.
@@ -201,26 +201,26 @@ impl Queue {
 }
 
 /// The place of a search among those that wait.
-struct Waiting<'a> {
-    queue: &'a Queue,
+struct QueuePosition<'a> {
+    queue: &'a SearchQueue,
     /// The number of searches that came before.
     before: usize,
 }
 
-impl<'a> Waiting<'a> {
-    fn join(queue: &'a Queue) -> Waiting<'a> {
+impl<'a> QueuePosition<'a> {
+    fn join(queue: &'a SearchQueue) -> QueuePosition<'a> {
         let before = queue.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting { queue, before }
+        QueuePosition { queue, before }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-async fn run<T, F>(turn: Turn, work: F) -> Result<T, JoinError>
+async fn run<T, F>(turn: Permit, work: F) -> Result<T, JoinError>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
@@ -245,9 +245,9 @@ mod tests {
     }
 
     /// Keeps the only thread busy until the returned sender is dropped.
-    fn busy(compute: &Compute) -> std::sync::mpsc::SyncSender<()> {
+    fn busy(compute: &CpuExecutor) -> std::sync::mpsc::SyncSender<()> {
         let (end, ended) = std::sync::mpsc::sync_channel(1);
-        let turn = compute.turns.try_take(Class::Query).unwrap();
+        let turn = compute.turns.try_acquire(WorkClass::Query).unwrap();
         tokio::spawn(run(turn, move || {
             let _: Result<(), _> = ended.recv();
         }));
@@ -256,7 +256,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_more_searches_run_than_threads() {
-        let compute = Compute::new(Turns::of_threads(2), NEVER);
+        let compute = CpuExecutor::new(CpuScheduler::of_threads(2), NEVER);
         let running = Arc::new(AtomicUsize::new(0));
         let most = Arc::new(AtomicUsize::new(0));
         let searches = (0..8).map(|_| {
@@ -280,7 +280,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_that_panics_is_an_error_and_leaves_its_place() {
-        let compute = Compute::new(Turns::of_threads(1), NEVER);
+        let compute = CpuExecutor::new(CpuScheduler::of_threads(1), NEVER);
         let panicked = compute
             .search(soon(), 1, || -> u8 { panic!("a bug") })
             .await;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     /// Whether a search for `rows` rows runs on the thread that calls for it.
-    async fn is_here(compute: &Compute, rows: usize) -> bool {
+    async fn is_here(compute: &CpuExecutor, rows: usize) -> bool {
         let here = std::thread::current().id();
         let there = compute.search(soon(), rows, || std::thread::current().id());
         there.await.unwrap() == here
@@ -297,21 +297,21 @@ mod tests {
 
     #[tokio::test]
     async fn short_searches_stay_where_they_came_in() {
-        let compute = Compute::new(Turns::of_threads(1), INLINE_WITHIN);
+        let compute = CpuExecutor::new(CpuScheduler::of_threads(1), INLINE_WITHIN);
         assert!(!is_here(&compute, 10).await, "nothing is known yet");
         compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
         assert!(is_here(&compute, INLINE_ROWS_MAX).await);
         assert!(!is_here(&compute, INLINE_ROWS_MAX + 1).await);
         compute.queue.mean_ns.store(50_000_000, Ordering::Relaxed);
         assert!(!is_here(&compute, 1).await, "searches have become slow");
-        let never = Compute::new(Turns::of_threads(1), NEVER);
+        let never = CpuExecutor::new(CpuScheduler::of_threads(1), NEVER);
         never.queue.mean_ns.store(1, Ordering::Relaxed);
         assert!(!is_here(&never, 1).await);
     }
 
     #[tokio::test]
     async fn a_panic_where_it_came_in_is_an_error_too() {
-        let compute = Compute::new(Turns::of_threads(1), INLINE_WITHIN);
+        let compute = CpuExecutor::new(CpuScheduler::of_threads(1), INLINE_WITHIN);
         compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
         let panicked = compute
             .search(soon(), 1, || -> u8 { panic!("a bug") })
@@ -325,7 +325,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_waits_no_longer_than_it_has_time() {
-        let compute = Compute::new(Turns::of_threads(1), NEVER);
+        let compute = CpuExecutor::new(CpuScheduler::of_threads(1), NEVER);
         let end = busy(&compute);
         let deadline = Instant::now() + Duration::from_millis(20);
         let late = compute.search(deadline, 1, || ()).await;
@@ -343,7 +343,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_that_would_wait_too_long_does_not_wait_at_all() {
-        let compute = Compute::new(Turns::of_threads(1), NEVER);
+        let compute = CpuExecutor::new(CpuScheduler::of_threads(1), NEVER);
         let end = busy(&compute);
         compute.queue.took(Duration::from_secs(3600));
         let first = compute.search(soon(), 1, || 1);
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn the_mean_follows_what_searches_take() {
-        let queue = Queue::default();
+        let queue = SearchQueue::default();
         assert_eq!(queue.wait(100, 2), Duration::ZERO);
         queue.took(Duration::from_millis(1));
         assert_eq!(queue.wait(100, 2), Duration::from_millis(50));

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// The most counters at a time.
-pub const COUNTERS_MAX: usize = 1000;
+pub(crate) const COUNTERS_MAX: usize = 1000;
 
 /// An event that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum CountedEvent {
     /// A search was answered.
     Search,
     /// A search was refused, as there were too many or the index lagged.
@@ -22,12 +22,12 @@ pub enum Event {
     RowRead,
 }
 
-impl Event {
+impl CountedEvent {
     fn name(self) -> &'static str {
         match self {
-            Event::Search => "searches",
-            Event::Refusal => "searches_refused",
-            Event::RowRead => "rows_read",
+            CountedEvent::Search => "searches",
+            CountedEvent::Refusal => "searches_refused",
+            CountedEvent::RowRead => "rows_read",
         }
     }
 }
@@ -35,24 +35,25 @@ impl Event {
 /// There are as many counters as there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there are {} counters already: clear them", COUNTERS_MAX)]
-pub struct TooMany;
+pub struct TooManyCounters;
 
 /// The counters that were started.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct EventCounters {
     are_any: AtomicBool,
     by_name: RwLock<BTreeMap<String, AtomicU64>>,
 }
 
-impl Counters {
-    /// Starts a counter from zero. A counter of another name than that of an [`Event`] stays there.
+impl EventCounters {
+    /// Starts a counter from zero. A counter of another name than that of an [`CountedEvent`] stays
+    /// there.
     ///
     /// # Errors
     /// If there are too many.
-    pub fn start(&self, name: String) -> Result<(), TooMany> {
+    pub fn start(&self, name: String) -> Result<(), TooManyCounters> {
         let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
         if by_name.len() == COUNTERS_MAX && !by_name.contains_key(&name) {
-            return Err(TooMany);
+            return Err(TooManyCounters);
         }
         by_name.insert(name, AtomicU64::new(0));
         self.are_any.store(true, Ordering::Release);
@@ -67,7 +68,7 @@ impl Counters {
     }
 
     /// Counts so many events, if their counter was started.
-    pub fn count(&self, event: Event, events: usize) {
+    pub fn count(&self, event: CountedEvent, events: usize) {
         self.add(events, || event.name().to_owned());
     }
 
@@ -102,13 +103,13 @@ mod tests {
 
     #[test]
     fn events_are_counted_once_somebody_asks() {
-        let counters = Counters::default();
-        counters.count(Event::Search, 1);
+        let counters = EventCounters::default();
+        counters.count(CountedEvent::Search, 1);
         counters.start("searches".to_owned()).unwrap();
         counters.start("whatever".to_owned()).unwrap();
-        counters.count(Event::Search, 1);
-        counters.count(Event::Search, 2);
-        counters.count(Event::RowRead, 1);
+        counters.count(CountedEvent::Search, 1);
+        counters.count(CountedEvent::Search, 2);
+        counters.count(CountedEvent::RowRead, 1);
         let values = |counts: &[(&str, u64)]| {
             let counts = counts
                 .iter()
@@ -122,16 +123,16 @@ mod tests {
         counters.start("searches".to_owned()).unwrap();
         assert_eq!(counters.values()["searches"], 0);
         counters.clear();
-        counters.count(Event::Search, 1);
+        counters.count(CountedEvent::Search, 1);
         assert_eq!(counters.values(), values(&[]));
     }
 
     #[test]
     fn counters_are_bounded() {
-        let counters = Counters::default();
+        let counters = EventCounters::default();
         let start = |number: usize| counters.start(number.to_string());
         assert!((0..COUNTERS_MAX).all(|number| start(number).is_ok()));
-        assert_eq!(start(COUNTERS_MAX), Err(TooMany));
+        assert_eq!(start(COUNTERS_MAX), Err(TooManyCounters));
         assert_eq!(start(0), Ok(()));
     }
 }

@@ -1,10 +1,10 @@
 //! The filter of a search: its predicates as conditions on the rows of one index. Those of a
 //! request by HTTP are read from its restrictions first (contract, section 1.7; `restrictions`).
 //!
-//! Columns of the primary key are in the [keys](crate::keys), all others that can be filtered by in
-//! [`columns::Columns`]. A condition on only columns of the second kind is answered by their
-//! postings. All other conditions are *checks*, which look at the row of an id. Where a filter
-//! names whole partitions, the ids of their rows are the only ones that are looked at.
+//! Columns of the primary key are in the [`crate::keys`], all others that can be filtered by in
+//! [`filter_columns::FilterColumns`]. A condition on only columns of the second kind is answered by
+//! their postings. All other conditions are *checks*, which look at the row of an id. Where a
+//! filter names whole partitions, the ids of their rows are the only ones that are looked at.
 //!
 //! A column of the partition key is compared byte by byte for equality, as the database does. A
 //! null satisfies nothing.
@@ -15,35 +15,37 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use columns::Condition;
-pub use restrictions::values_of;
+use filter_columns::FilterCondition;
+pub(crate) use restrictions::values_of;
 use restrictions::{columns_of, read};
 use serde_json::Value as Json;
 use store_api::ColumnsPredicate;
 use store_api::types::{AnnRequest, Filter};
-use value::predicate::{Collection, Comparison, Observed, OneOf, Predicate, TuplePredicate};
+use value::predicate::{
+    ColumnObservation, ComparisonOperator, OneOf, Predicate, SearchedCollection, TuplePredicate,
+};
 use value::{CqlType, clustering_form};
 
-use crate::identity::{IndexIdentity, Place};
-use crate::keys::{self, KeySchema, KeyTable, PrimaryKey, Values};
+use crate::identity::{ColumnPlace, IndexIdentity};
+use crate::keys::{self, EncodedValues, KeySchema, KeyTable, PrimaryKey};
 
 /// The most partitions whose rows are looked up by the partition key. More are found by checks.
 const PARTITIONS_MAX: usize = 1000;
 
 /// The filter of a search of one index.
 #[derive(Debug)]
-pub struct RowFilter {
+pub(crate) struct SearchFilter {
     keys: KeySchema,
     /// Conditions on only filter columns.
-    conditions: Vec<Condition>,
-    checks: Vec<Check>,
+    conditions: Vec<FilterCondition>,
+    checks: Vec<RowCheck>,
     /// For each column of the partition key the values it may have, if the filter names them.
     partitions: Vec<Option<HashSet<Bytes>>>,
 }
 
 /// A restriction that no index can serve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unsuitable {
+pub(crate) enum UnsupportedRestriction {
     /// The index keeps no such column.
     #[error(
         "column {0} is not part of the primary key or filtering columns of the index: name it in \
@@ -98,19 +100,19 @@ pub enum Unsuitable {
 }
 
 #[derive(Debug)]
-enum Check {
+enum RowCheck {
     /// The key column at this position has one of these values, in the form of encoded keys.
     OneOf(usize, HashSet<Bytes>),
-    Column(Place, Predicate),
-    Tuple(Vec<Place>, TuplePredicate),
+    Column(ColumnPlace, Predicate),
+    Tuple(Vec<ColumnPlace>, TuplePredicate),
     /// The token of the partition key compares so with this number.
-    Token(Comparison, i64),
+    Token(ComparisonOperator, i64),
 }
 
 /// The columns that a search needs of an index: those that it restricts, and those whose values it
 /// wants.
 #[derive(Clone, Debug, Default)]
-pub struct Needed<'a> {
+pub(crate) struct SearchRequirements<'a> {
     /// All that are restricted.
     pub columns: Vec<&'a str>,
     /// Those that must equal a value, or one of several.
@@ -123,13 +125,13 @@ pub struct Needed<'a> {
     pub is_for_one: bool,
 }
 
-impl<'a> Needed<'a> {
+impl<'a> SearchRequirements<'a> {
     /// The columns that a search needs.
-    pub fn by(search: &'a AnnRequest) -> Needed<'a> {
-        let mut needed = Needed {
+    pub(crate) fn by(search: &'a AnnRequest) -> SearchRequirements<'a> {
+        let mut needed = SearchRequirements {
             returned: search.return_columns.as_deref().unwrap_or_default(),
             is_for_one: !search.routing,
-            ..Needed::default()
+            ..SearchRequirements::default()
         };
         let Some(filter) = &search.filter else {
             return needed;
@@ -149,7 +151,7 @@ impl<'a> Needed<'a> {
     /// The columns that predicates need, too. Whoever has them checks the rows, so they need no
     /// ALLOW FILTERING.
     #[must_use]
-    pub fn and(mut self, predicates: &'a [ColumnsPredicate]) -> Needed<'a> {
+    pub(crate) fn and(mut self, predicates: &'a [ColumnsPredicate]) -> SearchRequirements<'a> {
         self.is_allowed |= !predicates.is_empty();
         for predicate in predicates {
             let columns = predicate.columns().iter().map(String::as_str);
@@ -162,26 +164,26 @@ impl<'a> Needed<'a> {
     }
 
     /// Whether an index has all of the columns. A local one needs its key restricted as well.
-    pub fn fits(&self, index: &IndexIdentity) -> bool {
+    pub(crate) fn fits(&self, index: &IndexIdentity) -> bool {
         let mut key = index.local_key.iter();
         key.all(|column| self.equal.contains(&column.as_str())) && self.are_in(index)
     }
 
     /// Whether an index has all of the columns.
-    pub fn are_in(&self, index: &IndexIdentity) -> bool {
+    pub(crate) fn are_in(&self, index: &IndexIdentity) -> bool {
         self.columns.iter().all(|column| index.keeps(column))
             && self.returned.iter().all(|column| index.returns(column))
     }
 
     /// The restricted columns that are not of the index's local key.
-    pub fn left_by(&self, index: &IndexIdentity) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn left_by(&self, index: &IndexIdentity) -> impl Iterator<Item = &'a str> {
         let columns = self.columns.iter().copied();
         columns.filter(|column| !index.local_key.iter().any(|key| key == column))
     }
 }
 
 /// Whether an index keeps the columns of a predicate, as values of the types that it compares.
-pub fn suits(index: &IndexIdentity, predicate: &ColumnsPredicate) -> bool {
+pub(crate) fn suits(index: &IndexIdentity, predicate: &ColumnsPredicate) -> bool {
     let has_type = |(name, cql_type): (&String, &CqlType)| {
         index.place(name).is_some_and(|(_, of)| of == cql_type)
     };
@@ -206,9 +208,9 @@ fn is_of(cql_type: &CqlType, predicate: &Predicate) -> bool {
         Predicate::In(list) => list.cql_type() == cql_type,
         Predicate::Like(_) => matches!(cql_type, CqlType::Text | CqlType::Ascii),
         Predicate::Contains { collection, .. } => match (collection, cql_type) {
-            (Collection::List(of), CqlType::List { element, .. })
-            | (Collection::Set(of), CqlType::Set { element, .. }) => *of == **element,
-            (Collection::MapValues(of), CqlType::Map { value, .. }) => *of == **value,
+            (SearchedCollection::List(of), CqlType::List { element, .. })
+            | (SearchedCollection::Set(of), CqlType::Set { element, .. }) => *of == **element,
+            (SearchedCollection::MapValues(of), CqlType::Map { value, .. }) => *of == **value,
             _ => false,
         },
         Predicate::ContainsKey { key_type, .. } => {
@@ -248,22 +250,22 @@ fn types_of(predicate: &TuplePredicate) -> &[CqlType] {
     }
 }
 
-impl RowFilter {
+impl SearchFilter {
     /// Makes a filter of the restrictions of a request and of predicates; `None` if there are none.
     ///
     /// # Errors
     /// If the index does not keep a column, or a value is none of its column's type.
-    pub fn new(
+    pub(crate) fn new(
         index: &IndexIdentity,
         filter: Option<&Filter>,
         predicates: &[ColumnsPredicate],
-    ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
+    ) -> Result<Option<Box<SearchFilter>>, UnsupportedRestriction> {
         let mut all = read(index, filter)?;
         all.extend_from_slice(predicates);
         if all.is_empty() {
             return Ok(None);
         }
-        let mut made = Box::new(RowFilter {
+        let mut made = Box::new(SearchFilter {
             keys: index.keys.clone(),
             conditions: Vec::new(),
             checks: Vec::new(),
@@ -279,17 +281,17 @@ impl RowFilter {
         &mut self,
         index: &IndexIdentity,
         predicate: ColumnsPredicate,
-    ) -> Result<(), Unsuitable> {
+    ) -> Result<(), UnsupportedRestriction> {
         match predicate {
             ColumnsPredicate::Column { column, predicate } => {
-                let column = Column::of(index, &column)?;
+                let column = RestrictedColumn::of(index, &column)?;
                 if !is_of(column.cql_type, &predicate) {
                     return Err(column.is_retyped());
                 }
                 self.add_to(&column, predicate);
             }
             ColumnsPredicate::Tuple { columns, predicate } => {
-                let columns = Columns::of(index, &columns)?;
+                let columns = TupleColumns::of(index, &columns)?;
                 columns.check(types_of(&predicate))?;
                 self.put_tuple(columns.places(), predicate);
             }
@@ -300,92 +302,92 @@ impl RowFilter {
             } => {
                 let key = self.keys.partition.iter().map(|column| &column.name);
                 if !key.eq(&columns) {
-                    return Err(Unsuitable::Token);
+                    return Err(UnsupportedRestriction::Token);
                 }
-                self.checks.push(Check::Token(comparison, token));
+                self.checks.push(RowCheck::Token(comparison, token));
             }
         }
         Ok(())
     }
 
-    fn add_to(&mut self, column: &Column<'_>, predicate: Predicate) {
+    fn add_to(&mut self, column: &RestrictedColumn<'_>, predicate: Predicate) {
         match predicate {
             Predicate::In(list) => self.add_in(column, list),
             Predicate::Compare {
                 cql_type,
-                comparison: Comparison::Eq,
+                comparison: ComparisonOperator::Eq,
                 value,
             } => self.add_in(column, OneOf::new(cql_type, vec![value])),
             predicate => self.put(column.place, predicate),
         }
     }
 
-    fn put(&mut self, place: Place, predicate: Predicate) {
+    fn put(&mut self, place: ColumnPlace, predicate: Predicate) {
         match place {
-            Place::Filter(column) => self
+            ColumnPlace::Filter(column) => self
                 .conditions
-                .push(Condition::Column { column, predicate }),
-            Place::Key(_) => self.checks.push(Check::Column(place, predicate)),
+                .push(FilterCondition::Column { column, predicate }),
+            ColumnPlace::Key(_) => self.checks.push(RowCheck::Column(place, predicate)),
         }
     }
 
     /// Adds `column IN values`, of which an equality is one with a single value.
-    fn add_in(&mut self, column: &Column<'_>, list: OneOf) {
+    fn add_in(&mut self, column: &RestrictedColumn<'_>, list: OneOf) {
         match column.place {
-            Place::Filter(_) => self.put(column.place, Predicate::In(list)),
-            Place::Key(at) if at < self.partitions.len() => {
+            ColumnPlace::Filter(_) => self.put(column.place, Predicate::In(list)),
+            ColumnPlace::Key(at) if at < self.partitions.len() => {
                 let values: HashSet<Bytes> = list.values().iter().cloned().collect();
                 let named = self.partitions[at].get_or_insert_with(|| values.clone());
                 named.retain(|value| values.contains(value));
-                self.checks.push(Check::OneOf(at, values));
+                self.checks.push(RowCheck::OneOf(at, values));
             }
             // Values of such a type that are equal may differ in their bytes, in a key, too.
-            Place::Key(_) if !is_equal_by_bytes(column.cql_type) => {
+            ColumnPlace::Key(_) if !is_equal_by_bytes(column.cql_type) => {
                 self.put(column.place, Predicate::In(list));
             }
-            Place::Key(at) => {
+            ColumnPlace::Key(at) => {
                 let form = |value: &Bytes| match clustering_form(column.cql_type, value) {
                     Cow::Borrowed(form) => value.slice_ref(form),
                     Cow::Owned(normal) => Bytes::from(normal),
                 };
                 let values = list.values().iter().map(form).collect();
-                self.checks.push(Check::OneOf(at, values));
+                self.checks.push(RowCheck::OneOf(at, values));
             }
         }
     }
 
-    fn put_tuple(&mut self, places: Vec<Place>, predicate: TuplePredicate) {
+    fn put_tuple(&mut self, places: Vec<ColumnPlace>, predicate: TuplePredicate) {
         let filters = places.iter().map(|place| match place {
-            Place::Filter(at) => Some(*at),
-            Place::Key(_) => None,
+            ColumnPlace::Filter(at) => Some(*at),
+            ColumnPlace::Key(_) => None,
         });
         match filters.collect::<Option<Vec<usize>>>() {
             Some(columns) => self
                 .conditions
-                .push(Condition::Tuple { columns, predicate }),
-            None => self.checks.push(Check::Tuple(places, predicate)),
+                .push(FilterCondition::Tuple { columns, predicate }),
+            None => self.checks.push(RowCheck::Tuple(places, predicate)),
         }
     }
 
-    /// The conditions on only filter columns. Together with [`RowFilter::checks_hold`] they are the
-    /// filter.
-    pub fn conditions(&self) -> &[Condition] {
+    /// The conditions on only filter columns. Together with [`SearchFilter::checks_hold`] they are
+    /// the filter.
+    pub(crate) fn conditions(&self) -> &[FilterCondition] {
         &self.conditions
     }
 
     /// Whether the filter restricts columns outside the primary key.
-    pub fn has_filter_columns(&self) -> bool {
-        let is_filter = |place: &Place| matches!(place, Place::Filter(_));
+    pub(crate) fn has_filter_columns(&self) -> bool {
+        let is_filter = |place: &ColumnPlace| matches!(place, ColumnPlace::Filter(_));
         !self.conditions.is_empty()
             || self.checks.iter().any(|check| match check {
-                Check::OneOf(..) | Check::Token(..) => false,
-                Check::Column(place, _) => is_filter(place),
-                Check::Tuple(places, _) => places.iter().any(is_filter),
+                RowCheck::OneOf(..) | RowCheck::Token(..) => false,
+                RowCheck::Column(place, _) => is_filter(place),
+                RowCheck::Tuple(places, _) => places.iter().any(is_filter),
             })
     }
 
     /// Whether all other conditions hold for the row of an id.
-    pub fn checks_hold(&self, keys: &KeyTable, id: u32) -> bool {
+    pub(crate) fn checks_hold(&self, keys: &KeyTable, id: u32) -> bool {
         let Some(key) = keys.key(id) else {
             return false;
         };
@@ -395,7 +397,7 @@ impl RowFilter {
 
     /// The ids of the rows in the partitions that the filter names; `None` if it does not name
     /// them, or too many. Some of them may not satisfy the filter.
-    pub fn of_partitions(&self, keys: &KeyTable) -> Option<Vec<u32>> {
+    pub(crate) fn of_partitions(&self, keys: &KeyTable) -> Option<Vec<u32>> {
         let named: Vec<&HashSet<Bytes>> = self
             .partitions
             .iter()
@@ -427,56 +429,60 @@ impl RowFilter {
     }
 }
 
-impl Check {
+impl RowCheck {
     fn holds(&self, schema: &KeySchema, table: &KeyTable, key: &[u8], id: u32) -> bool {
-        let value = |place: Place| match place {
-            Place::Key(at) => Values::of(key).nth(at).map(Cow::Borrowed),
-            Place::Filter(at) => table.filters().value(at, id),
+        let value = |place: ColumnPlace| match place {
+            ColumnPlace::Key(at) => EncodedValues::of(key).nth(at).map(Cow::Borrowed),
+            ColumnPlace::Filter(at) => table.filters().value(at, id),
         };
         match self {
-            Check::OneOf(at, values) => {
-                let value = Values::of(key).nth(*at);
+            RowCheck::OneOf(at, values) => {
+                let value = EncodedValues::of(key).nth(*at);
                 value.is_some_and(|value| values.contains(value))
             }
-            Check::Column(place, predicate) => {
+            RowCheck::Column(place, predicate) => {
                 let value = value(*place);
                 predicate.holds(observed(value.as_deref()))
             }
-            Check::Tuple(places, predicate) => {
+            RowCheck::Tuple(places, predicate) => {
                 let values: Vec<_> = places.iter().map(|place| value(*place)).collect();
                 predicate.holds(|at| values.get(at)?.as_deref())
             }
-            Check::Token(comparison, token) => {
+            RowCheck::Token(comparison, token) => {
                 comparison.accepts(keys::token(schema, key).cmp(token))
             }
         }
     }
 }
 
-fn observed(value: Option<&[u8]>) -> Observed<'_, std::iter::Empty<(&[u8], &[u8])>> {
-    value.map_or(Observed::Null, Observed::Value)
+fn observed(value: Option<&[u8]>) -> ColumnObservation<'_, std::iter::Empty<(&[u8], &[u8])>> {
+    value.map_or(ColumnObservation::Null, ColumnObservation::Value)
 }
 
 /// A column that a search can be filtered by.
-struct Column<'a> {
+struct RestrictedColumn<'a> {
     name: &'a str,
     cql_type: &'a CqlType,
-    place: Place,
+    place: ColumnPlace,
 }
 
-impl<'a> Column<'a> {
-    fn of(index: &'a IndexIdentity, name: &'a str) -> Result<Column<'a>, Unsuitable> {
+impl<'a> RestrictedColumn<'a> {
+    fn of(
+        index: &'a IndexIdentity,
+        name: &'a str,
+    ) -> Result<RestrictedColumn<'a>, UnsupportedRestriction> {
         let place = index.place(name);
-        let (place, cql_type) = place.ok_or_else(|| Unsuitable::Column(name.to_owned()))?;
-        Ok(Column {
+        let (place, cql_type) =
+            place.ok_or_else(|| UnsupportedRestriction::Column(name.to_owned()))?;
+        Ok(RestrictedColumn {
             name,
             cql_type,
             place,
         })
     }
 
-    fn is_retyped(&self) -> Unsuitable {
-        Unsuitable::Retyped {
+    fn is_retyped(&self) -> UnsupportedRestriction {
+        UnsupportedRestriction::Retyped {
             column: self.name.to_owned(),
             cql_type: self.cql_type.clone(),
         }
@@ -484,17 +490,20 @@ impl<'a> Column<'a> {
 }
 
 /// Columns that are compared with tuples.
-struct Columns<'a>(Vec<Column<'a>>);
+struct TupleColumns<'a>(Vec<RestrictedColumn<'a>>);
 
-impl<'a> Columns<'a> {
-    fn of(index: &'a IndexIdentity, names: &'a [String]) -> Result<Columns<'a>, Unsuitable> {
-        let columns = names.iter().map(|name| Column::of(index, name));
-        Ok(Columns(columns.collect::<Result<_, _>>()?))
+impl<'a> TupleColumns<'a> {
+    fn of(
+        index: &'a IndexIdentity,
+        names: &'a [String],
+    ) -> Result<TupleColumns<'a>, UnsupportedRestriction> {
+        let columns = names.iter().map(|name| RestrictedColumn::of(index, name));
+        Ok(TupleColumns(columns.collect::<Result<_, _>>()?))
     }
 
     /// Checks that the columns are of the types that are compared.
-    fn check(&self, types: &[CqlType]) -> Result<(), Unsuitable> {
-        let Columns(columns) = self;
+    fn check(&self, types: &[CqlType]) -> Result<(), UnsupportedRestriction> {
+        let TupleColumns(columns) = self;
         if columns.len() != types.len() {
             return Err(self.differ_from(types.len()));
         }
@@ -505,9 +514,9 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn differ_from(&self, values: usize) -> Unsuitable {
-        let Columns(columns) = self;
-        Unsuitable::Arity {
+    fn differ_from(&self, values: usize) -> UnsupportedRestriction {
+        let TupleColumns(columns) = self;
+        UnsupportedRestriction::Arity {
             columns: columns.len(),
             values,
         }
@@ -520,7 +529,7 @@ impl<'a> Columns<'a> {
             .collect()
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<ColumnPlace> {
         self.0.iter().map(|column| column.place).collect()
     }
 }

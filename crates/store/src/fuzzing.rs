@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use columns::IdSet;
+use filter_columns::IdSet;
 use store_api::types::AnnRequest;
 use value::CqlType;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
@@ -32,7 +32,7 @@ const MANIFEST_HEAD: &[u8] = b"annulus-index-snapshot 1 ";
 /// # Panics
 /// If that does not hold.
 pub fn search(bytes: &[u8]) {
-    let Some(quick_json::Read { search: quick, .. }) = quick_json::read(bytes) else {
+    let Some(quick_json::ParsedSearch { search: quick, .. }) = quick_json::read(bytes) else {
         return;
     };
     let slow: AnnRequest = serde_json::from_slice(bytes).expect("the library reads it, too");

@@ -117,13 +117,13 @@ impl StructureOptions {
     }
 
     /// The options in the HTTP API.
-    fn told(&self) -> IndexOptions {
+    fn to_api(&self) -> IndexOptions {
         match self {
             StructureOptions::Vector(options) => IndexOptions::Vector {
                 dimensions: options.dimensions,
                 maximum_node_connections: options.maximum_node_connections,
                 construction_beam_width: options.construction_beam_width,
-                search_beam_width: options.search_beam_width_told(),
+                search_beam_width: options.reported_search_beam_width(),
                 similarity_function: options.similarity,
                 quantization: options.quantization,
             },
@@ -174,7 +174,7 @@ pub struct IndexIdentity {
 
 /// The place of a column's values in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ColumnPlace {
     /// A column of the primary key, by its position there.
     Key(usize),
     /// A filter column, by its position among these.
@@ -183,14 +183,14 @@ pub enum Place {
 
 impl IndexIdentity {
     /// The place and the type of a column by which searches can be filtered; `None` for any other.
-    pub fn place(&self, column: &str) -> Option<(Place, &CqlType)> {
+    pub fn place(&self, column: &str) -> Option<(ColumnPlace, &CqlType)> {
         let mut key = self.keys.columns().enumerate();
         if let Some((at, column)) = key.find(|(_, of_key)| of_key.name == column) {
-            return Some((Place::Key(at), &column.cql_type));
+            return Some((ColumnPlace::Key(at), &column.cql_type));
         }
         let mut filters = self.filter_columns.iter().enumerate();
         let (at, column) = filters.find(|(_, filter)| filter.name == column)?;
-        Some((Place::Filter(at), &column.cql_type))
+        Some((ColumnPlace::Filter(at), &column.cql_type))
     }
 
     /// Whether searches can be filtered by a column.
@@ -225,7 +225,7 @@ impl IndexIdentity {
     }
 
     /// The options of the index in the HTTP API.
-    pub fn options_told(&self) -> IndexOptions {
-        self.options.told()
+    pub fn api_options(&self) -> IndexOptions {
+        self.options.to_api()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use index::VectorOptions;
-use index::options::{Stored, Unusable};
+use index::options::{StoredOptions, UnusableOption};
 
 use crate::identity::{IndexName, StructureOptions};
 
@@ -13,8 +13,8 @@ pub fn vector_options(
     dimensions: usize,
     options: &HashMap<String, String>,
 ) -> StructureOptions {
-    let unusable = &mut |unusable: Unusable<'_>| {
-        let Unusable {
+    let unusable = &mut |unusable: UnusableOption<'_>| {
+        let UnusableOption {
             option,
             value,
             default,
@@ -22,5 +22,8 @@ pub fn vector_options(
         tracing::warn!(index = %name, key = option, value, %default, "an option of the index can't be used; its default is taken");
     };
     let option = |name: &str| options.get(name).map(String::as_str);
-    StructureOptions::Vector(VectorOptions::read(dimensions, Stored { option, unusable }))
+    StructureOptions::Vector(VectorOptions::read(
+        dimensions,
+        StoredOptions { option, unusable },
+    ))
 }

@@ -1,6 +1,6 @@
 //! The index service. It keeps the vectors of a database's tables searchable, and serves the HTTP
-//! API that a CQL node calls. The trait [`database::Database`] represents the database; next to a
-//! cluster the service is an ordinary CQL client.
+//! API that a CQL node calls. The trait [`database::SourceDatabase`] represents the database; next
+//! to a cluster the service is an ordinary CQL client.
 //!
 //! The service consists of small tasks that each own their state and talk over bounded channels. A
 //! full channel holds the sender up, so nothing is dropped.
@@ -20,7 +20,7 @@
 //! A row of the log is only a hint, and the base row is the truth. [`items`] argues why the index
 //! ends up equal to the table. [`routes`] has the API, and [`Store::start`] starts the service.
 
-#![warn(clippy::unwrap_used)]
+#![warn(clippy::unwrap_used, unreachable_pub)]
 
 mod apply;
 mod cluster;
@@ -31,6 +31,7 @@ mod feed;
 mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod graph_maintenance;
 mod identity;
 mod index_options;
 mod indexes;
@@ -53,18 +54,17 @@ mod service;
 mod snapshot;
 mod start_error;
 mod table;
-mod tender;
 
 pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
 pub use options::{
-    BytesToCome, CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions,
-    ListenerOptions, MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions,
-    RepairSchedule, ScanOptions, ScrubOptions, SnapshotOptions, StoreOptions, UnknownKeys,
-    WhenShort,
+    ApiSocketOptions, BytesToCome, Consistency, DatabaseOptions, FullVectorPlacement,
+    IndexesOptions, LogReadingOptions, MemoryOptions, PeriodicRepair, PreferredNodes,
+    ReaderOptions, RepairOptions, ScanOptions, ScrubOptions, SessionCredentials, ShortAnswerPolicy,
+    SnapshotOptions, StoreOptions, UnknownKeyRule,
 };
 pub use routes::openapi;
-pub use scrub::{Pace, check_snapshots};
-pub use service::{Listeners, Store, StoreHandle};
+pub use scrub::{ReadRateLimiter, check_snapshots};
+pub use service::{ApiListeners, Store, StoreHandle};
 pub use start_error::StartError;

@@ -1,16 +1,16 @@
 //! The kinds of long work that `/api/v1/tasks` shows, each with its unit and scope.
 
-use tasks::{Scope, Spec};
+use tasks::{TaskScope, TaskSpec};
 
 use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
 
 /// Steps of the build of an index: first it has its rows, by a scan or from a snapshot; then it has
 /// caught up with the log.
-pub const STEPS_OF_A_BUILD: u64 = 2;
+pub(crate) const STEPS_OF_A_BUILD: u64 = 2;
 
 /// The build of an index, from its discovery or the opening of its snapshot until it serves.
-pub fn build(index: &IndexIdentity) -> Spec {
-    Spec {
+pub(crate) fn build(index: &IndexIdentity) -> TaskSpec {
+    TaskSpec {
         units: "steps",
         total: Some(STEPS_OF_A_BUILD),
         ..spec("build", of_index(index))
@@ -18,8 +18,8 @@ pub fn build(index: &IndexIdentity) -> Spec {
 }
 
 /// The scan of the table of an index.
-pub fn scan(index: &IndexIdentity, ranges: usize) -> Spec {
-    Spec {
+pub(crate) fn scan(index: &IndexIdentity, ranges: usize) -> TaskSpec {
+    TaskSpec {
         units: "token_ranges",
         total: Some(ranges as u64),
         ..spec("scan", of_index(index))
@@ -27,13 +27,13 @@ pub fn scan(index: &IndexIdentity, ranges: usize) -> Spec {
 }
 
 /// The scan of one part of the ring.
-pub fn scan_of_range(index: &IndexIdentity, range: TokenRange) -> Spec {
+pub(crate) fn scan_of_range(index: &IndexIdentity, range: TokenRange) -> TaskSpec {
     spec("scan", of_index(index).in_range(seen(range)))
 }
 
 /// One save of an index. If it is aborted, the snapshot before it remains.
-pub fn snapshot(index: &IndexIdentity) -> Spec {
-    Spec {
+pub(crate) fn snapshot(index: &IndexIdentity) -> TaskSpec {
+    TaskSpec {
         units: "bytes",
         abortable: true,
         ..spec("snapshot", of_index(index))
@@ -41,12 +41,12 @@ pub fn snapshot(index: &IndexIdentity) -> Spec {
 }
 
 /// The catching up of a log reader that lags by the given number of seconds.
-pub fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> Spec {
-    let scope = Scope {
+pub(crate) fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> TaskSpec {
+    let scope = TaskScope {
         entity: Some(reader.to_owned()),
         ..of_table(table)
     };
-    Spec {
+    TaskSpec {
         units: "seconds",
         total: Some(behind_s),
         ..spec("catch_up", scope)
@@ -54,8 +54,8 @@ pub fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> Spec {
 }
 
 /// The comparison of an index with its table, with the counters of the repair.
-pub fn repair(index: &IndexIdentity, counters: &'static [&'static str]) -> Spec {
-    Spec {
+pub(crate) fn repair(index: &IndexIdentity, counters: &'static [&'static str]) -> TaskSpec {
+    TaskSpec {
         units: "token_ranges",
         counters,
         abortable: true,
@@ -64,16 +64,16 @@ pub fn repair(index: &IndexIdentity, counters: &'static [&'static str]) -> Spec 
 }
 
 /// The comparison of an index that the database keeps itself with its table.
-pub fn repair_of_own(
+pub(crate) fn repair_of_database_index(
     index: &IndexName,
     table: &TableIdentity,
     counters: &'static [&'static str],
-) -> Spec {
-    let scope = Scope {
+) -> TaskSpec {
+    let scope = TaskScope {
         index: Some(index.index.clone()),
         ..of_table(table)
     };
-    Spec {
+    TaskSpec {
         units: "keys",
         counters,
         abortable: true,
@@ -82,31 +82,31 @@ pub fn repair_of_own(
 }
 
 /// The repair of one part of the ring.
-pub fn repair_of_range(index: &IndexIdentity, range: TokenRange) -> Spec {
+pub(crate) fn repair_of_range(index: &IndexIdentity, range: TokenRange) -> TaskSpec {
     spec("repair", of_index(index).in_range(seen(range)))
 }
 
 /// The mending of rows that looked different in a repair. Each of them is read once more.
-pub fn mend(index: &IndexIdentity, rows: usize) -> Spec {
-    Spec {
+pub(crate) fn repair_of_rows(index: &IndexIdentity, rows: usize) -> TaskSpec {
+    TaskSpec {
         total: Some(rows as u64),
         ..spec("mend", of_index(index))
     }
 }
 
 /// A scrub, which reads and checks all files, with its counters. Its scope is the whole node.
-pub fn scrub(counters: &'static [&'static str]) -> Spec {
-    Spec {
+pub(crate) fn scrub(counters: &'static [&'static str]) -> TaskSpec {
+    TaskSpec {
         units: "bytes",
         counters,
         abortable: true,
-        ..spec("scrub", Scope::default())
+        ..spec("scrub", TaskScope::default())
     }
 }
 
 /// The defaults of a kind of work: it counts rows, without a known total, and can't be aborted.
-fn spec(kind: &'static str, scope: Scope) -> Spec {
-    Spec {
+fn spec(kind: &'static str, scope: TaskScope) -> TaskSpec {
+    TaskSpec {
         kind,
         scope,
         units: "rows",
@@ -118,23 +118,23 @@ fn spec(kind: &'static str, scope: Scope) -> Spec {
     }
 }
 
-fn of_table(table: &TableIdentity) -> Scope {
-    Scope {
+fn of_table(table: &TableIdentity) -> TaskScope {
+    TaskScope {
         keyspace: Some(table.keyspace.clone()),
         table: Some(table.table.clone()),
-        ..Scope::default()
+        ..TaskScope::default()
     }
 }
 
-fn of_index(index: &IndexIdentity) -> Scope {
-    Scope {
+fn of_index(index: &IndexIdentity) -> TaskScope {
+    TaskScope {
         index: Some(index.name.index.clone()),
         ..of_table(&index.table)
     }
 }
 
-fn seen(range: TokenRange) -> tasks::TokenRange {
-    tasks::TokenRange {
+fn seen(range: TokenRange) -> tasks::InclusiveTokenRange {
+    tasks::InclusiveTokenRange {
         start: range.start,
         end: range.end,
     }

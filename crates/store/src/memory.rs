@@ -2,7 +2,7 @@
 //!
 //! Only memory that the system can't take back counts; a mapped file may have any size. The use is
 //! measured from time to time, and rows that come between two measurements are estimated
-//! ([`Memory::take`]). Rows leave free what other parts of the process may still take
+//! ([`ProcessMemory::take`]). Rows leave free what other parts of the process may still take
 //! ([`BytesToCome`]), and what changes of rows that indexes have may take ([`FreshCharge`]). At the
 //! limit new rows wait ([`crate::apply`]), and everything else goes on. An index that would
 //! overstep the limit as a whole is not opened from its snapshot ([`claim`]).
@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use claim::Claims;
+use claim::RecentClaims;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
+use crate::metrics::ServiceMetrics;
 use crate::options::{BytesToCome, MemoryOptions};
-pub use claim::{Claim, NoMemory};
-pub use fresh::FreshCharge;
+pub(crate) use claim::{Claim, NoMemory};
+pub(crate) use fresh::FreshCharge;
 
 /// The distance below the limit at which there is room again after the limit was reached: one part
 /// in this many.
@@ -54,11 +54,11 @@ pub fn default_limit_bytes() -> Option<u64> {
 
 /// The memory state of the process. The default measures nothing and keeps what was noted.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub(crate) struct ProcessMemory {
     /// The root of the system's files that tell memory use; `None` for no measurements.
     root: Option<PathBuf>,
     /// The bytes in use as another source reports them.
-    told_bytes: Option<Arc<AtomicU64>>,
+    reported_bytes: Option<Arc<AtomicU64>>,
     default_limit_bytes: Option<u64>,
     is_full: AtomicBool,
     /// Whether a measurement was noted yet.
@@ -72,45 +72,45 @@ pub struct Memory {
     to_come_bytes: AtomicU64,
     /// The bytes of changes that indexes have not taken in yet.
     fresh_bytes: AtomicU64,
-    claims: Mutex<Claims>,
+    claims: Mutex<RecentClaims>,
 }
 
-impl Memory {
+impl ProcessMemory {
     /// The memory of this process, by the files of the system, unless the options tell it.
-    pub fn of_process(options: &MemoryOptions) -> Memory {
-        match &options.told_bytes {
-            Some(told_bytes) => Memory {
-                told_bytes: Some(told_bytes.clone()),
-                ..Memory::default()
+    pub(crate) fn of_process(options: &MemoryOptions) -> ProcessMemory {
+        match &options.reported_bytes {
+            Some(told_bytes) => ProcessMemory {
+                reported_bytes: Some(told_bytes.clone()),
+                ..ProcessMemory::default()
             },
-            None => Memory::told_below(Path::new("/")),
+            None => ProcessMemory::with_root(Path::new("/")),
         }
     }
 
     /// The bytes in use at this moment, if they are known.
     fn used_bytes_now(&self) -> Option<u64> {
-        match &self.told_bytes {
+        match &self.reported_bytes {
             Some(told_bytes) => Some(told_bytes.load(Ordering::Relaxed)),
             None => limits::used_bytes(self.root.as_deref()?),
         }
     }
 
-    fn told_below(root: &Path) -> Memory {
-        Memory {
+    fn with_root(root: &Path) -> ProcessMemory {
+        ProcessMemory {
             default_limit_bytes: limits::default_limit_bytes(root),
             root: Some(root.to_owned()),
-            ..Memory::default()
+            ..ProcessMemory::default()
         }
     }
 
     /// Whether no more rows may come in.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
     /// Notes that a row is about to take so many bytes. Returns whether there is room for it, by
     /// the last measurement and by what was taken since.
-    pub fn take(&self, bytes: u64) -> bool {
+    pub(crate) fn take(&self, bytes: u64) -> bool {
         if self.is_full() {
             return false;
         }
@@ -125,7 +125,7 @@ impl Memory {
     }
 
     /// The limit in bytes, as it was noted last.
-    pub fn limit_bytes(&self) -> u64 {
+    pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
@@ -136,7 +136,7 @@ impl Memory {
     }
 
     /// Notes the bytes in use and the limit.
-    pub fn note(&self, used_bytes: u64, limit_bytes: u64) {
+    pub(crate) fn note(&self, used_bytes: u64, limit_bytes: u64) {
         self.taken_bytes.store(0, Ordering::Relaxed);
         self.used_bytes.store(used_bytes, Ordering::Relaxed);
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Memory {
 
     /// Measures once and notes the result. Returns the bytes in use and the limit, if the system
     /// reports both.
-    pub fn look(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
+    pub(crate) fn refresh(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
         let (used_bytes, limit_bytes) = self.measure(options)?;
         let to_come_bytes = self.to_come(options, limit_bytes);
         self.to_come_bytes.store(to_come_bytes, Ordering::Relaxed);
@@ -190,7 +190,7 @@ impl Memory {
 
     /// Looks, and near the limit has memory that is free within the process returned to the system
     /// before.
-    async fn look_closely(
+    async fn refresh_near_limit(
         &self,
         options: &MemoryOptions,
         pause: &mut GiveBackPause,
@@ -198,22 +198,26 @@ impl Memory {
         let (used_bytes, limit_bytes) = self.measure(options)?;
         let bytes = used_bytes.saturating_add(self.to_come(options, limit_bytes));
         let is_near = bytes > limit_bytes - limit_bytes / NEAR;
-        if is_near && self.told_bytes.is_none() && pause.is_over() {
+        if is_near && self.reported_bytes.is_none() && pause.is_over() {
             let began = Instant::now();
             // It takes some milliseconds for each GB.
             let _ = tokio::task::spawn_blocking(options.give_back).await;
             pause.begin(began.elapsed());
         }
-        self.look(options)
+        self.refresh(options)
     }
 
     /// Measures until the future is dropped. Returns if the system reports nothing.
-    pub async fn watch(&self, mut options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
+    pub(crate) async fn watch(
+        &self,
+        mut options: watch::Receiver<MemoryOptions>,
+        metrics: ServiceMetrics,
+    ) {
         let mut has_told = false;
         let mut pause = GiveBackPause::default();
         loop {
             let now = options.borrow_and_update().clone();
-            match self.look_closely(&now, &mut pause).await {
+            match self.refresh_near_limit(&now, &mut pause).await {
                 Some((used_bytes, limit_bytes)) => {
                     metrics.set_memory(used_bytes, limit_bytes);
                     has_told = true;
@@ -273,8 +277,8 @@ mod tests {
             check_interval: Duration::from_millis(1),
             ..MemoryOptions::default()
         });
-        let memory = Memory::told_below(root.path());
-        let watching = memory.watch(receiver, Metrics::new());
+        let memory = ProcessMemory::with_root(root.path());
+        let watching = memory.watch(receiver, ServiceMetrics::new());
         let test = async {
             let looked = || tokio::time::sleep(Duration::from_millis(20));
             while !memory.is_full() {
@@ -297,7 +301,7 @@ mod tests {
 
     #[test]
     fn room_returns_some_way_below_the_limit() {
-        let memory = Memory::default();
+        let memory = ProcessMemory::default();
         let full = |used_bytes| {
             memory.note(used_bytes, 6400);
             memory.is_full()
@@ -320,14 +324,14 @@ mod tests {
         let options = MemoryOptions {
             limit_bytes: Some(LIMIT_BYTES),
             to_come: Some(BytesToCome::new(move || told.load(Ordering::Relaxed))),
-            told_bytes: Some(used_bytes.clone()),
+            reported_bytes: Some(used_bytes.clone()),
             ..MemoryOptions::default()
         };
-        let memory = Arc::new(Memory::of_process(&options));
+        let memory = Arc::new(ProcessMemory::of_process(&options));
         let look = |used_mib: u64, to_come_mib: u64| {
             used_bytes.store(used_mib << 20, Ordering::Relaxed);
             to_come.store(to_come_mib << 20, Ordering::Relaxed);
-            memory.look(&options).unwrap();
+            memory.refresh(&options).unwrap();
             memory.is_full()
         };
         // Changes may take 4 MiB.

@@ -10,20 +10,20 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::items::{Hashing, Issue, Known};
+use crate::items::{InFlightRead, KnownRow, ValueHasher};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::observed::ReadCell;
 
 /// The number of hints that may wait. The log's readers wait when there is no more room.
-pub const HINTS_MAX: usize = 4096;
+pub(crate) const HINTS_MAX: usize = 4096;
 
 /// The number of messages that may be in transit to an index. A re-read waits when there is no more
 /// room.
-pub const MESSAGES_MAX: usize = 4;
+pub(crate) const MESSAGES_MAX: usize = 4;
 
 /// A change that the log names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hint {
+pub struct ChangeHint {
     /// The rows to read.
     pub target: HintTarget,
     /// The timestamp of the log row, in microseconds since the epoch.
@@ -43,7 +43,7 @@ pub enum HintTarget {
 
 /// A position that a run of a log's reader has reached. Later runs are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct LogPosition {
     /// The number of the run.
     pub run: u64,
     /// The time up to which the log has been handed over, in microseconds since the epoch.
@@ -54,23 +54,23 @@ pub struct Position {
 #[derive(Debug)]
 pub enum HintMessage {
     /// A hint to read again.
-    Hint(Hint),
+    Hint(ChangeHint),
     /// A marker for one index, passed on to it once all hints before have been.
     Marker {
         /// The channel to the index that gets the marker.
-        index: mpsc::WeakSender<Message>,
+        index: mpsc::WeakSender<IndexMessage>,
         /// The sender of the index's answer.
         answer: oneshot::Sender<()>,
     },
     /// A position, passed on to every index once all hints before have been.
-    Position(Position),
+    Position(LogPosition),
 }
 
 /// Rows of one read.
 #[derive(Debug)]
 pub struct RowBatch {
     /// The read, in flight until the rows have been taken in.
-    pub issue: Arc<Issue>,
+    pub issue: Arc<InFlightRead>,
     /// The rows by their keys, with the content of the columns that the index observes.
     pub rows: Vec<(PrimaryKey, ReadCell)>,
     /// The timestamps of the log rows, in microseconds since the epoch, if the log named the rows.
@@ -79,13 +79,13 @@ pub struct RowBatch {
 
 /// A message from the re-reads of a table to an index.
 #[derive(Debug)]
-pub enum Message {
+pub enum IndexMessage {
     /// Rows that were read.
     Rows(RowBatch),
     /// The end of a read of all rows of a partition.
     PartitionEnd {
         /// The read.
-        issue: Arc<Issue>,
+        issue: Arc<InFlightRead>,
         /// The partition.
         partition: PartitionKey,
     },
@@ -94,11 +94,11 @@ pub enum Message {
         /// The keys of the rows.
         keys: Vec<PrimaryKey>,
         /// Receives the states, in the order of the keys.
-        answer: oneshot::Sender<(Vec<Option<Known>>, Hashing)>,
+        answer: oneshot::Sender<(Vec<Option<KnownRow>>, ValueHasher)>,
     },
     /// Is answered when everything that was sent before has been taken in.
     Marker(oneshot::Sender<()>),
     /// A position of the log. When everything that was sent before has been taken in, the index
     /// holds all that the log named up to it, if it began before that run of the reader did.
-    Position(Position),
+    Position(LogPosition),
 }

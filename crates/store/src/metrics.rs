@@ -3,25 +3,25 @@
 //! The series of an index exist from its discovery until it is dropped. A request with an unknown
 //! index name creates no series.
 
+mod scheduler_families;
 mod snapshots;
-mod turn_families;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use cpu_scheduler::CpuScheduler;
 use http_server::MetricsRegistry;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts,
 };
+use scheduler_families::SchedulerCollector;
 use snapshots::SnapshotFamilies;
 use store_api::types::SearchPlan;
-use turn_families::TurnFamilies;
-use turns::Turns;
 
-use crate::counters::{Counters, Event};
+use crate::counters::{CountedEvent, EventCounters};
 use crate::identity::IndexName;
-pub use snapshots::SnapshotMetrics;
+pub(crate) use snapshots::SnapshotMetrics;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];
 const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
@@ -50,7 +50,7 @@ const MEMORY_COMPONENTS: [&str; 7] = [
 ];
 
 /// The numbers of rows for which an index reports its recall: the values of the label `k`.
-pub const SAMPLED_KS: [usize; 2] = [10, 100];
+pub(crate) const SAMPLED_KS: [usize; 2] = [10, 100];
 
 /// Buckets from 0.1 ms to 10 s.
 const LATENCY_BUCKETS_S: &[f64] = &[
@@ -65,9 +65,9 @@ const LAG_BUCKETS_S: &[f64] = &[
 
 /// All metric families of the service.
 #[derive(Clone)]
-pub struct Metrics {
+pub struct ServiceMetrics {
     registry: MetricsRegistry,
-    counters: Arc<Counters>,
+    counters: Arc<EventCounters>,
     request_latency: HistogramVec,
     index_size: IntGaugeVec,
     index_memory: IntGaugeVec,
@@ -102,7 +102,7 @@ pub struct Metrics {
 #[derive(Clone)]
 pub struct IndexMetrics {
     /// The counters that tests start.
-    pub counters: Arc<Counters>,
+    pub counters: Arc<EventCounters>,
     /// The time from a request to its answer.
     pub request_latency: Histogram,
     /// The number of searches by plan, in the order of [`SearchPlan::ALL`].
@@ -195,21 +195,21 @@ impl IndexMetrics {
     }
 }
 
-impl Default for Metrics {
-    fn default() -> Metrics {
-        Metrics::new()
+impl Default for ServiceMetrics {
+    fn default() -> ServiceMetrics {
+        ServiceMetrics::new()
     }
 }
 
-impl Metrics {
+impl ServiceMetrics {
     /// Registers all families, without series.
     #[expect(
         clippy::too_many_lines,
         reason = "one table: each series with its help text"
     )]
-    pub fn new() -> Metrics {
+    pub fn new() -> ServiceMetrics {
         let registry = MetricsRegistry::default();
-        Metrics {
+        ServiceMetrics {
             searches: counter(
                 &registry,
                 "searches_total",
@@ -458,7 +458,7 @@ impl Metrics {
     /// lacked acknowledged writes until then, or `short` if the answer might have lacked rows.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
-        self.counters.count(Event::Refusal, 1);
+        self.counters.count(CountedEvent::Refusal, 1);
     }
 
     /// Counts a key of a search that was left unread, as it is not known.
@@ -467,7 +467,7 @@ impl Metrics {
     }
 
     /// The counters that tests start.
-    pub fn counters(&self) -> &Arc<Counters> {
+    pub fn counters(&self) -> &Arc<EventCounters> {
         &self.counters
     }
 
@@ -533,8 +533,8 @@ impl Metrics {
     }
 
     /// Shows the turns on the processor, too. Only the first call counts.
-    pub fn show_turns(&self, turns: Turns) {
-        let shown = TurnFamilies::new(turns)
+    pub fn show_turns(&self, turns: CpuScheduler) {
+        let shown = SchedulerCollector::new(turns)
             .and_then(|families| self.registry.register(Box::new(families)));
         if let Err(error) = shown {
             tracing::debug!(%error, "the turns are not shown");
@@ -579,7 +579,7 @@ mod tests {
 
     #[test]
     fn series_come_and_go_with_their_index() {
-        let metrics = Metrics::new();
+        let metrics = ServiceMetrics::new();
         assert_eq!(metrics.registry().text().unwrap(), "");
         let name = IndexName {
             keyspace: "ks".into(),

@@ -8,19 +8,19 @@
 mod vector;
 
 use bytes::Bytes;
-use index::Metric;
+use index::SimilarityFunction;
 use value::CqlType;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::identity::{IndexIdentity, StructureOptions};
-pub use vector::first_not_finite;
+pub(crate) use vector::first_not_finite;
 
 /// About the bytes of a value that is filtered by.
 const FILTER_BYTES: usize = 16;
 
 /// A value that an index takes in.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Observed {
+pub enum IndexableValue {
     /// A vector, with as many finite elements as the index has dimensions.
     Vector(Vec<f32>),
     /// A text.
@@ -30,13 +30,13 @@ pub enum Observed {
 
 /// The form of the values of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum IndexableType {
     /// Vectors of 32-bit floats.
     Vector {
         /// The number of elements in each vector.
         dimensions: usize,
         /// The metric, which bounds the lengths of vectors.
-        metric: Metric,
+        metric: SimilarityFunction,
     },
     /// Texts.
     #[cfg(test)]
@@ -62,14 +62,14 @@ pub struct ObservedColumn {
     /// The name of the column, case preserved.
     pub name: String,
     /// The form of its values.
-    pub form: Form,
+    pub form: IndexableType,
 }
 
 /// A value that an index observes, with its times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct TimestampedValue {
     /// The value.
-    pub value: Observed,
+    pub value: IndexableValue,
     /// The values of the index's filter columns, in their order; `None` for null.
     pub filters: Vec<Option<Bytes>>,
     /// The cell's write timestamp, microseconds since the epoch.
@@ -87,7 +87,7 @@ pub enum ColumnCell {
     /// No value.
     Null,
     /// A value that can be indexed, still without those of filter columns.
-    Value(Cell),
+    Value(TimestampedValue),
     /// A value to filter by.
     Filter {
         /// The value as the database serialises it. Collections are serialised whole, as frozen
@@ -97,7 +97,7 @@ pub enum ColumnCell {
         expires_s: Option<u32>,
     },
     /// A value that can't be indexed.
-    Unusable(Unusable),
+    Unusable(UnindexableValue),
 }
 
 /// The content of all columns that an index observes, in a row.
@@ -106,14 +106,14 @@ pub enum ReadCell {
     /// The row has no value to index.
     Null,
     /// A value that can be indexed.
-    Value(Cell),
+    Value(TimestampedValue),
     /// A value that can't be indexed.
-    Unusable(Unusable),
+    Unusable(UnindexableValue),
 }
 
 /// The reason why a value can't be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum UnindexableValue {
     /// The vector has another length than its column.
     #[error("the vector has {actual_bytes} bytes where {expected_bytes} were expected")]
     Length {
@@ -145,56 +145,56 @@ pub enum Unusable {
     },
 }
 
-impl Observed {
+impl IndexableValue {
     /// About the bytes that an index takes for the value, whose structure may keep it in memory.
     pub fn index_bytes(&self) -> u64 {
         match self {
-            Observed::Vector(vector) => 2 * size_of_val(vector.as_slice()) as u64,
+            IndexableValue::Vector(vector) => 2 * size_of_val(vector.as_slice()) as u64,
             #[cfg(test)]
-            Observed::Text(text) => 2 * text.len() as u64,
+            IndexableValue::Text(text) => 2 * text.len() as u64,
         }
     }
 
     /// Adds the value to a hash.
     pub fn add_to_hash(&self, state: &mut Xxh3) {
         match self {
-            Observed::Vector(vector) => vector::add_to_hash(vector, state),
+            IndexableValue::Vector(vector) => vector::add_to_hash(vector, state),
             #[cfg(test)]
-            Observed::Text(text) => state.update(text.as_bytes()),
+            IndexableValue::Text(text) => state.update(text.as_bytes()),
         }
     }
 }
 
-impl Form {
+impl IndexableType {
     /// The form of the values that an index of these options takes in.
-    fn of(options: &StructureOptions) -> Form {
+    fn of(options: &StructureOptions) -> IndexableType {
         match options {
-            StructureOptions::Vector(options) => Form::Vector {
+            StructureOptions::Vector(options) => IndexableType::Vector {
                 dimensions: options.dimensions,
                 metric: options.similarity,
             },
             #[cfg(test)]
-            StructureOptions::Tokens => Form::Text,
+            StructureOptions::Tokens => IndexableType::Text,
         }
     }
 
     /// The bytes of a value as the database serialises it, or about as many.
     pub fn value_bytes(&self) -> usize {
         match self {
-            Form::Vector { dimensions, .. } => dimensions * size_of::<f32>(),
-            Form::Filter(_) => FILTER_BYTES,
+            IndexableType::Vector { dimensions, .. } => dimensions * size_of::<f32>(),
+            IndexableType::Filter(_) => FILTER_BYTES,
             #[cfg(test)]
-            Form::Text => FILTER_BYTES,
+            IndexableType::Text => FILTER_BYTES,
         }
     }
 
     /// Whether the values are collections of which each element has a write time and an expiry.
     pub fn is_multi_cell(&self) -> bool {
         match self {
-            Form::Vector { .. } => false,
+            IndexableType::Vector { .. } => false,
             #[cfg(test)]
-            Form::Text => false,
-            Form::Filter(cql_type) => cql_type.is_multi_cell(),
+            IndexableType::Text => false,
+            IndexableType::Filter(cql_type) => cql_type.is_multi_cell(),
         }
     }
 
@@ -206,13 +206,15 @@ impl Form {
             expires_s,
         } = cell;
         let observed = match self {
-            Form::Vector { metric, .. } => {
+            IndexableType::Vector { metric, .. } => {
                 let vector = vector::decode(*metric, self.value_bytes(), value);
-                vector.map(Observed::Vector)
+                vector.map(IndexableValue::Vector)
             }
             #[cfg(test)]
-            Form::Text => Ok(Observed::Text(String::from_utf8_lossy(value).into_owned())),
-            Form::Filter(_) => {
+            IndexableType::Text => Ok(IndexableValue::Text(
+                String::from_utf8_lossy(value).into_owned(),
+            )),
+            IndexableType::Filter(_) => {
                 return ColumnCell::Filter {
                     value: Bytes::copy_from_slice(value),
                     expires_s,
@@ -220,7 +222,7 @@ impl Form {
             }
         };
         match observed {
-            Ok(value) => ColumnCell::Value(Cell {
+            Ok(value) => ColumnCell::Value(TimestampedValue {
                 value,
                 filters: Vec::new(),
                 written_us,
@@ -237,11 +239,11 @@ impl ObservedColumn {
     pub fn all_of(index: &IndexIdentity) -> Vec<ObservedColumn> {
         let indexed = ObservedColumn {
             name: index.column.clone(),
-            form: Form::of(&index.options),
+            form: IndexableType::of(&index.options),
         };
         let filters = index.filter_columns.iter().map(|column| ObservedColumn {
             name: column.name.clone(),
-            form: Form::Filter(column.cql_type.clone()),
+            form: IndexableType::Filter(column.cql_type.clone()),
         });
         std::iter::once(indexed).chain(filters).collect()
     }
@@ -279,15 +281,15 @@ mod tests {
 
     #[test]
     fn vectors_are_checked() {
-        let form = Form::Vector {
+        let form = IndexableType::Vector {
             dimensions: 2,
-            metric: Metric::Cosine,
+            metric: SimilarityFunction::Cosine,
         };
-        let longest = Form::Vector {
+        let longest = IndexableType::Vector {
             dimensions: 2,
-            metric: Metric::Euclidean,
+            metric: SimilarityFunction::Euclidean,
         };
-        let decoded_by = |form: &Form, elements: &[f32]| {
+        let decoded_by = |form: &IndexableType, elements: &[f32]| {
             let value: Vec<u8> = elements.iter().flat_map(|e| e.to_be_bytes()).collect();
             form.decode(RawCell {
                 value: &value,
@@ -298,33 +300,33 @@ mod tests {
         let decoded = |elements: &[f32]| decoded_by(&form, elements);
         let long = [1e19, 0.0];
         assert!(matches!(decoded(&long), ColumnCell::Value(_)));
-        let too_long = ColumnCell::Unusable(Unusable::TooLong);
+        let too_long = ColumnCell::Unusable(UnindexableValue::TooLong);
         assert_eq!(decoded_by(&longest, &long), too_long);
         let ColumnCell::Value(cell) = decoded(&[1.0, -2.0]) else {
             panic!("a vector");
         };
         assert_eq!(
             (cell.value, cell.written_us),
-            (Observed::Vector(vec![1.0, -2.0]), 7)
+            (IndexableValue::Vector(vec![1.0, -2.0]), 7)
         );
         assert_eq!(
             decoded(&[1.0]),
-            ColumnCell::Unusable(Unusable::Length {
+            ColumnCell::Unusable(UnindexableValue::Length {
                 expected_bytes: 8,
                 actual_bytes: 4
             })
         );
         assert_eq!(
             decoded(&[1.0, f32::NAN]),
-            ColumnCell::Unusable(Unusable::NotFinite { position: 1 })
+            ColumnCell::Unusable(UnindexableValue::NotFinite { position: 1 })
         );
     }
 
     #[test]
     fn the_first_value_that_expires_is_known() {
         let joined = |expires_s, filters: &[Option<u32>]| {
-            let vector = ColumnCell::Value(Cell {
-                value: Observed::Vector(vec![1.0]),
+            let vector = ColumnCell::Value(TimestampedValue {
+                value: IndexableValue::Vector(vec![1.0]),
                 filters: Vec::new(),
                 written_us: 7,
                 expires_s,
@@ -348,8 +350,8 @@ mod tests {
 
     #[test]
     fn a_row_without_a_value_of_the_local_key_is_not_indexed() {
-        let vector = ColumnCell::Value(Cell {
-            value: Observed::Vector(vec![1.0]),
+        let vector = ColumnCell::Value(TimestampedValue {
+            value: IndexableValue::Vector(vec![1.0]),
             filters: Vec::new(),
             written_us: 7,
             expires_s: None,

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use client_memory::Shares;
-use tasks::Registry;
-use turns::Turns;
+use client_memory::MemoryShares;
+use cpu_scheduler::CpuScheduler;
+use tasks::TaskRegistry;
 
 use crate::compute::INLINE_WITHIN;
 
-pub use database::{Credentials, DatabaseOptions, Preferred};
-pub use listener::{ListenerOptions, UnknownKeys};
-pub use repair::{RepairOptions, RepairSchedule};
+pub use database::{DatabaseOptions, PreferredNodes, SessionCredentials};
+pub use listener::{ApiSocketOptions, UnknownKeyRule};
+pub use repair::{PeriodicRepair, RepairOptions};
 pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;
 
@@ -34,11 +34,11 @@ pub struct StoreOptions {
     /// The address of the database, and the way to talk to it.
     pub database: DatabaseOptions,
     /// The listeners of the HTTP API. All of them serve the same API.
-    pub listeners: Vec<ListenerOptions>,
+    pub listeners: Vec<ApiSocketOptions>,
     /// The interval at which the database is queried for changes of its schema.
     pub discovery_interval: Duration,
     /// The options for following the log.
-    pub cdc: CdcOptions,
+    pub cdc: LogReadingOptions,
     /// The options for scans of tables.
     pub scan: ScanOptions,
     /// The place where indexes keep their vectors.
@@ -53,16 +53,16 @@ pub struct StoreOptions {
     pub memory: MemoryOptions,
     /// The turns on the processor for searches and builds. A database in the same process may share
     /// them.
-    pub turns: Turns,
+    pub turns: CpuScheduler,
     /// The tasks, as requests list them. A database in the same process may add its own.
-    pub tasks: Registry,
+    pub tasks: TaskRegistry,
     /// A search for few rows runs on the thread of its socket while recent searches took no longer
     /// than this. Zero hands all searches over to other threads.
     pub inline_searches_within: Duration,
     /// The most values that a filter of a search may have. A tuple counts by its elements.
     pub filter_values_max: usize,
     /// The outcome of a search whose answer may lack rows.
-    pub when_short: WhenShort,
+    pub when_short: ShortAnswerPolicy,
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
     /// The longest time that requests in flight may go on after a shutdown was requested.
@@ -71,7 +71,7 @@ pub struct StoreOptions {
 
 /// The options for following the log.
 #[derive(Clone, Debug)]
-pub struct CdcOptions {
+pub struct LogReadingOptions {
     /// The readers. Each of them reads the whole log of every table.
     pub readers: Vec<ReaderOptions>,
     /// The time before the discovery of an index from which on its log is read.
@@ -118,7 +118,7 @@ pub struct MemoryOptions {
     /// The bytes that other parts of the process may still take. Rows of indexes leave them free.
     pub to_come: Option<BytesToCome>,
     /// The bytes in use as another source reports them, in tests; `None` if they are measured.
-    pub told_bytes: Option<Arc<AtomicU64>>,
+    pub reported_bytes: Option<Arc<AtomicU64>>,
 }
 
 /// Tells the bytes that parts of the process may take in addition to those that they take now.
@@ -149,7 +149,7 @@ impl fmt::Debug for BytesToCome {
 
 impl PartialEq for MemoryOptions {
     fn eq(&self, other: &MemoryOptions) -> bool {
-        let told = |options: &MemoryOptions| options.told_bytes.as_ref().map(Arc::as_ptr);
+        let told = |options: &MemoryOptions| options.reported_bytes.as_ref().map(Arc::as_ptr);
         let to_come = |options: &MemoryOptions| options.to_come.as_ref().map(BytesToCome::address);
         (self.limit_bytes, self.check_interval) == (other.limit_bytes, other.check_interval)
             && std::ptr::fn_addr_eq(self.give_back, other.give_back)
@@ -161,7 +161,7 @@ impl PartialEq for MemoryOptions {
 /// The outcome of a search whose answer may lack rows, as the index has had no room for some.
 /// Where the rows are in this process they are read, and no answer lacks any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenShort {
+pub enum ShortAnswerPolicy {
     /// The answer says so.
     #[default]
     Answer,
@@ -171,7 +171,7 @@ pub enum WhenShort {
 
 /// The place of full vectors, from which answers are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum FullVectorPlacement {
     /// Nameless files that are mapped into memory. Their pages stay in memory while there is room,
     /// and the system may take them back at any time.
     File,
@@ -188,7 +188,7 @@ pub struct IndexesOptions {
     /// within.
     pub directory: PathBuf,
     /// Whether full vectors are in such a file, which is mapped into memory, or only in memory.
-    pub vectors: Placement,
+    pub vectors: FullVectorPlacement,
     /// About the most bytes that changes of an index take while the index has not linked their
     /// vectors yet. Each search measures them all, so more of them make searches slower. In
     /// `annulus serve` writers of the table are slowed from half of this on. An index has a part in
@@ -222,23 +222,23 @@ impl Default for StoreOptions {
             service: "annulus-store".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             database: DatabaseOptions::default(),
-            listeners: vec![ListenerOptions::new(SocketAddr::from((
+            listeners: vec![ApiSocketOptions::new(SocketAddr::from((
                 [127, 0, 0, 1],
                 6080,
             )))],
             discovery_interval: Duration::from_secs(1),
-            cdc: CdcOptions::default(),
+            cdc: LogReadingOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
             snapshots: SnapshotOptions::default(),
             repair: RepairOptions::default(),
             scrub: ScrubOptions::default(),
             memory: MemoryOptions::default(),
-            turns: Turns::default(),
-            tasks: Registry::default(),
+            turns: CpuScheduler::default(),
+            tasks: TaskRegistry::default(),
             inline_searches_within: INLINE_WITHIN,
             filter_values_max: 100_000,
-            when_short: WhenShort::default(),
+            when_short: ShortAnswerPolicy::default(),
             internals: false,
             shutdown_timeout: Duration::from_secs(10),
         }
@@ -249,14 +249,14 @@ impl StoreOptions {
     /// Options for a service in the process of the database ([`crate::Store::start_with`]).
     ///
     /// `http` is the address of the API. Searches of the database itself come in by
-    /// [`crate::Listeners::local`].
+    /// [`crate::ApiListeners::local`].
     pub fn embedded(http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
         StoreOptions {
-            listeners: vec![ListenerOptions::new(http)],
-            cdc: CdcOptions {
+            listeners: vec![ApiSocketOptions::new(http)],
+            cdc: LogReadingOptions {
                 lookback: Duration::from_secs(5),
                 restart_interval: Duration::from_millis(100),
-                ..CdcOptions::default()
+                ..LogReadingOptions::default()
             },
             scan: ScanOptions {
                 concurrency: 4,
@@ -274,7 +274,7 @@ impl StoreOptions {
     /// Divides the memory that clients may pin among the listeners.
     pub fn share_memory(&mut self) {
         let limit_bytes = self.memory.limit_bytes.or_else(crate::default_limit_bytes);
-        let shares = limit_bytes.map_or_else(Shares::default, Shares::of_limit);
+        let shares = limit_bytes.map_or_else(MemoryShares::default, MemoryShares::of_limit);
         let count = self.listeners.len().max(1);
         for listener in &mut self.listeners {
             *listener = listener.clone().with_memory(shares, count);
@@ -282,14 +282,14 @@ impl StoreOptions {
     }
 }
 
-impl Default for CdcOptions {
-    fn default() -> CdcOptions {
+impl Default for LogReadingOptions {
+    fn default() -> LogReadingOptions {
         let reader = |name: &str, safety_ms, sleep_ms| ReaderOptions {
             name: name.to_owned(),
             safety_interval: Duration::from_millis(safety_ms),
             sleep_interval: Duration::from_millis(sleep_ms),
         };
-        CdcOptions {
+        LogReadingOptions {
             // One reader for correctness, when replicas have settled, and one for low latency.
             readers: vec![reader("wide", 30_000, 10_000), reader("fine", 100, 500)],
             lookback: Duration::from_secs(600),
@@ -315,7 +315,7 @@ impl Default for MemoryOptions {
             check_interval: Duration::from_secs(1),
             give_back: || {},
             to_come: None,
-            told_bytes: None,
+            reported_bytes: None,
         }
     }
 }
@@ -324,7 +324,7 @@ impl Default for IndexesOptions {
     fn default() -> IndexesOptions {
         IndexesOptions {
             directory: "annulus-indexes".into(),
-            vectors: Placement::File,
+            vectors: FullVectorPlacement::File,
             fresh_bytes_max: 16 << 20,
         }
     }

@@ -12,37 +12,37 @@ use clock::{Clock, SystemClock};
 
 /// A source of the present time. The default is the machine's clock.
 #[derive(Clone)]
-pub struct Present(Arc<dyn Clock>);
+pub(crate) struct TimeSource(Arc<dyn Clock>);
 
-impl Present {
+impl TimeSource {
     /// Makes a source that reads the given clock.
-    pub fn of(clock: Arc<dyn Clock>) -> Present {
-        Present(clock)
+    pub(crate) fn of(clock: Arc<dyn Clock>) -> TimeSource {
+        TimeSource(clock)
     }
 
     /// The present as the time since the epoch; zero for a time before it.
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.now_micros()).unwrap_or(0))
     }
 
     /// The present in microseconds since the epoch.
-    pub fn now_us(&self) -> i64 {
+    pub(crate) fn now_us(&self) -> i64 {
         self.0.now_micros()
     }
 
     /// The present in seconds since the epoch. A `u32` lasts until 2106.
-    pub fn now_s(&self) -> u32 {
+    pub(crate) fn now_s(&self) -> u32 {
         u32::try_from(self.now().as_secs()).unwrap_or(u32::MAX)
     }
 }
 
-impl Default for Present {
-    fn default() -> Present {
-        Present(Arc::new(SystemClock))
+impl Default for TimeSource {
+    fn default() -> TimeSource {
+        TimeSource(Arc::new(SystemClock))
     }
 }
 
-impl fmt::Debug for Present {
+impl fmt::Debug for TimeSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Present").field(&self.now()).finish()
     }

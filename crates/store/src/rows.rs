@@ -4,7 +4,7 @@ use value::to_key_json;
 
 use crate::identity::TableIdentity;
 use crate::keys::{KeySchema, PrimaryKey};
-use crate::observed::{ColumnCell, ObservedColumn, RawCell, ReadCell, Unusable};
+use crate::observed::{ColumnCell, ObservedColumn, RawCell, ReadCell, UnindexableValue};
 
 /// The approximate bytes that a row takes on the wire in addition to its values, for keys, write
 /// times and lengths.
@@ -29,7 +29,7 @@ pub struct RowReader {
 
 /// A row that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReadRow {
+pub struct FetchedRow {
     /// The primary key of the row.
     pub key: PrimaryKey,
     /// The content of each column, in the order of [`RowReader::columns`].
@@ -49,7 +49,7 @@ impl RowReader {
         &self,
         key: &[&[u8]],
         cells: impl IntoIterator<Item = Option<RawCell<'a>>>,
-    ) -> ReadRow {
+    ) -> FetchedRow {
         let unusable_key =
             self.keys
                 .columns()
@@ -57,7 +57,7 @@ impl RowReader {
                 .enumerate()
                 .find_map(|(at, (column, value))| {
                     let error = to_key_json(&column.cql_type, value).err()?;
-                    Some(Unusable::Key { column: at, error })
+                    Some(UnindexableValue::Key { column: at, error })
                 });
         let cells = self.columns.iter().zip(cells);
         let cells = cells.map(|(column, cell)| match (cell, unusable_key) {
@@ -65,7 +65,7 @@ impl RowReader {
             (Some(_), Some(unusable)) => ColumnCell::Unusable(unusable),
             (Some(cell), None) => column.form.decode(cell),
         });
-        ReadRow {
+        FetchedRow {
             cells: cells.collect(),
             key: self.keys.encode(key.iter().copied()),
         }
@@ -74,7 +74,11 @@ impl RowReader {
 
 /// The content of the columns at these positions, of which the first has the vector, by row. Each
 /// of the next `required` ones must have a value ([`ReadCell::joined`]).
-pub fn joined(rows: &[ReadRow], columns: &[usize], required: usize) -> Vec<(PrimaryKey, ReadCell)> {
+pub(crate) fn joined(
+    rows: &[FetchedRow],
+    columns: &[usize],
+    required: usize,
+) -> Vec<(PrimaryKey, ReadCell)> {
     let joined = rows.iter().map(|row| {
         let cells = columns.iter().map(|at| row.cells[*at].clone());
         (row.key.clone(), ReadCell::joined(cells, required))
@@ -83,8 +87,8 @@ pub fn joined(rows: &[ReadRow], columns: &[usize], required: usize) -> Vec<(Prim
 }
 
 /// Makes the row that represents a key without a row: none of its columns has a value.
-pub fn absent(key: PrimaryKey, columns: usize) -> ReadRow {
-    ReadRow {
+pub(crate) fn absent(key: PrimaryKey, columns: usize) -> FetchedRow {
+    FetchedRow {
         key,
         cells: vec![ColumnCell::Null; columns],
     }

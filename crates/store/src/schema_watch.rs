@@ -4,19 +4,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use machine::aside;
+use platform::aside;
 use store_api::types::IndexState;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::database::{Discovered, LogFacts, Schema};
-use crate::feed::Interrupted;
+use crate::database::{DiscoveredIndexes, LogFacts, SchemaFollower};
+use crate::feed::InterruptedTable;
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};
-use crate::indexes::{Engine, IndexHandle};
+use crate::indexes::{IndexEngine, IndexHandle};
 use crate::keys::KeySchema;
-use crate::present::Present;
-use crate::snapshot::Opened;
-use crate::table::{Beginning, SnapshotRows, Table, TableContext};
+use crate::present::TimeSource;
+use crate::snapshot::ReopenOutcome;
+use crate::table::{IndexedTable, InitialRows, SnapshotRows, TableContext};
 
 /// The number of rounds with unclear indexes after which the start of the service no longer waits
 /// for them.
@@ -26,17 +26,17 @@ const UNCLEAR_MAX: u32 = 10;
 type TableKey = (TableIdentity, Vec<String>);
 
 /// Follows the schema.
-pub struct SchemaWatch {
+pub(crate) struct SchemaWatch {
     context: TableContext,
-    schema: Box<dyn Schema>,
-    tables: HashMap<TableKey, Table>,
+    schema: Box<dyn SchemaFollower>,
+    tables: HashMap<TableKey, IndexedTable>,
     /// Every index that is built or being built.
     indexes: HashMap<IndexName, IndexIdentity>,
     unclear_rounds: u32,
     /// Indexes whose vectors turned out to be damaged.
     damaged: mpsc::Receiver<Arc<IndexHandle>>,
     /// Tables whose indexes missed a part of the log.
-    interrupted: mpsc::Receiver<Interrupted>,
+    interrupted: mpsc::Receiver<InterruptedTable>,
     /// Whether the snapshots of dropped indexes have been deleted.
     swept: bool,
     cancel: CancellationToken,
@@ -45,10 +45,10 @@ pub struct SchemaWatch {
 impl SchemaWatch {
     /// Makes the task, which knows no index yet. `damaged` and `interrupted` are the receivers of
     /// the context's channels. `cancel` is the parent of the tokens of all tables.
-    pub fn new(
+    pub(crate) fn new(
         context: TableContext,
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
-        interrupted: mpsc::Receiver<Interrupted>,
+        interrupted: mpsc::Receiver<InterruptedTable>,
         cancel: CancellationToken,
     ) -> SchemaWatch {
         SchemaWatch {
@@ -65,7 +65,7 @@ impl SchemaWatch {
     }
 
     /// Follows the schema until the future is dropped.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         loop {
             tokio::select! {
                 biased;
@@ -78,7 +78,7 @@ impl SchemaWatch {
     }
 
     /// Makes the set of indexes equal to that of the schema.
-    async fn take_in(&mut self, mut discovered: Discovered) {
+    async fn take_in(&mut self, mut discovered: DiscoveredIndexes) {
         let mut changes = changes(&self.indexes, &discovered);
         self.recall_truncations(&mut changes.add).await;
         self.recall_truncations(&mut changes.renew).await;
@@ -155,30 +155,30 @@ impl SchemaWatch {
             reason = missing,
             "the table's log can't be described; the index waits until it can"
         );
-        self.schema.tell_again();
+        self.schema.request_again();
         false
     }
 
-    fn add(&mut self, identity: IndexIdentity, log: LogFacts, opened: Opened) {
-        let engine: &Engine = &self.context.engine;
+    fn add(&mut self, identity: IndexIdentity, log: LogFacts, opened: ReopenOutcome) {
+        let engine: &IndexEngine = &self.context.engine;
         let metrics = engine.metrics().index(&identity.name);
         let (index, beginning) = match opened {
-            Opened::Index(opened) => {
+            ReopenOutcome::Index(opened) => {
                 let rows = SnapshotRows {
                     items: opened.items,
                     unread: opened.unread,
                 };
                 let saved = opened.saved;
                 let beginning = match opened.to_reconcile {
-                    true => Beginning::Reconciled { rows },
-                    false => Beginning::Resumed { rows, saved },
+                    true => InitialRows::Reconciled { rows },
+                    false => InitialRows::Resumed { rows, saved },
                 };
                 let index = IndexHandle::with(identity.clone(), opened.content, metrics);
                 (index, beginning)
             }
-            Opened::Nothing => {
+            ReopenOutcome::Nothing => {
                 match IndexHandle::new(identity.clone(), &self.context.indexes, metrics) {
-                    Ok(index) => (index, Beginning::Empty),
+                    Ok(index) => (index, InitialRows::Empty),
                     Err(error) => {
                         tracing::error!(index = %identity.name, %error, "the index can't be made");
                         engine.remove(&identity.name);
@@ -197,7 +197,7 @@ impl SchemaWatch {
         self.tables
             .entry(key)
             .or_insert_with(|| {
-                Table::start(
+                IndexedTable::start(
                     identity.table.clone(),
                     identity.keys.clone(),
                     &log,
@@ -215,7 +215,7 @@ impl SchemaWatch {
         let key = table_key(&identity.table, &identity.keys);
         let (Ok(Some(log)), Some(table)) = (log, self.tables.get_mut(&key)) else {
             // The next look at the schema finds the same.
-            self.schema.tell_again();
+            self.schema.request_again();
             return;
         };
         let metrics = self.context.engine.metrics().index(&identity.name);
@@ -224,7 +224,7 @@ impl SchemaWatch {
             Ok(index) => Arc::new(index),
             Err(error) => {
                 tracing::error!(index = %identity.name, %error, "the index can't be made yet");
-                self.schema.tell_again();
+                self.schema.request_again();
                 return;
             }
         };
@@ -232,8 +232,8 @@ impl SchemaWatch {
             index.freshness.set_head(head);
         }
         tracing::info!(index = %identity.name, "the index is built anew, with other columns");
-        self.context.engine.insert_beside(index.clone());
-        table.add_beside(index, log);
+        self.context.engine.insert_replacement(index.clone());
+        table.add_replacement(index, log);
         self.indexes.insert(identity.name.clone(), identity);
     }
 
@@ -248,7 +248,7 @@ impl SchemaWatch {
             self.remove(&identity.name).await;
             let opened = open(&self.context, &identity).await;
             self.add_opened(identity, opened).await;
-        } else if self.context.engine.is_beside(index) {
+        } else if self.context.engine.is_replacement(index) {
             self.renew(identity).await;
         }
     }
@@ -256,7 +256,7 @@ impl SchemaWatch {
     /// Reopens the indexes of a table from their snapshots, as after a restart. No snapshot has a
     /// position after the gap, so each index gets what it lacks from the log or by a comparison
     /// with the table. An index without a snapshot is built again.
-    async fn reopen(&mut self, interrupted: Interrupted) {
+    async fn reopen(&mut self, interrupted: InterruptedTable) {
         // Another reader of the table may have reported the gap before, so that the log is followed
         // again already.
         if interrupted.following.is_cancelled() {
@@ -309,7 +309,7 @@ impl SchemaWatch {
 /// The facts about an index's log, what its snapshot gives, and the identity of the index in that
 /// if it has fewer columns, so that the index has still to be built again. `None` if the table has
 /// no log.
-type OpenedOf = anyhow::Result<Option<(LogFacts, Opened, Option<IndexIdentity>)>>;
+type OpenedOf = anyhow::Result<Option<(LogFacts, ReopenOutcome, Option<IndexIdentity>)>>;
 
 async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     let Some(log) = context.database.log(&identity.table).await? else {
@@ -317,21 +317,23 @@ async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     };
     let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());
     let (identity, memory) = (identity.clone(), context.memory.clone());
-    let present = Present::of(context.database.clock());
+    let present = TimeSource::of(context.database.clock());
     let opened = blocking(move || {
         let open =
             |identity: &IndexIdentity| snapshots.open(identity, &log, &present, &indexes, &memory);
         if let Some(former) = snapshots.former(&identity, &log) {
             match open(&former) {
                 // It would have to scan the table before it serves, as the new index has to.
-                Opened::Index(opened) if opened.to_reconcile => {}
-                Opened::Index(opened) => return (Opened::Index(opened), Some(former)),
-                Opened::Nothing => {}
+                ReopenOutcome::Index(opened) if opened.to_reconcile => {}
+                ReopenOutcome::Index(opened) => {
+                    return (ReopenOutcome::Index(opened), Some(former));
+                }
+                ReopenOutcome::Nothing => {}
             }
         }
         (open(&identity), None)
     });
-    let (opened, former) = opened.await.unwrap_or((Opened::Nothing, None));
+    let (opened, former) = opened.await.unwrap_or((ReopenOutcome::Nothing, None));
     Ok(Some((log, opened, former)))
 }
 
@@ -365,7 +367,10 @@ struct IndexChanges {
 
 /// Compares the indexes with those of the schema. Any difference in its identity makes an index
 /// another one.
-fn changes(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered) -> IndexChanges {
+fn changes(
+    indexes: &HashMap<IndexName, IndexIdentity>,
+    discovered: &DiscoveredIndexes,
+) -> IndexChanges {
     let mut changes = IndexChanges::default();
     let differ_in_columns = |old: &IndexIdentity, new: &IndexIdentity| {
         let with_columns = IndexIdentity {
@@ -409,10 +414,10 @@ mod tests {
             .collect()
     }
 
-    fn discovered(identities: &[IndexIdentity]) -> Discovered {
-        Discovered {
+    fn discovered(identities: &[IndexIdentity]) -> DiscoveredIndexes {
+        DiscoveredIndexes {
             indexes: known(identities).into_iter().collect(),
-            ..Discovered::default()
+            ..DiscoveredIndexes::default()
         }
     }
 

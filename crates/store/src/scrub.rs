@@ -2,8 +2,9 @@
 //! meets damage.
 //!
 //! One scrub runs at a time, as a task. Its rate is limited, as users read from the same disk. It
-//! reads the files of a database in the same process ([`Database::check_files`]) and the snapshots
-//! of indexes ([`files`]). It changes nothing, and reports faults in the log and in the task.
+//! reads the files of a database in the same process ([`SourceDatabase::check_files`]) and the
+//! snapshots of indexes ([`files`]). It changes nothing, and reports faults in the log and in the
+//! task.
 
 mod files;
 mod pace;
@@ -12,17 +13,17 @@ mod schedule;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::tasks::{Registry, State, Task};
+use ::tasks::{CompletionState, Task, TaskRegistry};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::database::{CheckedFiles, Database};
+use crate::database::{CheckedFiles, SourceDatabase};
 use crate::long_work;
 use crate::options::ScrubOptions;
 
 pub use files::check_snapshots;
-pub use pace::Pace;
+pub use pace::ReadRateLimiter;
 
 /// The counters of a scrub in its task.
 const COUNTERS: &[&str] = &[FILES, DAMAGED];
@@ -35,20 +36,20 @@ const NAMED_MAX: usize = 10;
 /// The error for a scrub that is requested while another one runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a scrub is running: wait until it has ended, or abort it")]
-pub struct Busy;
+pub(crate) struct AlreadyScrubbing;
 
 /// The scrubs of a service. Clones are cheap and share the state.
 #[derive(Clone)]
-pub struct Scrubs {
-    inner: Arc<Inner>,
+pub(crate) struct Scrubs {
+    inner: Arc<SharedScrubs>,
 }
 
-struct Inner {
-    database: Arc<dyn Database>,
+struct SharedScrubs {
+    database: Arc<dyn SourceDatabase>,
     /// The directory for the files of indexes.
     directory: PathBuf,
     options: ScrubOptions,
-    work: Registry,
+    work: TaskRegistry,
     tasks: TaskTracker,
     /// Cancelled when the service ends.
     cancel: CancellationToken,
@@ -58,16 +59,16 @@ struct Inner {
 impl Scrubs {
     /// Makes the scrubs of a service, of which none runs yet. `directory` has the files of indexes,
     /// and `work` shows scrubs.
-    pub fn new(
-        database: Arc<dyn Database>,
+    pub(crate) fn new(
+        database: Arc<dyn SourceDatabase>,
         directory: PathBuf,
         options: ScrubOptions,
-        work: Registry,
+        work: TaskRegistry,
         tasks: TaskTracker,
         cancel: CancellationToken,
     ) -> Scrubs {
         Scrubs {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedScrubs {
                 database,
                 directory,
                 options,
@@ -84,12 +85,12 @@ impl Scrubs {
     ///
     /// # Errors
     /// If a scrub is running.
-    pub fn start(&self, bytes_a_second: Option<u64>) -> Result<Uuid, Busy> {
+    pub(crate) fn start(&self, bytes_a_second: Option<u64>) -> Result<Uuid, AlreadyScrubbing> {
         let inner = &self.inner;
         let mut last = inner.last.lock().unwrap_or_else(PoisonError::into_inner);
         let state = last.and_then(|last| inner.work.status(last));
-        if state.is_some_and(|status| status.state == State::Running) {
-            return Err(Busy);
+        if state.is_some_and(|status| status.state == CompletionState::Running) {
+            return Err(AlreadyScrubbing);
         }
         let task = inner.work.start(long_work::scrub(COUNTERS));
         let id = task.id();
@@ -101,7 +102,7 @@ impl Scrubs {
     }
 
     fn run(&self, task: Task, bytes_a_second: u64) {
-        let Inner {
+        let SharedScrubs {
             database,
             directory,
             cancel,
@@ -110,7 +111,7 @@ impl Scrubs {
         tracing::info!(task = %task.id(), "scrub begins");
         task.set_total(database.file_bytes() + files::bytes_of(directory));
         let is_wanted = || !task.abort_requested() && !cancel.is_cancelled();
-        let mut pace = Pace::new(Some(bytes_a_second));
+        let mut pace = ReadRateLimiter::new(Some(bytes_a_second));
         let mut pass = |bytes| {
             task.add(bytes);
             pace.keep(bytes, &is_wanted)

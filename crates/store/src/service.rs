@@ -8,27 +8,28 @@ use std::time::Duration;
 
 use http_server::{Authorizer, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
-use store_api::LocalStore;
+use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cluster::{Cluster, SessionTarget};
-use crate::compute::Compute;
-use crate::database::Database;
-use crate::indexes::Engine;
-use crate::memory::Memory;
-use crate::metrics::Metrics;
+use crate::cluster::{RemoteDatabase, SessionTarget};
+use crate::compute::CpuExecutor;
+use crate::database::SourceDatabase;
+use crate::indexes::IndexEngine;
+use crate::memory::ProcessMemory;
+use crate::metrics::ServiceMetrics;
 use crate::options::{
-    DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
+    ApiSocketOptions, DatabaseOptions, FullVectorPlacement, IndexesOptions, MemoryOptions,
+    StoreOptions,
 };
-use crate::present::Present;
-use crate::repair::{Repairs, Schedules};
-use crate::routes::{Api, Bound, Listening, LocalDoor, server_tls};
+use crate::present::TimeSource;
+use crate::repair::{IndexSchedules, Repairs};
+use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, server_tls};
 use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
-use crate::search::SearchDoor;
+use crate::search::VectorSearcher;
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
@@ -38,8 +39,8 @@ pub struct Store;
 
 /// A running service. Dropping it stops the service without waiting.
 pub struct StoreHandle {
-    engine: Arc<Engine>,
-    api: Api,
+    engine: Arc<IndexEngine>,
+    api: ApiState,
     /// Checks logins at the listeners that come by a reload, too.
     authorizer: Option<Arc<dyn Authorizer>>,
     listening: Vec<Listening>,
@@ -55,27 +56,27 @@ pub struct StoreHandle {
 
 /// The bound sockets of the HTTP API, and the door for a node in the same process. They exist
 /// before the service starts, so that an embedding process can announce their addresses.
-pub struct Listeners {
-    bound: Vec<Bound>,
+pub struct ApiListeners {
+    bound: Vec<BoundSocket>,
     addresses: Vec<SocketAddr>,
-    local: Arc<LocalDoor>,
+    local: Arc<InProcessStore>,
     authorizer: Option<Arc<dyn Authorizer>>,
 }
 
-impl Listeners {
+impl ApiListeners {
     /// Binds all listeners, or none.
     ///
     /// # Errors
     /// If an address can't be bound, or a certificate can't be used.
-    pub async fn bind(listeners: &[ListenerOptions]) -> Result<Listeners, StartError> {
+    pub async fn bind(listeners: &[ApiSocketOptions]) -> Result<ApiListeners, StartError> {
         let mut bound = Vec::new();
         let mut addresses = Vec::new();
         for options in listeners {
-            let listener = Bound::bind(options.clone()).await?;
+            let listener = BoundSocket::bind(options.clone()).await?;
             addresses.push(listener.address());
             bound.push(listener);
         }
-        Ok(Listeners {
+        Ok(ApiListeners {
             bound,
             addresses,
             local: Arc::default(),
@@ -92,7 +93,7 @@ impl Listeners {
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
     /// refused until the service starts, which may be long after.
     pub fn answer_health(&mut self) {
-        self.bound.iter_mut().for_each(Bound::answer_health);
+        self.bound.iter_mut().for_each(BoundSocket::answer_health);
     }
 
     /// The addresses of the listeners, in the order of the options.
@@ -101,7 +102,7 @@ impl Listeners {
     }
 
     /// The service for a node in the same process. It is not available until the service starts.
-    pub fn local(&self) -> Arc<impl LocalStore + use<>> {
+    pub fn local(&self) -> Arc<impl InProcessService + use<>> {
         self.local.clone()
     }
 }
@@ -113,7 +114,7 @@ impl Store {
     /// # Errors
     /// If a listener, the database's authorities or the directory for indexes can't be used.
     pub async fn start(options: StoreOptions) -> Result<StoreHandle, StartError> {
-        let listeners = Listeners::bind(&options.listeners).await?;
+        let listeners = ApiListeners::bind(&options.listeners).await?;
         Store::start_on(listeners, options)
     }
 
@@ -121,16 +122,16 @@ impl Store {
     ///
     /// # Errors
     /// If the database's authorities or the directory for indexes can't be used.
-    pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
+    pub fn start_on(bound: ApiListeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
         let target = SessionTarget::new(options.database.clone())?;
         let (cluster, targets) = watch::channel(target);
         let readers = options.cdc.readers.clone();
         let names = readers.iter().map(|reader| reader.name.clone()).collect();
-        let engine = Arc::new(Engine::new(Metrics::new(), names));
+        let engine = Arc::new(IndexEngine::new(ServiceMetrics::new(), names));
         let cancel = CancellationToken::new();
         let interval = options.discovery_interval;
         let (database, keep_open) =
-            Cluster::new(targets, engine.clone(), readers, interval, cancel.clone());
+            RemoteDatabase::new(targets, engine.clone(), readers, interval, cancel.clone());
         let mut handle = begin(bound, options, Arc::new(database), engine, cancel)?;
         handle.tasks.spawn(keep_open);
         handle.cluster = Some(cluster);
@@ -143,11 +144,14 @@ impl Store {
     /// # Errors
     /// If the directory for indexes can't be used.
     pub fn start_with(
-        bound: Listeners,
-        database: Arc<dyn Database>,
+        bound: ApiListeners,
+        database: Arc<dyn SourceDatabase>,
         options: StoreOptions,
     ) -> Result<StoreHandle, StartError> {
-        let engine = Arc::new(Engine::new(Metrics::new(), database.log_readers()));
+        let engine = Arc::new(IndexEngine::new(
+            ServiceMetrics::new(),
+            database.log_readers(),
+        ));
         engine.set_connected(true);
         begin(bound, options, database, engine, CancellationToken::new())
     }
@@ -159,16 +163,16 @@ impl Store {
     reason = "wiring: each part is made once and handed to those that use it"
 )]
 fn begin(
-    bound: Listeners,
+    bound: ApiListeners,
     options: StoreOptions,
-    database: Arc<dyn Database>,
-    engine: Arc<Engine>,
+    database: Arc<dyn SourceDatabase>,
+    engine: Arc<IndexEngine>,
     cancel: CancellationToken,
 ) -> Result<StoreHandle, StartError> {
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
     engine.metrics().show_turns(options.turns.clone());
-    let compute = Compute::new(options.turns, options.inline_searches_within);
+    let compute = CpuExecutor::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;
     let repairs = Repairs::new(
@@ -178,11 +182,11 @@ fn begin(
         options.repair.clone(),
         cancel.clone(),
     );
-    let schedules = Schedules::open(
+    let schedules = IndexSchedules::open(
         &options.indexes.directory,
         options.repair.schedule,
         options.repair.behind_gateways,
-        Present::of(database.clock()),
+        TimeSource::of(database.clock()),
     );
 
     let scrubs = Scrubs::new(
@@ -194,9 +198,9 @@ fn begin(
         cancel.clone(),
     );
 
-    let api = Api {
+    let api = ApiState {
         engine: engine.clone(),
-        searches: SearchDoor::new(
+        searches: VectorSearcher::new(
             engine.clone(),
             compute.clone(),
             options.filter_values_max,
@@ -282,13 +286,13 @@ fn spawn(
 /// Begins to watch the memory of the process. The sender changes the limit.
 fn watch_memory(
     options: MemoryOptions,
-    engine: &Engine,
+    engine: &IndexEngine,
     tasks: &TaskTracker,
     cancel: &CancellationToken,
-) -> (Arc<Memory>, watch::Sender<MemoryOptions>) {
-    let memory = Arc::new(Memory::of_process(&options));
+) -> (Arc<ProcessMemory>, watch::Sender<MemoryOptions>) {
+    let memory = Arc::new(ProcessMemory::of_process(&options));
     // The first measurement comes before the first index is opened, which claims memory.
-    memory.look(&options);
+    memory.refresh(&options);
     let (sender, receiver) = watch::channel(options);
     let metrics = engine.metrics().clone();
     let watched = memory.clone();
@@ -301,7 +305,7 @@ fn watch_memory(
 /// Creates the directory for the files of indexes, if they keep vectors in files, and tries it with
 /// a file. An unusable directory then shows now, not when the first row comes.
 fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
-    if indexes.vectors == Placement::Memory {
+    if indexes.vectors == FullVectorPlacement::Memory {
         return Ok(());
     }
     let directory = &indexes.directory;
@@ -339,7 +343,7 @@ impl StoreHandle {
     /// If an address can't be bound, or certificates can't be used.
     pub async fn reload(
         &mut self,
-        listeners: &[ListenerOptions],
+        listeners: &[ApiSocketOptions],
         database: DatabaseOptions,
         memory: MemoryOptions,
     ) -> Result<(), StartError> {
@@ -349,13 +353,13 @@ impl StoreHandle {
         let mut before: Vec<_> = self.listening.drain(..).map(Some).collect();
         for next in next {
             match next {
-                Next::Stays { at, tls, names } => {
+                ReloadedListener::Stays { at, tls, names } => {
                     let mut listening = before[at].take().expect("claimed once");
                     listening.set_tls(tls);
                     listening.set_names(&names);
                     self.listening.push(listening);
                 }
-                Next::Comes(bound) => {
+                ReloadedListener::Comes(bound) => {
                     tracing::info!(address = %bound.address(), "listening");
                     let listening = bound.serve(self.api.clone(), self.authorizer.clone());
                     self.listening.push(listening);
@@ -386,18 +390,23 @@ impl StoreHandle {
     }
 
     /// Binds the listeners that are new, and checks all certificates.
-    async fn next_listeners(&self, options: &[ListenerOptions]) -> Result<Vec<Next>, StartError> {
+    async fn next_listeners(
+        &self,
+        options: &[ApiSocketOptions],
+    ) -> Result<Vec<ReloadedListener>, StartError> {
         let mut unclaimed: Vec<usize> = (0..self.listening.len()).collect();
         let mut next = Vec::new();
         for options in options {
             let is_at = |at: &usize| self.listening[*at].configured_address() == options.address;
             next.push(match unclaimed.iter().position(is_at) {
-                Some(claimed) => Next::Stays {
+                Some(claimed) => ReloadedListener::Stays {
                     at: unclaimed.remove(claimed),
                     tls: server_tls(options.tls.as_ref())?,
                     names: options.names.clone(),
                 },
-                None => Next::Comes(Box::new(Bound::bind(options.clone()).await?)),
+                None => {
+                    ReloadedListener::Comes(Box::new(BoundSocket::bind(options.clone()).await?))
+                }
             });
         }
         Ok(next)
@@ -410,7 +419,7 @@ impl StoreHandle {
 
     /// Closes the listeners, answers the requests in flight, saves the indexes and ends everything,
     /// within the time that the options allow. An index that is not saved by then keeps its earlier
-    /// snapshot. A node in the same process ([`Listeners::local`]) may go on searching until it
+    /// snapshot. A node in the same process ([`ApiListeners::local`]) may go on searching until it
     /// stops itself.
     pub async fn shutdown(self) {
         self.listening.iter().for_each(Listening::stop);
@@ -435,14 +444,14 @@ impl StoreHandle {
 }
 
 /// The future of one listener after a reload.
-enum Next {
+enum ReloadedListener {
     /// The listener with number `at` stays, with this certificate and these names.
     Stays {
         at: usize,
         tls: Option<ServerTls>,
         names: Vec<String>,
     },
-    Comes(Box<Bound>),
+    Comes(Box<BoundSocket>),
 }
 
 /// Sends a value, if it differs from the one before.
@@ -486,7 +495,7 @@ mod tests {
         let error = prepare(&refused).unwrap_err().to_string();
         assert!(error.contains(&*file.to_string_lossy()), "{error}");
         let in_memory = IndexesOptions {
-            vectors: Placement::Memory,
+            vectors: FullVectorPlacement::Memory,
             ..refused
         };
         prepare(&in_memory).unwrap();

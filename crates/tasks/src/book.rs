@@ -7,22 +7,22 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::ended::EndedRoots;
-use crate::entry::Entry;
-use crate::retention::Retention;
-use crate::spec::Spec;
-use crate::status::State;
+use crate::entry::TaskRecord;
+use crate::retention::TaskRetention;
+use crate::spec::TaskSpec;
+use crate::status::CompletionState;
 
 /// The entries of every task that runs, and of those that ended lately.
 #[derive(Debug, Default)]
 pub struct Book {
-    retention: Retention,
-    known: Mutex<Known>,
+    retention: TaskRetention,
+    known: Mutex<KnownTasks>,
 }
 
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct KnownTasks {
     last_sequence_number: u64,
-    pub entries: HashMap<Uuid, Arc<Entry>>,
+    pub entries: HashMap<Uuid, Arc<TaskRecord>>,
     /// The ids by sequence number, for lists.
     pub order: BTreeMap<u64, Uuid>,
     ended: EndedRoots,
@@ -30,7 +30,7 @@ pub struct Known {
 
 impl Book {
     /// Makes a book without entries.
-    pub fn new(retention: Retention) -> Book {
+    pub fn new(retention: TaskRetention) -> Book {
         Book {
             retention,
             known: Mutex::default(),
@@ -38,13 +38,13 @@ impl Book {
     }
 
     /// Enters a task that begins.
-    pub fn begin(&self, spec: Spec, parent: Option<&Arc<Entry>>) -> Arc<Entry> {
+    pub fn begin(&self, spec: TaskSpec, parent: Option<&Arc<TaskRecord>>) -> Arc<TaskRecord> {
         let abort = parent.map_or_else(CancellationToken::new, |parent| parent.abort.child_token());
         let mut known = self.known();
         known.last_sequence_number += 1;
         let sequence_number = known.last_sequence_number;
         let parent_id = parent.map(|parent| parent.id);
-        let entry = Arc::new(Entry::new(spec, sequence_number, parent_id, abort));
+        let entry = Arc::new(TaskRecord::new(spec, sequence_number, parent_id, abort));
         // A parent that is no longer retained does not retain its parts.
         let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
         if is_kept {
@@ -58,12 +58,12 @@ impl Book {
     }
 
     /// Notes the end of a task, unless it has ended already, and forgets those that are too many.
-    pub fn end(&self, entry: &Entry, state: State, error: Option<String>) {
+    pub fn end(&self, entry: &TaskRecord, state: CompletionState, error: Option<String>) {
         if !entry.end(state, error) {
             return;
         }
         let retention = self.retention;
-        let well = state == State::Done;
+        let well = state == CompletionState::Done;
         let mut known = self.known();
         let parent = entry.parent_id.and_then(|id| known.entries.get(&id));
         let forgotten = match (entry.parent_id, parent.cloned()) {
@@ -75,31 +75,31 @@ impl Book {
             (Some(_), None) => None,
         };
         if let Some(forgotten) = forgotten {
-            known.forget(forgotten);
+            known.remove(forgotten);
         }
     }
 
     /// The entry of a task.
-    pub fn entry(&self, id: Uuid) -> Option<Arc<Entry>> {
+    pub fn entry(&self, id: Uuid) -> Option<Arc<TaskRecord>> {
         self.known().entries.get(&id).cloned()
     }
 
     /// All entries, locked.
-    pub fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, KnownTasks> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl KnownTasks {
     /// Forgets a task and its parts.
-    fn forget(&mut self, id: Uuid) {
+    fn remove(&mut self, id: Uuid) {
         let Some(entry) = self.entries.remove(&id) else {
             return;
         };
         self.order.remove(&entry.sequence_number());
         let parts = entry.children().ids();
         for part in parts {
-            self.forget(part);
+            self.remove(part);
         }
     }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// The parts of one task.
 #[derive(Debug, Default)]
-pub struct Children {
+pub struct ChildTasks {
     /// Parts that run, in the order of their beginning.
     running: Vec<Uuid>,
     /// Parts that ended well, oldest first.
@@ -16,7 +16,7 @@ pub struct Children {
     left_out: u64,
 }
 
-impl Children {
+impl ChildTasks {
     /// Adds a part that has begun.
     pub fn begin(&mut self, id: Uuid) {
         self.running.push(id);

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use uuid::Uuid;
 
-use crate::retention::Retention;
-use crate::scope::Scope;
-use crate::spec::Spec;
+use crate::retention::TaskRetention;
+use crate::scope::TaskScope;
+use crate::spec::TaskSpec;
 
 /// Roots that have ended, oldest first, by their kind.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub struct EndedRoots {
 #[derive(Debug)]
 struct EndedRoot {
     id: Uuid,
-    scope: Scope,
+    scope: TaskScope,
     well: bool,
 }
 
@@ -27,9 +27,9 @@ impl EndedRoots {
     pub fn add(
         &mut self,
         id: Uuid,
-        spec: &Spec,
+        spec: &TaskSpec,
         well: bool,
-        retention: &Retention,
+        retention: &TaskRetention,
     ) -> Option<Uuid> {
         let roots = self.by_kind.entry(spec.kind).or_default();
         let scope = spec.scope.clone();

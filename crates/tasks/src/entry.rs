@@ -8,17 +8,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::children::Children;
-use crate::spec::Spec;
-use crate::status::{State, Status};
+use crate::children::ChildTasks;
+use crate::spec::TaskSpec;
+use crate::status::{CompletionState, TaskSnapshot};
 
 /// The total that means an unknown one.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The end of a task.
 #[derive(Clone, Debug)]
-pub struct End {
-    pub state: State,
+pub struct TaskOutcome {
+    pub state: CompletionState,
     pub time: SystemTime,
     pub error: Option<String>,
 }
@@ -32,28 +32,28 @@ fn now() -> SystemTime {
 }
 
 #[derive(Debug)]
-pub struct Entry {
+pub struct TaskRecord {
     pub id: Uuid,
     pub parent_id: Option<Uuid>,
     sequence_number: u64,
-    pub spec: Spec,
+    pub spec: TaskSpec,
     start_time: SystemTime,
     completed: AtomicU64,
     total: AtomicU64,
     counters: Box<[AtomicU64]>,
     pub abort: CancellationToken,
-    children: Mutex<Children>,
-    end: watch::Sender<Option<End>>,
+    children: Mutex<ChildTasks>,
+    end: watch::Sender<Option<TaskOutcome>>,
 }
 
-impl Entry {
+impl TaskRecord {
     pub fn new(
-        spec: Spec,
+        spec: TaskSpec,
         sequence_number: u64,
         parent_id: Option<Uuid>,
         abort: CancellationToken,
-    ) -> Entry {
-        Entry {
+    ) -> TaskRecord {
+        TaskRecord {
             id: Uuid::new_v4(),
             parent_id,
             sequence_number,
@@ -101,16 +101,16 @@ impl Entry {
         self.counters.get(at)
     }
 
-    pub fn children(&self) -> MutexGuard<'_, Children> {
+    pub fn children(&self) -> MutexGuard<'_, ChildTasks> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the end of the task. Only the first call does so, and returns true.
-    pub fn end(&self, state: State, error: Option<String>) -> bool {
+    pub fn end(&self, state: CompletionState, error: Option<String>) -> bool {
         self.end.send_if_modified(|end| {
             let first = end.is_none();
             if first {
-                *end = Some(End {
+                *end = Some(TaskOutcome {
                     state,
                     time: now(),
                     error,
@@ -126,11 +126,11 @@ impl Entry {
     }
 
     /// A receiver of the end, when it comes.
-    pub fn ended(&self) -> watch::Receiver<Option<End>> {
+    pub fn ended(&self) -> watch::Receiver<Option<TaskOutcome>> {
         self.end.subscribe()
     }
 
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> TaskSnapshot {
         let end = self.end.borrow().clone();
         let total = self.total.load(Ordering::Relaxed);
         let (children_ids, children_left_out) = {
@@ -138,12 +138,14 @@ impl Entry {
             (children.ids(), children.left_out())
         };
         let counters = self.spec.counters.iter().zip(&self.counters);
-        Status {
+        TaskSnapshot {
             id: self.id,
             sequence_number: self.sequence_number,
             kind: self.spec.kind,
             scope: self.spec.scope.clone(),
-            state: end.as_ref().map_or(State::Running, |end| end.state),
+            state: end
+                .as_ref()
+                .map_or(CompletionState::Running, |end| end.state),
             is_abortable: self.spec.abortable,
             abort_requested: self.spec.abortable && self.abort.is_cancelled(),
             start_time: self.start_time,

@@ -1,9 +1,9 @@
 //! Long work that can be seen, waited for and stopped.
 //!
 //! A [`Task`] is held by whoever does the work, and updated with the progress of the work. Everyone
-//! else sees the task through the [`Registry`], as a [`Status`]. Tasks form trees: a root is the
-//! whole operation, its children for parts of it. The terms are those of ScyllaDB's task manager.
-//! The crate knows no kinds of work: whoever begins a task names its kind ([`Spec`]).
+//! else sees the task through the [`TaskRegistry`], as a [`TaskSnapshot`]. Tasks form trees: a root
+//! is the whole operation, its children for parts of it. The terms are those of ScyllaDB's task
+//! manager. The crate knows no kinds of work: whoever begins a task names its kind ([`TaskSpec`]).
 //!
 //! Three rules:
 //!
@@ -11,8 +11,8 @@
 //! - **Nothing is left running.** A task that its owner drops without telling its end is aborted:
 //!   dropping the future that does the work is enough.
 //! - **Ended tasks are forgotten in time.** Whole trees are retained, up to a number for each kind,
-//!   and of those up to a number for each scope ([`Retention`]). Of a task with very many parts the
-//!   last that ended are retained.
+//!   and of those up to a number for each scope ([`TaskRetention`]). Of a task with very many parts
+//!   the last that ended are retained.
 //!
 //! An abort is a request: the work looks for it, unless it can't be stopped.
 
@@ -29,9 +29,9 @@ mod spec;
 mod status;
 mod task;
 
-pub use registry::{AbortError, Registry};
-pub use retention::Retention;
-pub use scope::{Scope, TokenRange};
-pub use spec::Spec;
-pub use status::{State, Status, Tree};
-pub use task::{Task, Teller};
+pub use registry::{AbortError, TaskRegistry};
+pub use retention::TaskRetention;
+pub use scope::{InclusiveTokenRange, TaskScope};
+pub use spec::TaskSpec;
+pub use status::{CompletionState, TaskHierarchy, TaskSnapshot};
+pub use task::{ProgressReporter, Task};

@@ -6,16 +6,16 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::book::Book;
-use crate::entry::Entry;
-use crate::retention::Retention;
-use crate::spec::Spec;
-use crate::status::{Status, Tree};
+use crate::entry::TaskRecord;
+use crate::retention::TaskRetention;
+use crate::spec::TaskSpec;
+use crate::status::{TaskHierarchy, TaskSnapshot};
 use crate::task::Task;
 
 /// Every task that runs, and those that ended lately. It is cheap to clone; clones are the same
 /// registry.
 #[derive(Clone, Debug, Default)]
-pub struct Registry {
+pub struct TaskRegistry {
     book: Arc<Book>,
 }
 
@@ -30,27 +30,27 @@ pub enum AbortError {
     NotAbortable,
 }
 
-impl Registry {
+impl TaskRegistry {
     /// Makes a registry without tasks.
-    pub fn new(retention: Retention) -> Registry {
-        Registry {
+    pub fn new(retention: TaskRetention) -> TaskRegistry {
+        TaskRegistry {
             book: Arc::new(Book::new(retention)),
         }
     }
 
     /// Begins a task that is no part of another.
-    pub fn start(&self, spec: Spec) -> Task {
+    pub fn start(&self, spec: TaskSpec) -> Task {
         Task::new(self.book.begin(spec, None), self.book.clone())
     }
 
     /// The status of a task.
-    pub fn status(&self, id: Uuid) -> Option<Status> {
+    pub fn status(&self, id: Uuid) -> Option<TaskSnapshot> {
         Some(self.book.entry(id)?.status())
     }
 
     /// The tasks in the order of their beginning: those that are no part of another, or all.
-    pub fn list(&self, with_parts: bool) -> Vec<Status> {
-        let entries: Vec<Arc<Entry>> = {
+    pub fn list(&self, with_parts: bool) -> Vec<TaskSnapshot> {
+        let entries: Vec<Arc<TaskRecord>> = {
             let known = self.book.known();
             let ids = known.order.values();
             ids.filter_map(|id| known.entries.get(id).cloned())
@@ -64,17 +64,17 @@ impl Registry {
     }
 
     /// A task and its parts, as a tree.
-    pub fn tree(&self, id: Uuid) -> Option<Tree> {
+    pub fn tree(&self, id: Uuid) -> Option<TaskHierarchy> {
         let status = self.status(id)?;
         let children = status.children_ids.iter();
-        Some(Tree {
+        Some(TaskHierarchy {
             children: children.filter_map(|child| self.tree(*child)).collect(),
             status,
         })
     }
 
     /// Requests that a task stop. A task that has ended stays as it is.
-    pub fn abort(&self, id: Uuid) -> Result<Status, AbortError> {
+    pub fn abort(&self, id: Uuid) -> Result<TaskSnapshot, AbortError> {
         let entry = self.book.entry(id).ok_or(AbortError::Missing)?;
         if !entry.spec.abortable {
             return Err(AbortError::NotAbortable);
@@ -86,7 +86,7 @@ impl Registry {
     }
 
     /// The status of a task once it has ended, or as it is after `timeout`.
-    pub async fn wait(&self, id: Uuid, timeout: Duration) -> Option<Status> {
+    pub async fn wait(&self, id: Uuid, timeout: Duration) -> Option<TaskSnapshot> {
         let entry = self.book.entry(id)?;
         let mut ended = entry.ended();
         // The status shows whether the task has ended in time.

@@ -2,7 +2,7 @@
 
 /// The numbers of ended tasks that are retained.
 #[derive(Clone, Copy, Debug)]
-pub struct Retention {
+pub struct TaskRetention {
     /// The most trees of one kind whose root has ended; the oldest go first. No kind takes
     /// another's place.
     pub trees_of_a_kind_max: usize,
@@ -14,10 +14,10 @@ pub struct Retention {
     pub ended_children_max: usize,
 }
 
-impl Default for Retention {
-    fn default() -> Retention {
+impl Default for TaskRetention {
+    fn default() -> TaskRetention {
         // At a few hundred bytes a task, this takes some megabytes for each kind at the very most.
-        Retention {
+        TaskRetention {
             trees_of_a_kind_max: 128,
             trees_of_a_scope_max: 8,
             ended_children_max: 64,

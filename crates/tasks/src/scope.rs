@@ -3,7 +3,7 @@
 /// The scope of a task, from the keyspace down to a part of the ring. A field that is absent
 /// narrows nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct TaskScope {
     /// The keyspace, case preserved.
     pub keyspace: Option<String>,
     /// The table, case preserved.
@@ -11,21 +11,21 @@ pub struct Scope {
     /// The index, case preserved.
     pub index: Option<String>,
     /// A part of the ring.
-    pub token_range: Option<TokenRange>,
+    pub token_range: Option<InclusiveTokenRange>,
     /// Something that the other fields don't name, such as one of several readers of a log.
     pub entity: Option<String>,
 }
 
 /// A part of the token ring, both ends inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenRange {
+pub struct InclusiveTokenRange {
     /// The first token.
     pub start: i64,
     /// The last token.
     pub end: i64,
 }
 
-impl Scope {
+impl TaskScope {
     /// The narrowest kind of thing that the scope names.
     pub fn level(&self) -> &'static str {
         if self.token_range.is_some() {
@@ -43,8 +43,8 @@ impl Scope {
 
     /// This scope, narrowed down to a part of the ring.
     #[must_use]
-    pub fn in_range(&self, token_range: TokenRange) -> Scope {
-        Scope {
+    pub fn in_range(&self, token_range: InclusiveTokenRange) -> TaskScope {
+        TaskScope {
             token_range: Some(token_range),
             ..self.clone()
         }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_scope_is_as_narrow_as_its_narrowest_part() {
-        let mut scope = Scope::default();
+        let mut scope = TaskScope::default();
         assert_eq!(scope.level(), "node");
         scope.keyspace = Some("ks".to_owned());
         assert_eq!(scope.level(), "keyspace");
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(scope.level(), "table");
         scope.index = Some("i".to_owned());
         assert_eq!(scope.level(), "index");
-        let range = TokenRange { start: 1, end: 2 };
+        let range = InclusiveTokenRange { start: 1, end: 2 };
         let narrowed = scope.in_range(range);
         assert_eq!(narrowed.level(), "token_range");
         assert_eq!(narrowed.index, scope.index);

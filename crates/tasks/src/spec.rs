@@ -1,14 +1,14 @@
 //! The description of a task before it begins.
 
-use crate::scope::Scope;
+use crate::scope::TaskScope;
 
 /// The description of a task.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct TaskSpec {
     /// The kind of work, such as `scan`.
     pub kind: &'static str,
     /// The things that the work is on.
-    pub scope: Scope,
+    pub scope: TaskScope,
     /// The unit of progress, such as `rows`.
     pub units: &'static str,
     /// Number of units in all, if that is known from the beginning.

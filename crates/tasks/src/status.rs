@@ -4,11 +4,11 @@ use std::time::SystemTime;
 
 use uuid::Uuid;
 
-use crate::scope::Scope;
+use crate::scope::TaskScope;
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum CompletionState {
     /// The work goes on.
     Running,
     /// The task has ended as it should.
@@ -19,27 +19,27 @@ pub enum State {
     Aborted,
 }
 
-impl State {
+impl CompletionState {
     /// The word for the state.
     pub fn name(self) -> &'static str {
         match self {
-            State::Running => "running",
-            State::Done => "done",
-            State::Failed => "failed",
-            State::Aborted => "aborted",
+            CompletionState::Running => "running",
+            CompletionState::Done => "done",
+            CompletionState::Failed => "failed",
+            CompletionState::Aborted => "aborted",
         }
     }
 
     /// Whether the work is over.
     pub fn is_final(self) -> bool {
-        self != State::Running
+        self != CompletionState::Running
     }
 }
 
 /// A task as it was at one moment. The numbers are read one after the other, so they may be some
 /// microseconds apart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub struct TaskSnapshot {
     /// The id of the task.
     pub id: Uuid,
     /// The number of the task among those of its registry, counted from 1.
@@ -47,9 +47,9 @@ pub struct Status {
     /// The kind of work.
     pub kind: &'static str,
     /// The things that the work is on.
-    pub scope: Scope,
+    pub scope: TaskScope,
     /// The state of the task.
-    pub state: State,
+    pub state: CompletionState,
     /// Whether the task heeds an abort.
     pub is_abortable: bool,
     /// Whether it was requested that the task stop.
@@ -79,9 +79,9 @@ pub struct Status {
 
 /// A task and its parts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
+pub struct TaskHierarchy {
     /// The task.
-    pub status: Status,
+    pub status: TaskSnapshot,
     /// The parts of the task, in the order of `children_ids`.
-    pub children: Vec<Tree>,
+    pub children: Vec<TaskHierarchy>,
 }

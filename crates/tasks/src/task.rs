@@ -6,23 +6,23 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::book::Book;
-use crate::entry::Entry;
-use crate::spec::Spec;
-use crate::status::{State, Status};
+use crate::entry::TaskRecord;
+use crate::spec::TaskSpec;
+use crate::status::{CompletionState, TaskSnapshot};
 
 /// A running task. If it is dropped without telling its end, it has been aborted.
 pub struct Task {
-    entry: Arc<Entry>,
+    entry: Arc<TaskRecord>,
     book: Arc<Book>,
 }
 
 /// A handle by which another thread reports how far a task is, but not how it ends.
 #[derive(Clone, Debug)]
-pub struct Teller {
-    entry: Arc<Entry>,
+pub struct ProgressReporter {
+    entry: Arc<TaskRecord>,
 }
 
-impl Teller {
+impl ProgressReporter {
     /// Sets the number of units that are done in all.
     pub fn set_completed(&self, units: u64) {
         self.entry.set_completed(units);
@@ -40,7 +40,7 @@ impl Teller {
 }
 
 impl Task {
-    pub(crate) fn new(entry: Arc<Entry>, book: Arc<Book>) -> Task {
+    pub(crate) fn new(entry: Arc<TaskRecord>, book: Arc<Book>) -> Task {
         Task { entry, book }
     }
 
@@ -50,20 +50,20 @@ impl Task {
     }
 
     /// The status of the task, as others see it.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> TaskSnapshot {
         self.entry.status()
     }
 
     /// A handle for a thread that does a piece of the work.
-    pub fn teller(&self) -> Teller {
-        Teller {
+    pub fn progress_reporter(&self) -> ProgressReporter {
+        ProgressReporter {
             entry: self.entry.clone(),
         }
     }
 
     /// Begins a part of the task. An abort of this task aborts its parts too.
     #[must_use]
-    pub fn child(&self, spec: Spec) -> Task {
+    pub fn child(&self, spec: TaskSpec) -> Task {
         let entry = self.book.begin(spec, Some(&self.entry));
         Task::new(entry, self.book.clone())
     }
@@ -83,7 +83,7 @@ impl Task {
         self.entry.set_total(units);
     }
 
-    /// Adds to one of the counters of its [`Spec`].
+    /// Adds to one of the counters of its [`TaskSpec`].
     pub fn count(&self, name: &str, more: u64) {
         self.entry.count(name, more);
     }
@@ -105,18 +105,18 @@ impl Task {
 
     /// Ends the task: the work has been done as it should.
     pub fn done(self) {
-        self.book.end(&self.entry, State::Done, None);
+        self.book.end(&self.entry, CompletionState::Done, None);
     }
 
     /// Ends the task: the work has failed.
     pub fn failed(self, error: impl fmt::Display) {
         let error = Some(error.to_string());
-        self.book.end(&self.entry, State::Failed, error);
+        self.book.end(&self.entry, CompletionState::Failed, error);
     }
 
     /// Ends the task: the work has stopped as requested.
     pub fn stopped(self) {
-        self.book.end(&self.entry, State::Aborted, None);
+        self.book.end(&self.entry, CompletionState::Aborted, None);
     }
 }
 
@@ -132,6 +132,6 @@ impl Drop for Task {
             true => None,
             false => Some("given up before its end".to_owned()),
         };
-        self.book.end(&self.entry, State::Aborted, error);
+        self.book.end(&self.entry, CompletionState::Aborted, error);
     }
 }

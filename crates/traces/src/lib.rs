@@ -2,8 +2,8 @@
 //!
 //! A request that enables tracing is answered within [`Trace::scope`]. Whatever works for it, in
 //! any crate, calls [`note`] with what it does. Without a trace that is one look at a variable of
-//! the task, and the text is not made. A trace that has ended is stored among [`Traces`], from
-//! which `system_traces` is read.
+//! the task, and the text is not made. A trace that has ended is stored among [`FinishedTraces`],
+//! from which `system_traces` is read.
 //!
 //! A trace has bounds. While its request runs it is charged to the client. Steps beyond a bound, or
 //! beyond what the client may hold, are counted and not stored. Traces that have ended share one
@@ -11,8 +11,10 @@
 
 #![warn(clippy::unwrap_used)]
 
-mod kept;
+mod history;
 mod trace;
 
-pub use kept::{TIME_TO_LIVE_S, Traces};
-pub use trace::{Begun, Ended, Step, Trace, carried, current, note, tell};
+pub use history::{FinishedTraces, TIME_TO_LIVE_S};
+pub use trace::{
+    FinishedTrace, RecordedStep, RequestDescription, Trace, carried, current, note, tell,
+};

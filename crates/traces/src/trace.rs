@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -29,11 +29,11 @@ tokio::task_local! {
 
 /// The trace of a request under way. Clones are the same trace.
 #[derive(Clone)]
-pub struct Trace(Arc<Recording>);
+pub struct Trace(Arc<ActiveRecording>);
 
 /// A trace's request, as it is known when it begins.
 #[derive(Clone, Debug)]
-pub struct Begun {
+pub struct RequestDescription {
     /// The id of the trace, which the client gets.
     pub id: Uuid,
     /// The kind of request, such as `Execute CQL3 query`.
@@ -50,7 +50,7 @@ pub struct Begun {
 
 /// A step of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct RecordedStep {
     /// The time of the step in 100-ns ticks since the Unix epoch. No two steps of a trace have the
     /// same.
     pub tick: i64,
@@ -64,38 +64,38 @@ pub struct Step {
 
 /// The trace of a request that is answered.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct FinishedTrace {
     /// The request.
-    pub begun: Begun,
+    pub begun: RequestDescription,
     /// The time from the request to its answer. Microseconds.
     pub duration_micros: i32,
     /// The steps, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordedStep>,
     /// The bytes that the trace takes, about.
     pub(crate) bytes: usize,
 }
 
-struct Recording {
+struct ActiveRecording {
     id: Uuid,
     started: Instant,
-    kept: Mutex<Kept>,
+    kept: Mutex<RecordedParts>,
 }
 
 /// The parts of a trace that are recorded so far.
-struct Kept {
-    begun: Begun,
-    steps: Vec<Step>,
+struct RecordedParts {
+    begun: RequestDescription,
+    steps: Vec<RecordedStep>,
     bytes: usize,
     /// The number of steps that are not recorded.
     left_out: u64,
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 impl Trace {
     /// Begins a trace, which is charged to `memory`.
-    pub fn begin(begun: Begun, memory: &Account) -> Trace {
-        let mut kept = Kept {
-            begun: Begun {
+    pub fn begin(begun: RequestDescription, memory: &MemoryAccount) -> Trace {
+        let mut kept = RecordedParts {
+            begun: RequestDescription {
                 parameters: BTreeMap::new(),
                 ..begun
             },
@@ -107,7 +107,7 @@ impl Trace {
         for (name, value) in begun.parameters {
             kept.tell(name, value);
         }
-        Trace(Arc::new(Recording {
+        Trace(Arc::new(ActiveRecording {
             id: begun.id,
             started: Instant::now(),
             kept: Mutex::new(kept),
@@ -143,7 +143,7 @@ impl Trace {
             Some(last) => tick.max(last.tick + 1),
             None => tick,
         };
-        kept.steps.push(Step {
+        kept.steps.push(RecordedStep {
             tick,
             activity,
             elapsed_micros,
@@ -157,7 +157,7 @@ impl Trace {
     }
 
     /// Ends the trace, and takes out what is recorded of it.
-    pub fn end(&self) -> Ended {
+    pub fn end(&self) -> FinishedTrace {
         let duration = self.0.started.elapsed().as_micros();
         let mut kept = self.0.kept.lock();
         let left_out = kept.left_out;
@@ -170,7 +170,7 @@ impl Trace {
             );
         }
         let steps = std::mem::take(&mut kept.steps);
-        Ended {
+        FinishedTrace {
             begun: kept.begun.clone(),
             duration_micros: i32::try_from(duration).unwrap_or(i32::MAX),
             steps,
@@ -179,7 +179,7 @@ impl Trace {
     }
 }
 
-impl Kept {
+impl RecordedParts {
     fn tell(&mut self, name: String, value: String) {
         let value = cut(value);
         if self.takes(ENTRY_BYTES + name.len() + value.len()) {
@@ -240,13 +240,13 @@ pub fn carried<R>(work: impl FnOnce() -> R) -> impl FnOnce() -> R {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use client_memory::Budget;
+    use client_memory::MemoryBudget;
 
     use super::*;
 
-    fn begun() -> Begun {
+    fn begun() -> RequestDescription {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        Begun {
+        RequestDescription {
             id: Uuid::from_u128(7),
             request: "Execute CQL3 query",
             parameters: BTreeMap::from([("query".to_owned(), "SELECT".to_owned())]),
@@ -263,7 +263,7 @@ mod tests {
 
     #[tokio::test]
     async fn steps_are_noted_where_a_request_is_traced() {
-        let trace = Trace::begin(begun(), &Account::default());
+        let trace = Trace::begin(begun(), &MemoryAccount::default());
         note(|| panic!("nothing is traced here"));
         let request = async {
             note(|| "parsed".to_owned());
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_trace_has_bounds() {
-        let trace = Trace::begin(begun(), &Account::default());
+        let trace = Trace::begin(begun(), &MemoryAccount::default());
         for _ in 0..2 * STEPS_MAX {
             trace.note("step".to_owned());
         }
@@ -293,7 +293,7 @@ mod tests {
             "{kept:?}"
         );
 
-        let trace = Trace::begin(begun(), &Account::default());
+        let trace = Trace::begin(begun(), &MemoryAccount::default());
         for _ in 0..100 {
             trace.note("é".repeat(TEXT_BYTES_MAX));
         }
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_trace_is_charged_to_its_client() {
-        let account = Budget::new(64 << 10).client().unwrap();
+        let account = MemoryBudget::new(64 << 10).client().unwrap();
         let trace = Trace::begin(begun(), &account);
         for _ in 0..100 {
             trace.note("x".repeat(4 << 10));

@@ -38,9 +38,9 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 /// The rest of a text that is being read.
-struct Scan<'a>(&'a str);
+struct TextScanner<'a>(&'a str);
 
-impl Scan<'_> {
+impl TextScanner<'_> {
     /// Takes a number of `min` to `max` digits.
     fn number(&mut self, min: usize, max: usize) -> Option<i64> {
         let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
@@ -178,7 +178,7 @@ pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
             ))
         });
     }
-    let mut scan = Scan(text);
+    let mut scan = TextScanner(text);
     let days = (|| {
         let year = scan.year()?;
         let days = scan.month_and_day(year)?;
@@ -198,7 +198,7 @@ pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
 
 /// Reads `hh:mm:ss[.fffffffff]`, or digits as nanoseconds since midnight.
 pub(crate) fn parse_time(text: &str) -> Result<i64, ValueError> {
-    let mut scan = Scan(text);
+    let mut scan = TextScanner(text);
     let nanoseconds = if all_digits(text) {
         text.parse()
             .ok()
@@ -226,7 +226,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
             ))
         });
     }
-    let mut scan = Scan(text);
+    let mut scan = TextScanner(text);
     let millis = (|| {
         let year = scan.number(4, 4)?;
         let mut millis = scan.month_and_day(year)? * MILLISECONDS_PER_DAY;

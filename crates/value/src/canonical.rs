@@ -4,10 +4,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::CqlType;
 use crate::collection::{join_elements, join_entries, put_field, split_nullable_elements};
-use crate::elements::{Elements, Entries, Fields};
+use crate::elements::{CollectionElements, MapEntries, TupleFields};
 use crate::{ValueError, compare, validate};
 
-/// Checks `bytes` as [`validate`] does, and gives the form in which the database keeps the value.
+/// Checks `bytes` as [`validate()`] does, and gives the form in which the database keeps the value.
 ///
 /// Sets come in order and without repeats. Maps come in the order of their keys; of equal keys the
 /// last entry stays. This holds at every depth, but not within vectors, which Cassandra leaves as
@@ -63,29 +63,29 @@ pub(crate) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, 
     match cql_type {
         _ if !holds_order(cql_type) => Ok(Bytes::copy_from_slice(bytes)),
         CqlType::List { element, .. } => {
-            let elements = each(element, Elements::of_list(bytes)?)?;
+            let elements = each(element, CollectionElements::of_list(bytes)?)?;
             Ok(join_elements(elements.iter().map(Bytes::as_ref)))
         }
         CqlType::Set { element, .. } => {
-            let mut elements = each(element, Elements::of_set(bytes)?)?;
+            let mut elements = each(element, CollectionElements::of_set(bytes)?)?;
             elements.sort_by(|a, b| compare(element, a, b));
             elements.dedup_by(|a, b| compare(element, a, b).is_eq());
             Ok(join_elements(elements.iter().map(Bytes::as_ref)))
         }
-        CqlType::Map { key, value, .. } => map(key, value, Entries::new(bytes)?),
+        CqlType::Map { key, value, .. } => map(key, value, MapEntries::new(bytes)?),
         CqlType::Tuple(types) => tuple(types, bytes),
         CqlType::UserType { definition, .. } => tuple(&definition.field_types, bytes),
         _ => Ok(Bytes::copy_from_slice(bytes)),
     }
 }
 
-fn each(element: &CqlType, elements: Elements<'_>) -> Result<Vec<Bytes>, ValueError> {
+fn each(element: &CqlType, elements: CollectionElements<'_>) -> Result<Vec<Bytes>, ValueError> {
     elements
         .map(|bytes| canonical_copy(element, bytes?))
         .collect()
 }
 
-fn map(key: &CqlType, value: &CqlType, entries: Entries<'_>) -> Result<Bytes, ValueError> {
+fn map(key: &CqlType, value: &CqlType, entries: MapEntries<'_>) -> Result<Bytes, ValueError> {
     let mut entries = entries
         .map(|entry| {
             let (key_bytes, value_bytes) = entry?;
@@ -112,7 +112,7 @@ fn map(key: &CqlType, value: &CqlType, entries: Entries<'_>) -> Result<Bytes, Va
 
 fn tuple(types: &[CqlType], bytes: &[u8]) -> Result<Bytes, ValueError> {
     let mut out = BytesMut::with_capacity(bytes.len());
-    for (field, cql_type) in Fields::new(types.len(), bytes).zip(types) {
+    for (field, cql_type) in TupleFields::new(types.len(), bytes).zip(types) {
         match field? {
             Some(bytes) => put_field(&mut out, &canonical_copy(cql_type, bytes)?),
             None => out.put_i32(-1),

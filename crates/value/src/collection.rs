@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::elements::{Elements, Entries};
+use crate::elements::{CollectionElements, MapEntries};
 use crate::{CqlType, ValueError, vint};
 
 /// Splits a serialised list or set into its serialised elements.
@@ -10,7 +10,7 @@ use crate::{CqlType, ValueError, vint};
 /// # Errors
 /// If `bytes` is no list or set. The elements themselves are not checked.
 pub fn split_elements(bytes: &[u8]) -> Result<Vec<Bytes>, ValueError> {
-    Elements::of_list(bytes)?
+    CollectionElements::of_list(bytes)?
         .map(|element| element.map(Bytes::copy_from_slice))
         .collect()
 }
@@ -21,7 +21,7 @@ pub fn split_elements(bytes: &[u8]) -> Result<Vec<Bytes>, ValueError> {
 /// # Errors
 /// If `bytes` is no list or set. The elements themselves are not checked.
 pub fn split_nullable_elements(bytes: &[u8]) -> Result<Vec<Option<Bytes>>, ValueError> {
-    let mut elements = Elements::of_list(bytes)?;
+    let mut elements = CollectionElements::of_list(bytes)?;
     std::iter::from_fn(|| elements.next_or_null())
         .map(|element| element.map(|element| element.map(Bytes::copy_from_slice)))
         .collect()
@@ -32,7 +32,7 @@ pub fn split_nullable_elements(bytes: &[u8]) -> Result<Vec<Option<Bytes>>, Value
 /// # Errors
 /// If `bytes` is no map. The keys and values themselves are not checked.
 pub fn split_entries(bytes: &[u8]) -> Result<Vec<(Bytes, Bytes)>, ValueError> {
-    Entries::new(bytes)?
+    MapEntries::new(bytes)?
         .map(|entry| {
             entry.map(|(key, value)| (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)))
         })

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::CqlType;
-use crate::elements::{Elements, Entries, Fields, VectorElements};
+use crate::elements::{CollectionElements, MapEntries, TupleFields, VectorElements};
 use crate::{ValueError, numeric};
 
 /// Compares two serialised values in the order of the database: numbers by value, texts by bytes,
@@ -46,12 +46,18 @@ pub fn compare(cql_type: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
         CqlType::Uuid => by(a, b, uuid),
         CqlType::Varint => numeric::compare_varints(a, b),
         CqlType::Decimal => numeric::compare_decimals(a, b),
-        CqlType::List { element, .. } => {
-            lists(element, Elements::of_list(a), Elements::of_list(b)).unwrap_or_else(|_| a.cmp(b))
-        }
-        CqlType::Set { element, .. } => {
-            lists(element, Elements::of_set(a), Elements::of_set(b)).unwrap_or_else(|_| a.cmp(b))
-        }
+        CqlType::List { element, .. } => lists(
+            element,
+            CollectionElements::of_list(a),
+            CollectionElements::of_list(b),
+        )
+        .unwrap_or_else(|_| a.cmp(b)),
+        CqlType::Set { element, .. } => lists(
+            element,
+            CollectionElements::of_set(a),
+            CollectionElements::of_set(b),
+        )
+        .unwrap_or_else(|_| a.cmp(b)),
         CqlType::Map { key, value, .. } => maps(key, value, a, b).unwrap_or_else(|_| a.cmp(b)),
         CqlType::Tuple(types) => tuples(types, a, b).unwrap_or_else(|_| a.cmp(b)),
         CqlType::UserType { definition, .. } => {
@@ -142,7 +148,7 @@ fn lists<'a, I: Iterator<Item = Result<&'a [u8], ValueError>>>(
 
 /// Compares maps entry by entry, each by key and then by value, then by length.
 fn maps(key: &CqlType, value: &CqlType, a: &[u8], b: &[u8]) -> Result<Ordering, ValueError> {
-    let (mut a, mut b) = (Entries::new(a)?, Entries::new(b)?);
+    let (mut a, mut b) = (MapEntries::new(a)?, MapEntries::new(b)?);
     loop {
         let order = match (a.next(), b.next()) {
             (Some(a), Some(b)) => {
@@ -160,7 +166,10 @@ fn maps(key: &CqlType, value: &CqlType, a: &[u8], b: &[u8]) -> Result<Ordering, 
 /// Compares tuples field by field. Null comes before everything else, and a field that is left out
 /// counts as null.
 fn tuples(types: &[CqlType], a: &[u8], b: &[u8]) -> Result<Ordering, ValueError> {
-    let (mut a, mut b) = (Fields::new(types.len(), a), Fields::new(types.len(), b));
+    let (mut a, mut b) = (
+        TupleFields::new(types.len(), a),
+        TupleFields::new(types.len(), b),
+    );
     for cql_type in types {
         let a = a.next().transpose()?.flatten();
         let b = b.next().transpose()?.flatten();

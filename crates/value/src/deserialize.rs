@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::CqlType;
 use crate::canonical::{canonical_copy, holds_order};
-use crate::elements::{Elements, Entries, Fields, VectorElements};
+use crate::elements::{CollectionElements, MapEntries, TupleFields, VectorElements};
 use crate::{Value, ValueError, duration, validate};
 
 /// Checks and decodes a serialised value. Sets and maps come out in order.
@@ -58,16 +58,13 @@ fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
         CqlType::Tinyint => Value::Tinyint(i8::from_be_bytes(array(bytes)?)),
         CqlType::Uuid => Value::Uuid(Uuid::from_bytes(array(bytes)?)),
         CqlType::Varint => Value::Varint(BigInt::from_signed_bytes_be(bytes)),
-        CqlType::List { element, .. } => Value::List(each(element, Elements::of_list(bytes)?)?),
-        CqlType::Set { element, .. } => Value::Set(each(element, Elements::of_set(bytes)?)?),
-        CqlType::Map { key, value, .. } => Value::Map(
-            Entries::new(bytes)?
-                .map(|entry| {
-                    let (key_bytes, value_bytes) = entry?;
-                    Ok((decode(key, key_bytes)?, decode(value, value_bytes)?))
-                })
-                .collect::<Result<_, ValueError>>()?,
-        ),
+        CqlType::List { element, .. } => {
+            Value::List(each(element, CollectionElements::of_list(bytes)?)?)
+        }
+        CqlType::Set { element, .. } => {
+            Value::Set(each(element, CollectionElements::of_set(bytes)?)?)
+        }
+        CqlType::Map { key, value, .. } => Value::Map(pairs(key, value, bytes)?),
         CqlType::Tuple(types) => Value::Tuple(fields(types, bytes)?),
         CqlType::UserType { definition, .. } => Value::UserType {
             definition: definition.clone(),
@@ -93,8 +90,17 @@ fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
     })
 }
 
+fn pairs(key: &CqlType, value: &CqlType, bytes: &[u8]) -> Result<Vec<(Value, Value)>, ValueError> {
+    let entries = MapEntries::new(bytes)?;
+    let decoded = entries.map(|entry| {
+        let (key_bytes, value_bytes) = entry?;
+        Ok((decode(key, key_bytes)?, decode(value, value_bytes)?))
+    });
+    decoded.collect()
+}
+
 fn fields(types: &[CqlType], bytes: &[u8]) -> Result<Vec<Option<Value>>, ValueError> {
-    Fields::new(types.len(), bytes)
+    TupleFields::new(types.len(), bytes)
         .zip(types)
         .map(|(field, cql_type)| field?.map(|bytes| decode(cql_type, bytes)).transpose())
         .collect()

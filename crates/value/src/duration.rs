@@ -49,44 +49,49 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(i32, i32, i64), ValueError> {
 }
 
 /// A unit of a duration literal.
-struct Unit {
+struct LiteralUnit {
     /// The name in the short form (`1h30m`).
     name: &'static str,
     /// The name in messages.
     plural: &'static str,
     /// The count that the unit adds to.
-    count: Count,
+    count: UnitCount,
     /// The amount that one unit adds to its count.
     factor: i64,
 }
 
 /// One of the three counts of a duration.
 #[derive(Clone, Copy)]
-enum Count {
+enum UnitCount {
     Months,
     Days,
     Nanoseconds,
 }
 
-impl Count {
+impl UnitCount {
     fn name(self) -> &'static str {
         match self {
-            Count::Months => "months",
-            Count::Days => "days",
-            Count::Nanoseconds => "nanoseconds",
+            UnitCount::Months => "months",
+            UnitCount::Days => "days",
+            UnitCount::Nanoseconds => "nanoseconds",
         }
     }
 
     fn max(self) -> i64 {
         match self {
-            Count::Months | Count::Days => i64::from(i32::MAX),
-            Count::Nanoseconds => i64::MAX,
+            UnitCount::Months | UnitCount::Days => i64::from(i32::MAX),
+            UnitCount::Nanoseconds => i64::MAX,
         }
     }
 }
 
-const fn unit(name: &'static str, plural: &'static str, count: Count, factor: i64) -> Unit {
-    Unit {
+const fn unit(
+    name: &'static str,
+    plural: &'static str,
+    count: UnitCount,
+    factor: i64,
+) -> LiteralUnit {
+    LiteralUnit {
         name,
         plural,
         count,
@@ -95,27 +100,32 @@ const fn unit(name: &'static str, plural: &'static str, count: Count, factor: i6
 }
 
 /// All units from the largest to the smallest. They must be written in this order.
-const UNITS: [Unit; 10] = [
-    unit("y", "years", Count::Months, 12),
-    unit("mo", "months", Count::Months, 1),
-    unit("w", "weeks", Count::Days, 7),
-    unit("d", "days", Count::Days, 1),
+const UNITS: [LiteralUnit; 10] = [
+    unit("y", "years", UnitCount::Months, 12),
+    unit("mo", "months", UnitCount::Months, 1),
+    unit("w", "weeks", UnitCount::Days, 7),
+    unit("d", "days", UnitCount::Days, 1),
     unit(
         "h",
         "hours",
-        Count::Nanoseconds,
+        UnitCount::Nanoseconds,
         3_600 * NANOSECONDS_PER_SECOND,
     ),
     unit(
         "m",
         "minutes",
-        Count::Nanoseconds,
+        UnitCount::Nanoseconds,
         60 * NANOSECONDS_PER_SECOND,
     ),
-    unit("s", "seconds", Count::Nanoseconds, NANOSECONDS_PER_SECOND),
-    unit("ms", "milliseconds", Count::Nanoseconds, 1_000_000),
-    unit("us", "microseconds", Count::Nanoseconds, 1_000),
-    unit("ns", "nanoseconds", Count::Nanoseconds, 1),
+    unit(
+        "s",
+        "seconds",
+        UnitCount::Nanoseconds,
+        NANOSECONDS_PER_SECOND,
+    ),
+    unit("ms", "milliseconds", UnitCount::Nanoseconds, 1_000_000),
+    unit("us", "microseconds", UnitCount::Nanoseconds, 1_000),
+    unit("ns", "nanoseconds", UnitCount::Nanoseconds, 1),
 ];
 
 /// The reason why a text is no duration.
@@ -130,14 +140,14 @@ pub enum NoDuration {
 
 /// The sum of the parts read so far.
 #[derive(Default)]
-struct Sum {
+struct CountSums {
     /// The months, days and nanoseconds.
     counts: [i64; 3],
     /// The unit read last, as a position in [`UNITS`].
     last: Option<usize>,
 }
 
-impl Sum {
+impl CountSums {
     /// Adds `digits` times the unit at `position` in [`UNITS`], which must come after the last one.
     fn add(&mut self, digits: &str, position: usize) -> Result<(), NoDuration> {
         let unit = &UNITS[position];
@@ -188,7 +198,7 @@ fn position(name: &str) -> Option<usize> {
 /// # Errors
 /// If `text` is none of these, if its units are not in decreasing order, or if a count overflows.
 pub fn parse_duration(text: &str) -> Result<(i32, i32, i64), NoDuration> {
-    let mut sum = Sum::default();
+    let mut sum = CountSums::default();
     match text.strip_prefix('P') {
         None => short_form(text, &mut sum)?,
         Some(rest) if rest.contains('-') => alternative_form(rest, &mut sum)?,
@@ -220,7 +230,7 @@ fn split_part(text: &str) -> Option<(&str, usize, &str)> {
     Some((digits, position(name)?, rest))
 }
 
-fn short_form(mut text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
+fn short_form(mut text: &str, sum: &mut CountSums) -> Result<(), NoDuration> {
     while !text.is_empty() {
         let (digits, position, rest) = split_part(text).ok_or(NoDuration::Form)?;
         sum.add(digits, position)?;
@@ -242,7 +252,7 @@ pub fn resembles_duration(mut text: &str) -> bool {
 }
 
 /// Reads the part after the `P` of `P1Y2M3DT4H5M6S` or `P4W`. Weeks come without other units.
-fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
+fn standard_form(text: &str, sum: &mut CountSums) -> Result<(), NoDuration> {
     let (date, time) = match text.split_once('T') {
         Some((_, "")) => return Err(NoDuration::Form),
         Some((date, time)) => (date, Some(time)),
@@ -264,7 +274,7 @@ fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
 fn designators(
     mut text: &str,
     mut names: &[(&str, &str)],
-    sum: &mut Sum,
+    sum: &mut CountSums,
 ) -> Result<(), NoDuration> {
     while !text.is_empty() {
         let (digits, rest) = split_digits(text).ok_or(NoDuration::Form)?;
@@ -281,7 +291,7 @@ fn designators(
 }
 
 /// Reads `0001-02-03T04:05:06`: years, months, days, hours, minutes and seconds.
-fn alternative_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
+fn alternative_form(text: &str, sum: &mut CountSums) -> Result<(), NoDuration> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let fits = text.len() == SHAPE.len()
         && text.bytes().zip(SHAPE).all(|(byte, shape)| match shape {

@@ -20,7 +20,7 @@ fn take_field<'a>(what: &str, bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, 
 }
 
 /// An iterator over the elements of a list or set, or over the keys and values of a map in turn.
-pub(crate) struct Elements<'a> {
+pub(crate) struct CollectionElements<'a> {
     /// The kind of collection, as errors name it.
     what: &'static str,
     /// The bytes from the next element on.
@@ -29,7 +29,7 @@ pub(crate) struct Elements<'a> {
     remaining: usize,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> CollectionElements<'a> {
     /// Begins to read a collection. `what` names it in errors. `fields` is the number of elements
     /// that each unit of its count means: 2 for a map, else 1.
     fn new(what: &'static str, fields: usize, bytes: &'a [u8]) -> Result<Self, ValueError> {
@@ -46,7 +46,7 @@ impl<'a> Elements<'a> {
             .and_then(|count| count.checked_mul(fields))
             .filter(|remaining| *remaining <= rest.len() / 4);
         match fits {
-            Some(remaining) => Ok(Elements {
+            Some(remaining) => Ok(CollectionElements {
                 what,
                 rest,
                 remaining,
@@ -59,11 +59,11 @@ impl<'a> Elements<'a> {
     }
 
     pub(crate) fn of_list(bytes: &'a [u8]) -> Result<Self, ValueError> {
-        Elements::new("list", 1, bytes)
+        CollectionElements::new("list", 1, bytes)
     }
 
     pub(crate) fn of_set(bytes: &'a [u8]) -> Result<Self, ValueError> {
-        Elements::new("set", 1, bytes)
+        CollectionElements::new("set", 1, bytes)
     }
 
     /// The next element, which may be null; `None` after the last.
@@ -76,7 +76,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-impl<'a> Iterator for Elements<'a> {
+impl<'a> Iterator for CollectionElements<'a> {
     type Item = Result<&'a [u8], ValueError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -103,15 +103,15 @@ fn left_over(what: &str, rest: &mut &[u8]) -> Option<ValueError> {
 }
 
 /// An iterator over the entries of a map.
-pub(crate) struct Entries<'a>(Elements<'a>);
+pub(crate) struct MapEntries<'a>(CollectionElements<'a>);
 
-impl<'a> Entries<'a> {
+impl<'a> MapEntries<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, ValueError> {
-        Elements::new("map", 2, bytes).map(Entries)
+        CollectionElements::new("map", 2, bytes).map(MapEntries)
     }
 }
 
-impl<'a> Iterator for Entries<'a> {
+impl<'a> Iterator for MapEntries<'a> {
     type Item = Result<(&'a [u8], &'a [u8]), ValueError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -125,23 +125,23 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 /// An iterator over the fields of a tuple. It ends early if fields are left out at the end.
-pub(crate) struct Fields<'a> {
+pub(crate) struct TupleFields<'a> {
     /// The bytes from the next field on.
     rest: &'a [u8],
     /// The number of fields of the type that are still to come.
     remaining: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> TupleFields<'a> {
     pub(crate) fn new(fields: usize, bytes: &'a [u8]) -> Self {
-        Fields {
+        TupleFields {
             rest: bytes,
             remaining: fields,
         }
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for TupleFields<'a> {
     type Item = Result<Option<&'a [u8]>, ValueError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A value of JSON, of which lists and objects are still text.
-enum Json<'a> {
+enum ShallowJson<'a> {
     Null,
     Boolean(bool),
     /// The digits as they are written.
@@ -42,7 +42,7 @@ pub fn json_fields(
 ) -> Result<(), ValueError> {
     check_length(text)?;
     let mut refused = None;
-    let fields = Fields {
+    let fields = ObjectFieldVisitor {
         take,
         refused: &mut refused,
     };
@@ -70,17 +70,19 @@ pub fn from_json(cql_type: &CqlType, text: &str) -> Result<Option<Bytes>, ValueE
 fn value(cql_type: &CqlType, text: &str) -> Result<Option<Bytes>, ValueError> {
     let json = parse(text)?;
     let bytes = match (cql_type, json) {
-        (_, Json::Null) => return Ok(None),
-        (_, Json::String(inner)) if is_compound(cql_type) => match parse(&inner)? {
-            Json::String(_) => return Err(unexpected(cql_type, &Json::String(inner))),
+        (_, ShallowJson::Null) => return Ok(None),
+        (_, ShallowJson::String(inner)) if is_compound(cql_type) => match parse(&inner)? {
+            ShallowJson::String(_) => {
+                return Err(unexpected(cql_type, &ShallowJson::String(inner)));
+            }
             json => compound(cql_type, &json)?,
         },
         (_, json) if is_compound(cql_type) => compound(cql_type, &json)?,
-        (_, Json::String(text)) => from_string(cql_type, text)?,
-        (CqlType::Boolean, Json::Boolean(truth)) => {
+        (_, ShallowJson::String(text)) => from_string(cql_type, text)?,
+        (CqlType::Boolean, ShallowJson::Boolean(truth)) => {
             from_literal(cql_type, &Literal::Boolean(truth))?
         }
-        (_, json @ Json::Number(number)) => match literal(cql_type, number) {
+        (_, json @ ShallowJson::Number(number)) => match literal(cql_type, number) {
             Some(literal) => from_literal(cql_type, &literal)?,
             None => return Err(unexpected(cql_type, &json)),
         },
@@ -89,17 +91,17 @@ fn value(cql_type: &CqlType, text: &str) -> Result<Option<Bytes>, ValueError> {
     Ok(Some(bytes))
 }
 
-fn parse(text: &str) -> Result<Json<'_>, ValueError> {
+fn parse(text: &str) -> Result<ShallowJson<'_>, ValueError> {
     let no_json = |error| not_json(text, &error);
     let raw: &RawValue = serde_json::from_str(text).map_err(no_json)?;
     let text = raw.get();
     Ok(match text.as_bytes().first() {
-        Some(b'n') => Json::Null,
-        Some(b't' | b'f') => Json::Boolean(text == "true"),
-        Some(b'"') => Json::String(serde_json::from_str(text).map_err(no_json)?),
-        Some(b'[') => Json::List(text),
-        Some(b'{') => Json::Object(text),
-        _ => Json::Number(text),
+        Some(b'n') => ShallowJson::Null,
+        Some(b't' | b'f') => ShallowJson::Boolean(text == "true"),
+        Some(b'"') => ShallowJson::String(serde_json::from_str(text).map_err(no_json)?),
+        Some(b'[') => ShallowJson::List(text),
+        Some(b'{') => ShallowJson::Object(text),
+        _ => ShallowJson::Number(text),
     })
 }
 
@@ -126,7 +128,7 @@ fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
     if text.is_empty() && is_empty_of(cql_type) {
         return Ok(Bytes::new());
     }
-    let wrong = || unexpected(cql_type, &Json::String(text.clone()));
+    let wrong = || unexpected(cql_type, &ShallowJson::String(text.clone()));
     let literal = match cql_type {
         CqlType::Blob => match text.strip_prefix("0x") {
             Some(digits) => Literal::Blob(hexadecimal(digits).ok_or_else(wrong)?),
@@ -168,7 +170,7 @@ fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
         | CqlType::Float
         | CqlType::Double
         | CqlType::Decimal => match parse(&text) {
-            Ok(Json::Number(number)) => literal(cql_type, number).ok_or_else(wrong)?,
+            Ok(ShallowJson::Number(number)) => literal(cql_type, number).ok_or_else(wrong)?,
             _ => return Err(wrong()),
         },
         _ => Literal::String(text),
@@ -216,20 +218,22 @@ fn is_compound(cql_type: &CqlType) -> bool {
 }
 
 /// A value of a type that has other values in it.
-fn compound(cql_type: &CqlType, json: &Json<'_>) -> Result<Bytes, ValueError> {
+fn compound(cql_type: &CqlType, json: &ShallowJson<'_>) -> Result<Bytes, ValueError> {
     match (cql_type, json) {
-        (CqlType::List { element, .. }, Json::List(text)) => elements(element, text, "list"),
-        (CqlType::Set { element, .. }, Json::List(text)) => elements(element, text, "set"),
+        (CqlType::List { element, .. }, ShallowJson::List(text)) => elements(element, text, "list"),
+        (CqlType::Set { element, .. }, ShallowJson::List(text)) => elements(element, text, "set"),
         (
             CqlType::Vector {
                 element,
                 dimensions,
             },
-            Json::List(text),
+            ShallowJson::List(text),
         ) => vector(element, *dimensions, text),
-        (CqlType::Map { key, value: of, .. }, Json::Object(text)) => map(key, of, text),
-        (CqlType::Tuple(types), Json::List(text)) => tuple(types, text),
-        (CqlType::UserType { definition, .. }, Json::Object(text)) => user_type(definition, text),
+        (CqlType::Map { key, value: of, .. }, ShallowJson::Object(text)) => map(key, of, text),
+        (CqlType::Tuple(types), ShallowJson::List(text)) => tuple(types, text),
+        (CqlType::UserType { definition, .. }, ShallowJson::Object(text)) => {
+            user_type(definition, text)
+        }
         _ => Err(unexpected(cql_type, json)),
     }
 }
@@ -378,7 +382,7 @@ fn json_elements(
     let mut refused = None;
     let read = each(
         text,
-        Elements {
+        ListElementVisitor {
             take,
             refused: &mut refused,
         },
@@ -406,18 +410,20 @@ fn outcome(
 }
 
 /// Takes the fields of an object, up to the first that is refused.
-struct Fields<'r, F> {
+struct ObjectFieldVisitor<'r, F> {
     take: F,
     refused: &'r mut Option<ValueError>,
 }
 
 /// Takes the elements of a list, up to the first that is refused.
-struct Elements<'r, F> {
+struct ListElementVisitor<'r, F> {
     take: F,
     refused: &'r mut Option<ValueError>,
 }
 
-impl<'de, F: FnMut(String, &str) -> Result<(), ValueError>> Visitor<'de> for Fields<'_, F> {
+impl<'de, F: FnMut(String, &str) -> Result<(), ValueError>> Visitor<'de>
+    for ObjectFieldVisitor<'_, F>
+{
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -435,7 +441,7 @@ impl<'de, F: FnMut(String, &str) -> Result<(), ValueError>> Visitor<'de> for Fie
     }
 }
 
-impl<'de, F: FnMut(&str) -> Result<(), ValueError>> Visitor<'de> for Elements<'_, F> {
+impl<'de, F: FnMut(&str) -> Result<(), ValueError>> Visitor<'de> for ListElementVisitor<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -469,7 +475,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> ValueError {
 }
 
 /// The error for JSON of the wrong kind, with the names that Cassandra gives to kinds.
-fn unexpected(cql_type: &CqlType, json: &Json<'_>) -> ValueError {
+fn unexpected(cql_type: &CqlType, json: &ShallowJson<'_>) -> ValueError {
     let expected = match cql_type {
         CqlType::List { .. } | CqlType::Vector { .. } => "a list",
         CqlType::Set { .. } => "a list (representing a set)",
@@ -490,13 +496,13 @@ fn unexpected(cql_type: &CqlType, json: &Json<'_>) -> ValueError {
         other => &format!("a {other} value"),
     };
     let (kind, text) = match json {
-        Json::Null => ("null", "null"),
-        Json::Boolean(true) => ("Boolean", "true"),
-        Json::Boolean(false) => ("Boolean", "false"),
-        Json::Number(number) => (number_kind(number), *number),
-        Json::String(text) => ("String", text.as_str()),
-        Json::List(text) => ("ArrayList", *text),
-        Json::Object(text) => ("LinkedHashMap", *text),
+        ShallowJson::Null => ("null", "null"),
+        ShallowJson::Boolean(true) => ("Boolean", "true"),
+        ShallowJson::Boolean(false) => ("Boolean", "false"),
+        ShallowJson::Number(number) => (number_kind(number), *number),
+        ShallowJson::String(text) => ("String", text.as_str()),
+        ShallowJson::List(text) => ("ArrayList", *text),
+        ShallowJson::Object(text) => ("LinkedHashMap", *text),
     };
     let text = excerpt(text);
     ValueError(format!("Expected {expected}, but got a {kind}: {text}"))

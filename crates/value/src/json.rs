@@ -21,7 +21,7 @@ use crate::{Value, ValueError, calendar, duration, numeric};
 /// # Errors
 /// If `bytes` is no value of `cql_type`, or the text takes more than 16 MiB.
 pub fn json_text(cql_type: &CqlType, bytes: Option<&[u8]>) -> Result<String, ValueError> {
-    let mut text = Bounded(String::new());
+    let mut text = BoundedText(String::new());
     let written = match bytes {
         None => text.write_str("null"),
         Some(bytes) => put_json(&mut text, cql_type, &Value::deserialize(cql_type, bytes)?),
@@ -39,7 +39,7 @@ pub fn json_text(cql_type: &CqlType, bytes: Option<&[u8]>) -> Result<String, Val
 /// # Errors
 /// If `to` refuses a piece. It gets none after that.
 pub fn put_json(to: &mut dyn Write, cql_type: &CqlType, value: &Value) -> fmt::Result {
-    let mut out = Out::new(to);
+    let mut out = TextSink::new(to);
     put(&mut out, cql_type, value);
     match out.is_refused {
         true => Err(fmt::Error),
@@ -48,9 +48,9 @@ pub fn put_json(to: &mut dyn Write, cql_type: &CqlType, value: &Value) -> fmt::R
 }
 
 /// A text that refuses what would take it beyond the bound of a JSON text.
-struct Bounded(String);
+struct BoundedText(String);
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         if piece.len() > TEXT_BYTES_MAX - self.0.len() {
             return Err(fmt::Error);
@@ -61,15 +61,15 @@ impl Write for Bounded {
 }
 
 /// The destination of a text, which remembers that a piece was refused and gets none after it.
-struct Out<'a> {
+struct TextSink<'a> {
     to: &'a mut dyn Write,
     is_refused: bool,
 }
 
-impl<'a> Out<'a> {
+impl<'a> TextSink<'a> {
     fn new(to: &'a mut dyn Write) -> Self {
         let is_refused = false;
-        Out { to, is_refused }
+        TextSink { to, is_refused }
     }
 
     fn push_str(&mut self, piece: &str) {
@@ -81,7 +81,7 @@ impl<'a> Out<'a> {
     }
 }
 
-impl Write for Out<'_> {
+impl Write for TextSink<'_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         self.push_str(piece);
         match self.is_refused {
@@ -92,13 +92,13 @@ impl Write for Out<'_> {
 }
 
 /// The key of an object, which is put in quotes unless it begins with one.
-struct Key<'k, 'a> {
-    out: &'k mut Out<'a>,
+struct ObjectKeyWriter<'k, 'a> {
+    out: &'k mut TextSink<'a>,
     /// Whether it is put in quotes; `None` as long as nothing of it is written.
     is_quoted: Option<bool>,
 }
 
-impl Write for Key<'_, '_> {
+impl Write for ObjectKeyWriter<'_, '_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         if self.is_quoted.is_none() {
             self.is_quoted = Some(!piece.starts_with('"'));
@@ -120,12 +120,12 @@ impl Write for Key<'_, '_> {
 /// A text as JSON: quoted, with the escapes that Cassandra has.
 pub fn json_string(text: &str) -> String {
     let mut out = String::new();
-    put_string(&mut Out::new(&mut out), text);
+    put_string(&mut TextSink::new(&mut out), text);
     out
 }
 
 /// Appends a value. The type is needed only for tuples, whose last fields a value may leave out.
-fn put(out: &mut Out<'_>, cql_type: &CqlType, value: &Value) {
+fn put(out: &mut TextSink<'_>, cql_type: &CqlType, value: &Value) {
     if out.is_refused {
         return;
     }
@@ -195,19 +195,19 @@ fn put(out: &mut Out<'_>, cql_type: &CqlType, value: &Value) {
     }
 }
 
-fn put_key(out: &mut Out<'_>, cql_type: &CqlType, key: &Value) {
-    let mut written = Key {
+fn put_key(out: &mut TextSink<'_>, cql_type: &CqlType, key: &Value) {
+    let mut written = ObjectKeyWriter {
         out,
         is_quoted: None,
     };
-    put(&mut Out::new(&mut written), cql_type, key);
+    put(&mut TextSink::new(&mut written), cql_type, key);
     if written.is_quoted == Some(true) {
         out.push('"');
     }
 }
 
 /// Appends an object with all fields of the type, of which a value may leave out the last.
-fn put_user_type(out: &mut Out<'_>, definition: &UserType, fields: &[Option<Value>]) {
+fn put_user_type(out: &mut TextSink<'_>, definition: &UserType, fields: &[Option<Value>]) {
     let written = fields.iter().map(Option::as_ref);
     let named: Vec<_> = definition
         .fields()
@@ -224,26 +224,26 @@ fn put_user_type(out: &mut Out<'_>, definition: &UserType, fields: &[Option<Valu
 }
 
 /// Appends the name of a field, which has quotes of CQL within those of JSON if it has capitals.
-fn put_field_name(out: &mut Out<'_>, name: &str) {
+fn put_field_name(out: &mut TextSink<'_>, name: &str) {
     match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => put_string(out, &format!("\"{name}\"")),
         false => put_string(out, name),
     }
 }
 
-fn put_display(out: &mut Out<'_>, value: &dyn std::fmt::Display) {
+fn put_display(out: &mut TextSink<'_>, value: &dyn std::fmt::Display) {
     // A refusal is remembered there.
     let _ = write!(out, "{value}");
 }
 
-fn put_string(out: &mut Out<'_>, text: &str) {
+fn put_string(out: &mut TextSink<'_>, text: &str) {
     out.push('"');
     put_escaped(out, text);
     out.push('"');
 }
 
 /// Appends a text with the escapes that it has within quotes.
-fn put_escaped(out: &mut Out<'_>, text: &str) {
+fn put_escaped(out: &mut TextSink<'_>, text: &str) {
     let mut written = 0;
     for (at, byte) in text.bytes().enumerate() {
         if !matches!(byte, b'"' | b'\\' | ..=0x1f) {
@@ -268,7 +268,7 @@ fn put_escaped(out: &mut Out<'_>, text: &str) {
 /// Appends a number as Java writes it: plain from a thousandth to ten million, else with an
 /// exponent, and always with a fraction. NaN and the infinities become `null`, as JSON has no form
 /// for them.
-fn put_float(out: &mut Out<'_>, number: impl LowerExp, is_finite: bool) {
+fn put_float(out: &mut TextSink<'_>, number: impl LowerExp, is_finite: bool) {
     if !is_finite {
         return out.push_str("null");
     }
@@ -390,12 +390,12 @@ mod tests {
     }
 
     /// A destination that refuses all from a number of pieces on.
-    struct Refusing {
+    struct RefusingSink {
         pieces_left: usize,
         pieces_behind: usize,
     }
 
-    impl Write for Refusing {
+    impl Write for RefusingSink {
         fn write_str(&mut self, _: &str) -> fmt::Result {
             match self.pieces_left.checked_sub(1) {
                 Some(left) => self.pieces_left = left,
@@ -420,7 +420,7 @@ mod tests {
             };
         }
         // Whole, this text takes more than 2^48 bytes.
-        let mut out = Refusing {
+        let mut out = RefusingSink {
             pieces_left: 1000,
             pieces_behind: 0,
         };

@@ -9,11 +9,11 @@ const CHARACTERS_MAX: usize = 1_024;
 /// A pattern that texts match or don't.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LikePattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     /// This very character.
     Character(char),
     /// Any one character.
@@ -39,13 +39,13 @@ impl LikePattern {
         let mut parts = Vec::new();
         while let Some(character) = characters.next() {
             let part = match character {
-                '%' => Part::Any,
-                '_' => Part::One,
-                '\\' => Part::Character(characters.next().unwrap_or('\\')),
-                other => Part::Character(other),
+                '%' => PatternPart::Any,
+                '_' => PatternPart::One,
+                '\\' => PatternPart::Character(characters.next().unwrap_or('\\')),
+                other => PatternPart::Character(other),
             };
             // Two of them match what one matches.
-            if part != Part::Any || parts.last() != Some(&Part::Any) {
+            if part != PatternPart::Any || parts.last() != Some(&PatternPart::Any) {
                 parts.push(part);
             }
         }
@@ -64,14 +64,14 @@ impl LikePattern {
         loop {
             let mut ahead = rest.clone();
             let matched = match (self.parts.get(at), ahead.next()) {
-                (Some(Part::Any), _) => {
+                (Some(PatternPart::Any), _) => {
                     at += 1;
                     again = Some((at, rest.clone()));
                     continue;
                 }
                 (None, None) => return true,
-                (Some(Part::One), Some(_)) => true,
-                (Some(Part::Character(wanted)), Some(found)) => *wanted == found,
+                (Some(PatternPart::One), Some(_)) => true,
+                (Some(PatternPart::Character(wanted)), Some(found)) => *wanted == found,
                 (None, Some(_)) | (Some(_), None) => false,
             };
             if matched {

@@ -2,7 +2,7 @@
 //! have them.
 //!
 //! A filter of a query and a condition of a write check a column in the same way, so both use this
-//! predicate. Values compare in the order of [`compare`], which is CQL's own for each type.
+//! predicate. Values compare in the order of [`compare()`], which is CQL's own for each type.
 //!
 //! A null satisfies no predicate, not even `!=`, as in a filter. A condition of a write takes null
 //! for different from every value, so it has to check for null itself. A collection whose bytes are
@@ -16,13 +16,13 @@ use bytes::Bytes;
 use one_of::tuple_order;
 pub use one_of::{OneOf, OneOfTuples};
 
-use crate::elements::{Elements, Entries};
+use crate::elements::{CollectionElements, MapEntries};
 use crate::{CqlType, LikePattern, ValueError, compare};
 
 /// A comparison that keeps one run of the values in their order: one value, or all up to or from a
 /// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ComparisonOperator {
     /// `=`.
     Eq,
     /// `<`.
@@ -43,7 +43,7 @@ pub enum Predicate {
         /// The type of the column.
         cql_type: CqlType,
         /// The comparison of the column with the value.
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         /// The value to compare with.
         value: Bytes,
     },
@@ -61,7 +61,7 @@ pub enum Predicate {
     /// `column CONTAINS value`: the value is an element of a list or set, or a value of a map.
     Contains {
         /// The kind of the column, which says where elements are.
-        collection: Collection,
+        collection: SearchedCollection,
         /// The value to find.
         value: Bytes,
     },
@@ -87,7 +87,7 @@ pub enum Predicate {
 
 /// A kind of collection, with the type of the values that CONTAINS looks for in it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Collection {
+pub enum SearchedCollection {
     /// A list with elements of this type.
     List(CqlType),
     /// A set with elements of this type.
@@ -105,7 +105,7 @@ pub enum TuplePredicate {
         /// The types of the columns.
         types: Vec<CqlType>,
         /// The comparison of the columns with the values.
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         /// The values to compare with, one for each column.
         values: Vec<Bytes>,
     },
@@ -118,7 +118,7 @@ pub enum TuplePredicate {
 /// `E` iterates over the elements of a non-frozen collection, each as the (path, value) of its
 /// cell. The path is the element of a set, and the key of a map.
 #[derive(Clone, Copy, Debug)]
-pub enum Observed<'v, E> {
+pub enum ColumnObservation<'v, E> {
     /// The column is null.
     Null,
     /// The column is one serialised value.
@@ -128,23 +128,23 @@ pub enum Observed<'v, E> {
     Elements(E),
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Whether the comparison holds, given the order of its left side relative to its right side.
     pub fn accepts(self, order: Ordering) -> bool {
         match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::LtEq => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::GtEq => order.is_ge(),
+            ComparisonOperator::Eq => order.is_eq(),
+            ComparisonOperator::Lt => order.is_lt(),
+            ComparisonOperator::LtEq => order.is_le(),
+            ComparisonOperator::Gt => order.is_gt(),
+            ComparisonOperator::GtEq => order.is_ge(),
         }
     }
 
     /// Whether a lower bound includes its value; `None` if the comparison is no lower bound.
     pub fn as_lower(self) -> Option<bool> {
         match self {
-            Comparison::Gt => Some(false),
-            Comparison::GtEq => Some(true),
+            ComparisonOperator::Gt => Some(false),
+            ComparisonOperator::GtEq => Some(true),
             _ => None,
         }
     }
@@ -152,8 +152,8 @@ impl Comparison {
     /// Whether an upper bound includes its value; `None` if the comparison is no upper bound.
     pub fn as_upper(self) -> Option<bool> {
         match self {
-            Comparison::Lt => Some(false),
-            Comparison::LtEq => Some(true),
+            ComparisonOperator::Lt => Some(false),
+            ComparisonOperator::LtEq => Some(true),
             _ => None,
         }
     }
@@ -163,7 +163,7 @@ impl Predicate {
     /// Whether the predicate holds for a column with this value.
     pub fn holds<'v>(
         &self,
-        column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+        column: ColumnObservation<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
     ) -> bool {
         match self {
             Predicate::Compare {
@@ -210,12 +210,12 @@ impl TuplePredicate {
     }
 }
 
-impl<'v, E> Observed<'v, E> {
+impl<'v, E> ColumnObservation<'v, E> {
     /// The one serialised value; `None` for null and for a non-frozen collection.
     fn value(&self) -> Option<&'v [u8]> {
         match self {
-            Observed::Value(value) => Some(value),
-            Observed::Null | Observed::Elements(_) => None,
+            ColumnObservation::Value(value) => Some(value),
+            ColumnObservation::Null | ColumnObservation::Elements(_) => None,
         }
     }
 }
@@ -224,7 +224,7 @@ impl<'v, E> Observed<'v, E> {
 /// many they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainsAll {
-    among: Among,
+    among: SearchedPart,
     cql_type: CqlType,
     /// In order, each once.
     wanted: Vec<Bytes>,
@@ -232,7 +232,7 @@ pub struct ContainsAll {
 
 /// The part of a collection among which values are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Among {
+enum SearchedPart {
     /// The elements of a list.
     Elements,
     /// The elements of a set.
@@ -243,20 +243,26 @@ enum Among {
 
 impl ContainsAll {
     /// Elements of a list or set, or values of a map (CONTAINS).
-    pub fn values(collection: Collection, wanted: Vec<Bytes>) -> ContainsAll {
+    pub fn values(collection: SearchedCollection, wanted: Vec<Bytes>) -> ContainsAll {
         match collection {
-            Collection::List(cql_type) => ContainsAll::new(Among::Elements, cql_type, wanted),
-            Collection::Set(cql_type) => ContainsAll::new(Among::Set, cql_type, wanted),
-            Collection::MapValues(cql_type) => ContainsAll::new(Among::MapValues, cql_type, wanted),
+            SearchedCollection::List(cql_type) => {
+                ContainsAll::new(SearchedPart::Elements, cql_type, wanted)
+            }
+            SearchedCollection::Set(cql_type) => {
+                ContainsAll::new(SearchedPart::Set, cql_type, wanted)
+            }
+            SearchedCollection::MapValues(cql_type) => {
+                ContainsAll::new(SearchedPart::MapValues, cql_type, wanted)
+            }
         }
     }
 
     /// Keys of a map (CONTAINS KEY).
     pub fn keys(key_type: CqlType, wanted: Vec<Bytes>) -> ContainsAll {
-        ContainsAll::new(Among::MapKeys, key_type, wanted)
+        ContainsAll::new(SearchedPart::MapKeys, key_type, wanted)
     }
 
-    fn new(among: Among, cql_type: CqlType, mut wanted: Vec<Bytes>) -> ContainsAll {
+    fn new(among: SearchedPart, cql_type: CqlType, mut wanted: Vec<Bytes>) -> ContainsAll {
         wanted.sort_by(|a, b| compare(&cql_type, a, b));
         wanted.dedup_by(|a, b| compare(&cql_type, a, b).is_eq());
         ContainsAll {
@@ -269,7 +275,7 @@ impl ContainsAll {
     /// Whether a column with this value contains all of them.
     pub fn holds<'v>(
         &self,
-        column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+        column: ColumnObservation<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
     ) -> bool {
         let mut is_missing = vec![true; self.wanted.len()];
         let mut missing = self.wanted.len();
@@ -282,19 +288,21 @@ impl ContainsAll {
             }
         };
         let pair = |(path, value): (&'v [u8], &'v [u8])| match self.among {
-            Among::Set | Among::MapKeys => path,
-            Among::Elements | Among::MapValues => value,
+            SearchedPart::Set | SearchedPart::MapKeys => path,
+            SearchedPart::Elements | SearchedPart::MapValues => value,
         };
         let is_whole = match (column, self.among) {
-            (Observed::Null, _) => false,
-            (Observed::Elements(elements), _) => {
+            (ColumnObservation::Null, _) => false,
+            (ColumnObservation::Elements(elements), _) => {
                 elements.for_each(|element| see(pair(element)));
                 true
             }
-            (Observed::Value(frozen), Among::MapKeys | Among::MapValues) => {
-                see_all(Entries::new(frozen), |entry| see(pair(entry)))
+            (ColumnObservation::Value(frozen), SearchedPart::MapKeys | SearchedPart::MapValues) => {
+                see_all(MapEntries::new(frozen), |entry| see(pair(entry)))
             }
-            (Observed::Value(frozen), _) => see_all(Elements::of_list(frozen), see),
+            (ColumnObservation::Value(frozen), _) => {
+                see_all(CollectionElements::of_list(frozen), see)
+            }
         };
         is_whole && missing == 0
     }
@@ -315,39 +323,47 @@ fn see_all<T>(
     true
 }
 
-impl Collection {
+impl SearchedCollection {
     fn contains<'v>(
         &self,
-        column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+        column: ColumnObservation<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
         wanted: &[u8],
     ) -> bool {
-        let (Collection::List(cql_type)
-        | Collection::Set(cql_type)
-        | Collection::MapValues(cql_type)) = self;
+        let (SearchedCollection::List(cql_type)
+        | SearchedCollection::Set(cql_type)
+        | SearchedCollection::MapValues(cql_type)) = self;
         let is_wanted = |got: &[u8]| compare(cql_type, got, wanted).is_eq();
         match (column, self) {
-            (Observed::Null, _) => false,
-            (Observed::Elements(mut elements), Collection::Set(_)) => {
+            (ColumnObservation::Null, _) => false,
+            (ColumnObservation::Elements(mut elements), SearchedCollection::Set(_)) => {
                 elements.any(|(path, _)| is_wanted(path))
             }
-            (Observed::Elements(mut elements), _) => elements.any(|(_, value)| is_wanted(value)),
-            (Observed::Value(frozen), Collection::MapValues(_)) => {
-                any(Entries::new(frozen), |(_, value)| is_wanted(value))
+            (ColumnObservation::Elements(mut elements), _) => {
+                elements.any(|(_, value)| is_wanted(value))
             }
-            (Observed::Value(frozen), _) => any(Elements::of_list(frozen), is_wanted),
+            (ColumnObservation::Value(frozen), SearchedCollection::MapValues(_)) => {
+                any(MapEntries::new(frozen), |(_, value)| is_wanted(value))
+            }
+            (ColumnObservation::Value(frozen), _) => {
+                any(CollectionElements::of_list(frozen), is_wanted)
+            }
         }
     }
 }
 
 /// Whether `passes` holds for the key and value of any entry of a map.
 fn any_entry<'v>(
-    column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+    column: ColumnObservation<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
     passes: impl Fn(&[u8], &[u8]) -> bool,
 ) -> bool {
     match column {
-        Observed::Null => false,
-        Observed::Value(frozen) => any(Entries::new(frozen), |(key, value)| passes(key, value)),
-        Observed::Elements(mut elements) => elements.any(|(key, value)| passes(key, value)),
+        ColumnObservation::Null => false,
+        ColumnObservation::Value(frozen) => {
+            any(MapEntries::new(frozen), |(key, value)| passes(key, value))
+        }
+        ColumnObservation::Elements(mut elements) => {
+            elements.any(|(key, value)| passes(key, value))
+        }
     }
 }
 

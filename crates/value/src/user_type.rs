@@ -50,7 +50,7 @@ impl UserType {
     /// # Errors
     /// If the bytes are cut short or have more fields than the type.
     pub fn split<'v>(&self, value: &'v [u8]) -> Result<Vec<Option<&'v [u8]>>, ValueError> {
-        let fields = crate::elements::Fields::new(self.field_names.len(), value);
+        let fields = crate::elements::TupleFields::new(self.field_names.len(), value);
         let mut split = fields.collect::<Result<Vec<_>, _>>()?;
         split.resize(self.field_names.len(), None);
         Ok(split)

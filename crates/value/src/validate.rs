@@ -1,14 +1,14 @@
 //! Checks that bytes are a value of a type.
 
 use crate::CqlType;
-use crate::elements::{Elements, Entries, Fields, VectorElements};
+use crate::elements::{CollectionElements, MapEntries, TupleFields, VectorElements};
 use crate::{MAX_NUMERIC_BYTES, NANOSECONDS_PER_DAY, ValueError, duration};
 
 /// Checks that `bytes` is a serialised value of `cql_type` without decoding it into memory.
 ///
 /// A `vector<float, n>` must have exactly n elements. They may be NaN or infinite, which an index
 /// refuses ([`finite_vector`]). Sets and maps may be out of order, as clients may send them so;
-/// [`super::canonical`] puts them in order.
+/// [`super::canonical()`] puts them in order.
 ///
 /// # Errors
 /// If `bytes` is no value of `cql_type`.
@@ -32,10 +32,10 @@ pub fn validate(cql_type: &CqlType, bytes: &[u8]) -> Result<(), ValueError> {
         CqlType::Varint => numeric_length("varint", bytes.len()),
         CqlType::Decimal => decimal(bytes),
         CqlType::Duration => duration::read(bytes).map(|_| ()),
-        CqlType::List { element, .. } => Elements::of_list(bytes)
+        CqlType::List { element, .. } => CollectionElements::of_list(bytes)
             .and_then(|elements| each(element, elements))
             .map_err(|error| error.inside(cql_type)),
-        CqlType::Set { element, .. } => Elements::of_set(bytes)
+        CqlType::Set { element, .. } => CollectionElements::of_set(bytes)
             .and_then(|elements| each(element, elements))
             .map_err(|error| error.inside(cql_type)),
         CqlType::Map { key, value, .. } => {
@@ -67,7 +67,7 @@ fn each<'a>(
 }
 
 fn entries(key: &CqlType, value: &CqlType, bytes: &[u8]) -> Result<(), ValueError> {
-    for entry in Entries::new(bytes)? {
+    for entry in MapEntries::new(bytes)? {
         let (key_bytes, value_bytes) = entry?;
         validate(key, key_bytes)?;
         validate(value, value_bytes)?;
@@ -79,7 +79,7 @@ fn fields(types: &[CqlType], bytes: &[u8]) -> Result<(), ValueError> {
     // The loop runs over the fields and not over the types, so that it ends with an error if bytes
     // are left over.
     let mut types = types.iter();
-    for field in Fields::new(types.len(), bytes) {
+    for field in TupleFields::new(types.len(), bytes) {
         if let (Some(field), Some(cql_type)) = (field?, types.next()) {
             validate(cql_type, field)?;
         }

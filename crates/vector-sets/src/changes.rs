@@ -1,12 +1,12 @@
 //! Changes of vectors that have been written.
 
-use crate::random::Random;
+use crate::random::SplitMixGenerator;
 
 const STREAM: u64 = 0xc4a6;
 
 /// The changes that follow once all vectors of a set are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Changes {
+pub enum ChurnPattern {
     /// None.
     None,
     /// A random half is deleted.
@@ -17,19 +17,19 @@ pub enum Changes {
 
 /// The change of one vector.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum VectorChange {
     /// The id gets this vector.
     Replace(u32, Vec<f32>),
     /// The id is deleted.
     Remove(u32),
 }
 
-impl Changes {
+impl ChurnPattern {
     /// The number of vectors that are replaced of so many.
     pub(crate) fn replaced(self, rows: usize) -> usize {
         match self {
-            Changes::ThirdReplacedHalfDeleted => rows / 3,
-            Changes::None | Changes::HalfDeleted => 0,
+            ChurnPattern::ThirdReplacedHalfDeleted => rows / 3,
+            ChurnPattern::None | ChurnPattern::HalfDeleted => 0,
         }
     }
 
@@ -40,18 +40,19 @@ impl Changes {
         rows: usize,
         spare: Vec<f32>,
         dimensions: usize,
-    ) -> Vec<Change> {
-        if self == Changes::None {
+    ) -> Vec<VectorChange> {
+        if self == ChurnPattern::None {
             return Vec::new();
         }
-        let mut random = Random::new(seed, STREAM);
+        let mut random = SplitMixGenerator::new(seed, STREAM);
         let order = random.permutation(rows);
         let replaced = order.iter().zip(spare.chunks_exact(dimensions));
-        let replaced = replaced.map(|(id, vector)| Change::Replace(*id as u32, vector.to_vec()));
-        let mut changes: Vec<Change> = replaced.collect();
+        let replaced =
+            replaced.map(|(id, vector)| VectorChange::Replace(*id as u32, vector.to_vec()));
+        let mut changes: Vec<VectorChange> = replaced.collect();
         let order = random.permutation(rows);
         let removed = order[..rows / 2].iter();
-        changes.extend(removed.map(|id| Change::Remove(*id as u32)));
+        changes.extend(removed.map(|id| VectorChange::Remove(*id as u32)));
         changes
     }
 }

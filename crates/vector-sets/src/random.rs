@@ -4,21 +4,21 @@ use crate::arithmetic::{exp, ln};
 
 /// The generator SplitMix64 (Steele, Lea and Flood, 2014). It uses nothing but operations that IEEE
 /// 754 fixes to the last bit.
-pub struct Random {
+pub struct SplitMixGenerator {
     state: u64,
     /// The second number of a pair of normal numbers.
     spare: Option<f64>,
 }
 
-impl Random {
+impl SplitMixGenerator {
     /// Makes the generator of one stream of a seed. Streams of one seed have nothing in common.
-    pub fn new(seed: u64, stream: u64) -> Random {
-        let mut mixed = Random {
+    pub fn new(seed: u64, stream: u64) -> SplitMixGenerator {
+        let mut mixed = SplitMixGenerator {
             state: seed,
             spare: None,
         };
         let state = mixed.word() ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93);
-        Random { state, spare: None }
+        SplitMixGenerator { state, spare: None }
     }
 
     /// Any number of 64 bits.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn normal_numbers_have_mean_0_and_variance_1() {
         const COUNT: usize = 100_000;
-        let mut random = Random::new(1, 2);
+        let mut random = SplitMixGenerator::new(1, 2);
         let numbers: Vec<f64> = (0..COUNT).map(|_| random.normal()).collect();
         let mean = numbers.iter().sum::<f64>() / COUNT as f64;
         let variance = numbers.iter().map(|x| x * x).sum::<f64>() / COUNT as f64;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_every_machine() {
-        let mut random = Random::new(1, 2);
+        let mut random = SplitMixGenerator::new(1, 2);
         let bits: Vec<u64> = (0..3).map(|_| random.normal().to_bits()).collect();
         assert_eq!(bits, KNOWN);
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn places_come_by_weight() {
-        let mut random = Random::new(3, 0);
+        let mut random = SplitMixGenerator::new(3, 0);
         let mut counts = [0; 3];
         for _ in 0..10_000 {
             counts[random.weighted(&[1.0, 1.0, 4.0])] += 1;

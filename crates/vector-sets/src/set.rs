@@ -1,11 +1,11 @@
 //! A kind of vectors, and the vectors that are made of it.
 
-use crate::changes::{Change, Changes};
-use crate::draw::{Draw, Drawn, Real};
+use crate::changes::{ChurnPattern, VectorChange};
+use crate::draw::{RealSamples, RecipeInput, RecipeOutput};
 
 /// The measure of how near two vectors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Metric {
+pub enum NeighbourMetric {
     /// The angle: `1 - cos`.
     Cosine,
     /// The squared length of the straight line between them.
@@ -16,14 +16,16 @@ pub enum Metric {
     Hamming,
 }
 
-impl Metric {
+impl NeighbourMetric {
     /// The distance of two vectors; smaller is nearer. That of the inner product is its negative.
     pub fn distance(self, a: &[f32], b: &[f32]) -> f64 {
         match self {
-            Metric::Euclidean => sum(a, b, |x, y| (x - y) * (x - y)),
-            Metric::DotProduct => -sum(a, b, |x, y| x * y),
-            Metric::Hamming => sum(a, b, |x, y| f64::from(u8::from((x > 0.0) != (y > 0.0)))),
-            Metric::Cosine => {
+            NeighbourMetric::Euclidean => sum(a, b, |x, y| (x - y) * (x - y)),
+            NeighbourMetric::DotProduct => -sum(a, b, |x, y| x * y),
+            NeighbourMetric::Hamming => {
+                sum(a, b, |x, y| f64::from(u8::from((x > 0.0) != (y > 0.0))))
+            }
+            NeighbourMetric::Cosine => {
                 let squares = |vector| sum(vector, vector, |x, y| x * y);
                 match (squares(a) * squares(b)).sqrt() {
                     0.0 => 1.0,
@@ -54,54 +56,60 @@ fn sum(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
 
 /// A kind of vectors, of which any number can be made.
 #[derive(Clone)]
-pub struct Set {
+pub struct VectorSet {
     /// The name in arguments and results.
     pub name: &'static str,
     /// A description of one line.
     pub about: &'static str,
     /// The distance by which neighbours are the nearest.
-    pub metric: Metric,
+    pub metric: NeighbourMetric,
     /// Elements of a vector.
     pub dimensions: usize,
     /// The number of vectors that are written if no other number is requested.
     pub rows: usize,
     /// The changes that follow once all are written.
-    pub changes: Changes,
-    pub(crate) recipe: fn(&Draw<'_>) -> Drawn,
+    pub changes: ChurnPattern,
+    pub(crate) recipe: fn(&RecipeInput<'_>) -> RecipeOutput,
 }
 
 /// Vectors to write, changes of them, and queries that are not among them.
-pub struct Made {
+pub struct GeneratedSet {
     /// Elements of a vector.
     pub dimensions: usize,
     /// The vectors in the order in which they are written, one after the other. The id of each is
     /// its row.
     pub base: Vec<f32>,
     /// The changes that follow, in order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<VectorChange>,
     /// The queries, one after the other.
     pub queries: Vec<f32>,
 }
 
 /// Vectors that are there after all changes.
-pub struct Left {
+pub struct RemainingVectors {
     /// The id of each, ascending.
     pub ids: Vec<u32>,
     /// The vectors, one after the other.
     pub vectors: Vec<f32>,
 }
 
-impl Set {
+impl VectorSet {
     /// Makes `rows` vectors and `queries` queries of this kind; the same for the same seed. Sets of
     /// groups make whole groups only, and so up to one group more.
-    pub fn make(&self, seed: u64, rows: usize, queries: usize, real: &Real<'_>) -> Made {
-        let draw = Draw {
+    pub fn make(
+        &self,
+        seed: u64,
+        rows: usize,
+        queries: usize,
+        real: &RealSamples<'_>,
+    ) -> GeneratedSet {
+        let draw = RecipeInput {
             seed,
             rows: rows + self.changes.replaced(rows),
             queries,
             real,
         };
-        let Drawn {
+        let RecipeOutput {
             dimensions,
             mut base,
             queries,
@@ -113,7 +121,7 @@ impl Set {
         };
         let written = base.len() / dimensions;
         let changes = self.changes.draw(seed, written, spare, dimensions);
-        Made {
+        GeneratedSet {
             dimensions,
             base,
             changes,
@@ -122,7 +130,7 @@ impl Set {
     }
 }
 
-impl Made {
+impl GeneratedSet {
     /// The number of vectors that are written at first.
     pub fn rows(&self) -> usize {
         self.base.len() / self.dimensions
@@ -139,16 +147,16 @@ impl Made {
     }
 
     /// The vectors that are there after all changes.
-    pub fn left(&self) -> Left {
+    pub fn left(&self) -> RemainingVectors {
         let mut now: Vec<Option<&[f32]>> = self.vectors().map(Some).collect();
         for change in &self.changes {
             match change {
-                Change::Replace(id, vector) => now[*id as usize] = Some(vector),
-                Change::Remove(id) => now[*id as usize] = None,
+                VectorChange::Replace(id, vector) => now[*id as usize] = Some(vector),
+                VectorChange::Remove(id) => now[*id as usize] = None,
             }
         }
         let kept = || (0..).zip(&now).filter_map(|(id, now)| Some((id, (*now)?)));
-        Left {
+        RemainingVectors {
             ids: kept().map(|(id, _)| id).collect(),
             vectors: kept().flat_map(|(_, vector)| vector).copied().collect(),
         }

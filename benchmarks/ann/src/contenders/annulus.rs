@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ann::{
-    Codes, Explanation, Filter, IdSet, Index, Options, Placement, Saved, SearchOptions,
+    CodeChoice, Explanation, IdFilter, IdSet, NeighbourIndex, NeighbourIndexOptions, VectorPlacement, SnapshotSummary, SearchOptions,
     VectorsState,
 };
 use anyhow::bail;
@@ -16,8 +16,8 @@ pub const NAME: &str = "annulus";
 /// The options that the parts of a contender's name give.
 #[derive(Default)]
 pub struct Settings {
-    codes: Option<Codes>,
-    placement: Option<Placement>,
+    codes: Option<CodeChoice>,
+    placement: Option<VectorPlacement>,
     connections: Option<usize>,
     build_beam: Option<usize>,
     /// The kernels asked for. They take effect when the process starts.
@@ -32,10 +32,10 @@ impl Settings {
         let mut settings = Settings::default();
         for part in parts {
             match (part, part.split_at_checked(1)?) {
-                ("nibbles", _) => settings.codes = Some(Codes::Nibbles),
-                ("bytes", _) => settings.codes = Some(Codes::Bytes),
-                ("floats", _) => settings.codes = Some(Codes::Floats),
-                ("memory", _) => settings.placement = Some(Placement::Memory),
+                ("nibbles", _) => settings.codes = Some(CodeChoice::Nibbles),
+                ("bytes", _) => settings.codes = Some(CodeChoice::Bytes),
+                ("floats", _) => settings.codes = Some(CodeChoice::Floats),
+                ("memory", _) => settings.placement = Some(VectorPlacement::Memory),
                 ("avx2" | "scalar", _) => settings.kernels = Some(part.into()),
                 (_, ("m", number)) => settings.connections = Some(number.parse().ok()?),
                 (_, ("b", number)) => settings.build_beam = Some(number.parse().ok()?),
@@ -48,26 +48,26 @@ impl Settings {
 
 /// An index of the engine.
 pub struct Annulus {
-    index: Index,
+    index: NeighbourIndex,
 }
 
 impl Annulus {
     /// Makes an empty index for a data set.
     pub fn new(data: &Description, settings: &Settings) -> anyhow::Result<Annulus> {
         Ok(Annulus {
-            index: Index::new(options(data, settings))?,
+            index: NeighbourIndex::new(options(data, settings))?,
         })
     }
 
     /// Opens a saved index.
     pub fn open(data: &Description, settings: &Settings, path: &Path) -> anyhow::Result<Annulus> {
         Ok(Annulus {
-            index: Index::open(path, options(data, settings))?,
+            index: NeighbourIndex::open(path, options(data, settings))?,
         })
     }
 
     /// Writes the index into a directory.
-    pub fn save(&self, path: &Path) -> anyhow::Result<Saved> {
+    pub fn save(&self, path: &Path) -> anyhow::Result<SnapshotSummary> {
         Ok(self.index.save(path)?)
     }
 
@@ -108,7 +108,7 @@ impl Annulus {
         filter: Option<&IdSet>,
     ) -> anyhow::Result<(Vec<u32>, Explanation)> {
         let options = SearchOptions {
-            filter: filter.map(Filter::Ids),
+            filter: filter.map(IdFilter::Ids),
             ..SearchOptions::new(k)
         };
         let (found, explanation) = self.index.explain(query, &options)?;
@@ -132,12 +132,12 @@ impl Annulus {
 }
 
 /// The options of an index of a data set.
-fn options(data: &Description, settings: &Settings) -> Options {
-    let defaults = Options::new(data.dimensions);
-    Options {
+fn options(data: &Description, settings: &Settings) -> NeighbourIndexOptions {
+    let defaults = NeighbourIndexOptions::new(data.dimensions);
+    NeighbourIndexOptions {
         metric: match data.metric {
-            Metric::Cosine => ann::Metric::Cosine,
-            Metric::Euclidean => ann::Metric::Euclidean,
+            Metric::Cosine => ann::DistanceMetric::Cosine,
+            Metric::Euclidean => ann::DistanceMetric::Euclidean,
         },
         codes: settings.codes.unwrap_or(defaults.codes),
         placement: settings.placement.unwrap_or(defaults.placement),

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use annulus_bench::data::{Role, Source, Vectors};
+use annulus_bench::data::{ArrayRole, ArraySource, VectorRows};
 
 /// Reads a column of vectors of a file. `file` is its path from the benchmark's folder `data`.
-pub fn vectors(file: &str, column: &str) -> anyhow::Result<Vectors> {
+pub fn vectors(file: &str, column: &str) -> anyhow::Result<VectorRows> {
     let source = source(file, column);
-    Ok(source.read(Role::Base)?.into_vectors())
+    Ok(source.read(ArrayRole::Base)?.into_vectors())
 }
 
 /// A column of a file. `file` is its path from the benchmark's folder `data`.
-pub fn source(file: &str, column: &str) -> Source {
+pub fn source(file: &str, column: &str) -> ArraySource {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    Source {
+    ArraySource {
         path: folder.join(file),
         part: Some(column.to_owned()),
     }

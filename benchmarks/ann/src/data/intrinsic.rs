@@ -1,12 +1,12 @@
 //! Estimates the intrinsic dimension of a data set: how many dimensions its neighbourhoods have. It
 //! makes a set easy or hard to search.
 
-use annulus_bench::data::{Metric, Vectors};
+use annulus_bench::data::{SimilarityMetric, VectorRows};
 use contender::NEIGHBOURS;
 
 /// The maximum likelihood estimate from the distances of each query's true neighbours (Levina and
 /// Bickel, 2004), its inverse averaged over the queries (MacKay and Ghahramani, 2005).
-pub fn dimension(base: &Vectors, queries: &Vectors, metric: Metric, ids: &[u32]) -> f64 {
+pub fn dimension(base: &VectorRows, queries: &VectorRows, metric: SimilarityMetric, ids: &[u32]) -> f64 {
     let inverses: Vec<f64> = ids
         .chunks_exact(NEIGHBOURS)
         .enumerate()

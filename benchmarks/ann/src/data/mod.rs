@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use annulus_bench::data::{self, Vectors};
+use annulus_bench::data::{self, VectorRows};
 use anyhow::{Context, anyhow};
 use contender::{DataSet, Description, Kind, Metric, NEIGHBOURS};
 use indicatif::ProgressBar;
@@ -152,15 +152,15 @@ fn make(name: &str, folder: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
     eprintln!("{name}: making the data set and its true neighbours");
     let made = make_vectors(name)?;
-    let vectors = |values| Vectors {
+    let vectors = |values| VectorRows {
         dimensions: made.dimensions,
         values,
         ids: None,
     };
     let (base, queries) = (vectors(made.base), vectors(made.queries));
     let metric = match made.metric {
-        Metric::Cosine => data::Metric::Cosine,
-        Metric::Euclidean => data::Metric::Euclidean,
+        Metric::Cosine => data::SimilarityMetric::Cosine,
+        Metric::Euclidean => data::SimilarityMetric::Euclidean,
     };
     let hidden = ProgressBar::hidden();
     let neighbours = data::nearest(&base, &queries, metric, NEIGHBOURS, &hidden);

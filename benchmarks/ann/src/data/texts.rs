@@ -51,7 +51,7 @@ pub(super) fn make() -> anyhow::Result<Made> {
 
 #[cfg(test)]
 mod tests {
-    use annulus_bench::data::{self, Role, Vectors};
+    use annulus_bench::data::{self, ArrayRole, VectorRows};
     use indicatif::ProgressBar;
 
     use super::*;
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn neighbours_are_those_published_with_the_vectors() {
         const QUERIES_CHECKED: usize = 8;
-        let vectors = |values| Vectors {
+        let vectors = |values| VectorRows {
             dimensions: DIMENSIONS,
             values,
             ids: None,
@@ -67,11 +67,11 @@ mod tests {
         let mut queries = vectors(queries().unwrap().0);
         queries.truncate(QUERIES_CHECKED);
         let published = files::source(QUERIES, "gt_ids");
-        let published = published.read(Role::Neighbours).unwrap();
+        let published = published.read(ArrayRole::Neighbours).unwrap();
         let published = published.into_neighbours().unwrap();
         let hidden = ProgressBar::hidden();
         let base = vectors(base().unwrap());
-        let found = data::nearest(&base, &queries, data::Metric::Cosine, 100, &hidden);
+        let found = data::nearest(&base, &queries, data::SimilarityMetric::Cosine, 100, &hidden);
         // Neighbours that are nearly equally far may be ordered differently.
         let pairs = found.iter().zip(&published.ids);
         let same = pairs.filter(|(a, b)| i64::from(**a) == **b).count();

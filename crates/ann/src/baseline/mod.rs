@@ -30,7 +30,10 @@ use std::process::{Command, Stdio};
 use data::{Rng, SPREAD, clustered, heaps};
 use differences::differences;
 
-use crate::{Codes, Index, Metric, Neighbour, Options, Quantization, SearchOptions};
+use crate::{
+    CodeChoice, DistanceMetric, Neighbour, NeighbourIndex, NeighbourIndexOptions, SearchOptions,
+    VectorQuantization,
+};
 
 /// The variable that renews the baseline if its value is [`WRITE`].
 const RENEWAL: &str = "ANN_BASELINE";
@@ -76,21 +79,21 @@ impl DataSet {
 /// An index of the baseline.
 struct Case {
     data: DataSet,
-    metric: Metric,
-    quantization: Quantization,
-    codes: Codes,
+    metric: DistanceMetric,
+    quantization: VectorQuantization,
+    codes: CodeChoice,
     /// Whether a third of the vectors is replaced, and another third removed, after the build.
     changed: bool,
 }
 
 /// Every metric, every quantization and every kind of codes at least once.
 const CASES: [Case; 9] = {
-    use {Codes::*, DataSet::*, Metric::*, Quantization::*};
+    use {CodeChoice::*, DataSet::*, DistanceMetric::*, VectorQuantization::*};
     const fn built(
         data: DataSet,
-        metric: Metric,
-        quantization: Quantization,
-        codes: Codes,
+        metric: DistanceMetric,
+        quantization: VectorQuantization,
+        codes: CodeChoice,
     ) -> Case {
         Case {
             data,
@@ -118,12 +121,12 @@ const CASES: [Case; 9] = {
 
 impl Case {
     /// Builds the index, in one thread.
-    fn build(&self, base: &[Vec<f32>]) -> Index {
-        let index = Index::new(Options {
+    fn build(&self, base: &[Vec<f32>]) -> NeighbourIndex {
+        let index = NeighbourIndex::new(NeighbourIndexOptions {
             metric: self.metric,
             quantization: self.quantization,
             codes: self.codes,
-            ..Options::new(base[0].len())
+            ..NeighbourIndexOptions::new(base[0].len())
         });
         let index = index.expect("valid options");
         for (id, vector) in (0..).zip(base) {
@@ -171,13 +174,13 @@ impl Case {
 }
 
 /// The nearest by a scan of all vectors, as they are stored.
-fn exact(index: &Index, query: &[f32]) -> Vec<Neighbour> {
+fn exact(index: &NeighbourIndex, query: &[f32]) -> Vec<Neighbour> {
     let mut all = index.search(query, index.len()).expect("a valid query");
     all.truncate(K);
     all
 }
 
-fn describe_graph(index: &Index, text: &mut String) -> std::fmt::Result {
+fn describe_graph(index: &NeighbourIndex, text: &mut String) -> std::fmt::Result {
     let graph = &index.graph;
     let blocks = (0..graph.slots().end()).map(|slot| graph.block(slot));
     let degrees: Vec<usize> = blocks
@@ -216,7 +219,7 @@ fn describe_graph(index: &Index, text: &mut String) -> std::fmt::Result {
 }
 
 fn describe_searches(
-    index: &Index,
+    index: &NeighbourIndex,
     beam: usize,
     queries: &[Vec<f32>],
     exact: &[Vec<Neighbour>],

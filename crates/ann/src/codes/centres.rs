@@ -14,7 +14,7 @@
 //!           ~ |q - c|^2 + (|r|^2 + 2 c.r') - 2 q.r'
 //! ```
 //!
-//! The term in brackets belongs to the code ([`Meta::norm`](super::Meta)), and the first one is
+//! The term in brackets belongs to the code ([`Meta::norm`](super::CodeMeta)), and the first one is
 //! computed once for each query and centre that a search meets. So all codes are compared with the
 //! same levels of the query, and the error is still that of `(q - c).(r - r')`.
 //!
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::memory::{Array, GrowError, Place};
+use crate::memory::{GrowError, RecordArray, RecordPlacement};
 
 /// The number of the origin of the codebook's space, the mean of a sample. It has no point.
 pub(crate) const ORIGIN: u32 = 0;
@@ -34,9 +34,9 @@ pub(crate) const ORIGIN: u32 = 0;
 const SLOT_BYTES: usize = 64;
 
 /// The centres of a codebook, by number. [`ORIGIN`] is always there.
-pub(crate) struct Centres {
+pub(crate) struct CentreTable {
     /// Point `i` is that of centre `i + 1`. The centre's example follows the point.
-    points: Array,
+    points: RecordArray,
     /// Number of elements of a point, a multiple of 16.
     elements: usize,
     /// Number of points.
@@ -45,11 +45,14 @@ pub(crate) struct Centres {
     adding: Mutex<()>,
 }
 
-impl Centres {
+impl CentreTable {
     /// No centres but the origin, for points of so many elements.
-    pub(super) fn new(elements: usize) -> Centres {
-        Centres {
-            points: Array::new(elements * size_of::<f32>() + SLOT_BYTES, Place::Memory),
+    pub(super) fn new(elements: usize) -> CentreTable {
+        CentreTable {
+            points: RecordArray::new(
+                elements * size_of::<f32>() + SLOT_BYTES,
+                RecordPlacement::Memory,
+            ),
             elements,
             count: AtomicU32::new(0),
             example_of_origin: AtomicU32::new(0),

@@ -1,19 +1,24 @@
 //! Estimates of distances, from a prepared query and blocks of memory.
 
-use super::query::Query;
-use super::space::Space;
-use super::{Codebook, Kind, META_OFFSET, Meta};
+use super::code_query::CodeQuery;
+use super::space::EstimateKind;
+use super::{CodeKind, CodeMeta, Codebook, META_OFFSET};
 use crate::kernels::kernels;
 
 impl Codebook {
     /// Estimates the distance from the query to each block. A pointer leads to the block's code,
-    /// and its [`Meta`] is [`META_OFFSET`] bytes after the code. The query was prepared by this
+    /// and its [`CodeMeta`] is [`META_OFFSET`] bytes after the code. The query was prepared by this
     /// codebook.
     ///
     /// # Safety
     /// Each pointer leads to a block of this codebook's layout, aligned to 64 bytes, whose code and
     /// meta are initialised and not written to meanwhile.
-    pub(crate) unsafe fn estimate(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
+    pub(crate) unsafe fn estimate(
+        &self,
+        query: &mut CodeQuery,
+        blocks: &[*const u8],
+        out: &mut [f32],
+    ) {
         assert_eq!(blocks.len(), out.len());
         if blocks.is_empty() {
             return;
@@ -21,9 +26,9 @@ impl Codebook {
         // SAFETY: the caller's promise.
         unsafe {
             match self.parts.kind {
-                Kind::Nibbles | Kind::Bytes => self.estimate_levels(query, blocks, out),
-                Kind::Floats => self.estimate_floats(query, blocks, out),
-                Kind::Bits => self.count_bits(query, blocks, out),
+                CodeKind::Nibbles | CodeKind::Bytes => self.estimate_levels(query, blocks, out),
+                CodeKind::Floats => self.estimate_floats(query, blocks, out),
+                CodeKind::Bits => self.count_bits(query, blocks, out),
             }
         }
     }
@@ -32,9 +37,9 @@ impl Codebook {
     ///
     /// # Safety
     /// As for [`Codebook::estimate`], with nibbles or bytes.
-    unsafe fn estimate_levels(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
+    unsafe fn estimate_levels(&self, query: &mut CodeQuery, blocks: &[*const u8], out: &mut [f32]) {
         let kernel = match self.parts.kind {
-            Kind::Nibbles => kernels().dots_u4,
+            CodeKind::Nibbles => kernels().dots_u4,
             _ => kernels().dots_u8,
         };
         assert_eq!(query.levels.len(), self.padded_dimensions());
@@ -51,7 +56,7 @@ impl Codebook {
             let centre = unsafe { self.meta(block) }.centre;
             self.know_base(query, centre);
         }
-        let base = |meta: &Meta| query.base_of(meta.centre);
+        let base = |meta: &CodeMeta| query.base_of(meta.centre);
         // SAFETY: the caller's promise.
         unsafe { self.estimate_from(query, blocks, out, base) };
     }
@@ -62,14 +67,14 @@ impl Codebook {
     /// As for [`Codebook::estimate`], with nibbles or bytes.
     unsafe fn estimate_from(
         &self,
-        query: &Query,
+        query: &CodeQuery,
         blocks: &[*const u8],
         out: &mut [f32],
-        base: impl Fn(&Meta) -> f32 + Copy,
+        base: impl Fn(&CodeMeta) -> f32 + Copy,
     ) {
         let (terms, products) = (query.terms, &query.products);
-        let estimate = |space: Space| {
-            move |product, meta: &Meta| {
+        let estimate = |space: EstimateKind| {
+            move |product, meta: &CodeMeta| {
                 space.finish(terms.estimate(product, meta, base(meta)), meta)
             }
         };
@@ -78,13 +83,13 @@ impl Codebook {
         // SAFETY: the caller's promise.
         unsafe {
             match query.space {
-                Space::Metric | Space::Product => {
-                    self.for_each_block(products, blocks, out, estimate(Space::Metric));
+                EstimateKind::Metric | EstimateKind::Product => {
+                    self.for_each_block(products, blocks, out, estimate(EstimateKind::Metric));
                 }
-                Space::Distance => {
-                    self.for_each_block(products, blocks, out, estimate(Space::Distance));
+                EstimateKind::Distance => {
+                    self.for_each_block(products, blocks, out, estimate(EstimateKind::Distance));
                 }
-                space @ Space::Inner { .. } => {
+                space @ EstimateKind::Inner { .. } => {
                     self.for_each_block(products, blocks, out, estimate(space));
                 }
             }
@@ -102,7 +107,7 @@ impl Codebook {
         products: &[i32],
         blocks: &[*const u8],
         out: &mut [f32],
-        estimate: impl Fn(i32, &Meta) -> f32,
+        estimate: impl Fn(i32, &CodeMeta) -> f32,
     ) {
         let (block_fours, blocks) = blocks.as_chunks::<4>();
         let (product_fours, products) = products.as_chunks::<4>();
@@ -110,7 +115,7 @@ impl Codebook {
         let fours = block_fours.iter().zip(product_fours);
         for (out, (blocks, products)) in out_fours.iter_mut().zip(fours) {
             // Loops, as the compiler calls functions of arrays instead of unrolling them.
-            let mut metas = [Meta::default(); 4];
+            let mut metas = [CodeMeta::default(); 4];
             for (meta, &block) in metas.iter_mut().zip(blocks) {
                 // SAFETY: the caller's promise.
                 *meta = unsafe { self.meta(block) };
@@ -130,9 +135,9 @@ impl Codebook {
     ///
     /// # Safety
     /// As for [`Codebook::estimate`], with floats.
-    unsafe fn estimate_floats(&self, query: &Query, blocks: &[*const u8], out: &mut [f32]) {
+    unsafe fn estimate_floats(&self, query: &CodeQuery, blocks: &[*const u8], out: &mut [f32]) {
         assert_eq!(query.vector.len(), self.padded_dimensions());
-        if query.space == Space::Product {
+        if query.space == EstimateKind::Product {
             // SAFETY: the caller's promise; the query is as long as the codes.
             unsafe { (kernels().dots_f32)(&query.vector, blocks, out) };
             for out in out.iter_mut() {
@@ -153,7 +158,7 @@ impl Codebook {
     ///
     /// # Safety
     /// As for [`Codebook::estimate`], with bits.
-    unsafe fn count_bits(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
+    unsafe fn count_bits(&self, query: &mut CodeQuery, blocks: &[*const u8], out: &mut [f32]) {
         assert_eq!(query.bits.len(), self.code_bytes);
         query.differences.resize(blocks.len(), 0);
         // SAFETY: the caller's promise; the query is as long as the codes.
@@ -168,12 +173,12 @@ impl Codebook {
     /// # Safety
     /// `block` leads to a block of this codebook's layout.
     #[inline]
-    unsafe fn meta(&self, block: *const u8) -> Meta {
-        // SAFETY: the caller's promise; `Meta` needs four bytes' alignment and has more.
+    unsafe fn meta(&self, block: *const u8) -> CodeMeta {
+        // SAFETY: the caller's promise; `CodeMeta` needs four bytes' alignment and has more.
         unsafe {
             block
                 .add(self.code_bytes + META_OFFSET)
-                .cast::<Meta>()
+                .cast::<CodeMeta>()
                 .read()
         }
     }

@@ -2,84 +2,84 @@
 //! distances from them.
 //!
 //! A search reads the codes of some thousand vectors and the full vectors of the best few, so the
-//! speed of a search is that of reading codes. A [`Codebook`] makes them. For [`Kind::Nibbles`] and
-//! [`Kind::Bytes`] vectors are first centred by the mean of a sample, as real embeddings are in a
-//! cone far from the origin and codes should be spent on what distinguishes them; then they are
-//! rotated at random, so that no dimension matters more than another. For images of digits that
-//! halves the neighbours that a search by only the codes misses; for embeddings of texts it changes
-//! little, and costs little.
+//! speed of a search is that of reading codes. A [`Codebook`] makes them. For [`CodeKind::Nibbles`]
+//! and [`CodeKind::Bytes`] vectors are first centred by the mean of a sample, as real embeddings
+//! are in a cone far from the origin and codes should be spent on what distinguishes them; then
+//! they are rotated at random, so that no dimension matters more than another. For images of digits
+//! that halves the neighbours that a search by only the codes misses; for embeddings of texts it
+//! changes little, and costs little.
 //!
 //! | kind | bits a dimension | estimates |
 //! | --- | --- | --- |
-//! | [`Kind::Nibbles`] | 4 | off by some `0.11 / sqrt(d)` of the lengths' product |
-//! | [`Kind::Bytes`] | 8 | off by some `0.012 / sqrt(d)` of it |
-//! | [`Kind::Floats`] | 32 | exact |
-//! | [`Kind::Bits`] | 1 | exact: the Hamming distance |
+//! | [`CodeKind::Nibbles`] | 4 | off by some `0.11 / sqrt(d)` of the lengths' product |
+//! | [`CodeKind::Bytes`] | 8 | off by some `0.012 / sqrt(d)` of it |
+//! | [`CodeKind::Floats`] | 32 | exact |
+//! | [`CodeKind::Bits`] | 1 | exact: the Hamming distance |
 //!
 //! Where vectors are in clusters, codes are taken from [`centres`] within them instead of the mean.
 //!
-//! A code is at the start of its node's block, its [`Meta`] a little after it.
+//! A code is at the start of its node's block, its [`CodeMeta`] a little after it.
 //! [`Codebook::estimate`] takes many blocks at once, so that memory is prefetched early.
 
 mod bits;
 mod bytes;
 mod centres;
+mod code_query;
 mod estimate;
 mod floats;
 mod nibbles;
-mod query;
 mod rotation;
 mod space;
 #[cfg(test)]
 mod tests;
 
-use crate::Metric;
+use crate::DistanceMetric;
 use crate::kernels::kernels;
 use crate::memory::GrowError;
-use centres::Centres;
+use centres::CentreTable;
 pub(crate) use centres::ORIGIN;
-pub(crate) use query::Query;
+pub(crate) use code_query::CodeQuery;
 use rotation::Rotation;
 
-/// Bytes from the end of a block's code to its [`Meta`].
+/// Bytes from the end of a block's code to its [`CodeMeta`].
 pub(crate) const META_OFFSET: usize = 8;
 /// The seed of rotations. Any number would do, but it must stay the same for codebooks to repeat.
 const SEED: u64 = 0x616e_6e75_6c75_7321;
 
 /// A kind of codes: how many bits are spent on a dimension, and on what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CodeKind {
     /// Four bits.
     Nibbles,
     /// Eight bits.
     Bytes,
     /// The vector itself: for few dimensions.
     Floats,
-    /// One bit, set when the element is strictly positive: only for [`Metric::Hamming`].
+    /// One bit, set when the element is strictly positive: only for [`DistanceMetric::Hamming`].
     Bits,
 }
 
-impl Kind {
+impl CodeKind {
     /// Bytes of a code, a multiple of 64.
     pub(crate) fn code_bytes(self, dimensions: usize) -> usize {
         match self {
-            Kind::Nibbles => nibbles::code_bytes(dimensions),
-            Kind::Bytes => bytes::code_bytes(dimensions),
-            Kind::Floats => floats::code_bytes(dimensions),
-            Kind::Bits => bits::code_bytes(dimensions),
+            CodeKind::Nibbles => nibbles::code_bytes(dimensions),
+            CodeKind::Bytes => bytes::code_bytes(dimensions),
+            CodeKind::Floats => floats::code_bytes(dimensions),
+            CodeKind::Bits => bits::code_bytes(dimensions),
         }
     }
 
     /// Whether a codebook is made for vectors like those of a sample.
     pub(crate) fn is_trained(self) -> bool {
-        matches!(self, Kind::Nibbles | Kind::Bytes)
+        matches!(self, CodeKind::Nibbles | CodeKind::Bytes)
     }
 }
 
 /// The numbers that estimates need in addition to the code. They are in the block's header.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub(crate) struct Meta {
+pub(crate) struct CodeMeta {
     /// The value of a level's step; 0 for floats and bits.
     pub(crate) scale: f32,
     /// `|r|^2 + 2 c.r'`, where `r` is the vector from its centre `c`, and `r'` is `r` as the code
@@ -95,11 +95,11 @@ pub(crate) struct Meta {
 
 /// The parts of a codebook, which are all that a snapshot keeps of it.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Parts {
-    pub(crate) kind: Kind,
-    /// The metric that codes are compared by: [`Metric::Hamming`] if and only if the kind is
-    /// [`Kind::Bits`].
-    pub(crate) metric: Metric,
+pub(crate) struct CodebookParts {
+    pub(crate) kind: CodeKind,
+    /// The metric that codes are compared by: [`DistanceMetric::Hamming`] if and only if the kind
+    /// is [`CodeKind::Bits`].
+    pub(crate) metric: DistanceMetric,
     /// Number of dimensions, at least 1.
     pub(crate) dimensions: usize,
     /// The seed of the rotation.
@@ -108,7 +108,7 @@ pub(crate) struct Parts {
     pub(crate) mean: Vec<f32>,
 }
 
-impl Parts {
+impl CodebookParts {
     /// Number of elements of a centre; 0 where codes have none.
     pub(crate) fn centre_elements(&self) -> usize {
         match self.kind.is_trained() {
@@ -123,10 +123,10 @@ impl Parts {
 /// Vectors are finite and, for the cosine, of length 1. If their squared lengths overflow an `f32`,
 /// estimates are infinite.
 pub(crate) struct Codebook {
-    parts: Parts,
+    parts: CodebookParts,
     /// The rotation of nibbles and bytes.
     rotation: Option<Rotation>,
-    centres: Centres,
+    centres: CentreTable,
     /// The length of the mean.
     mean_length: f32,
     code_bytes: usize,
@@ -136,16 +136,16 @@ impl Codebook {
     /// Makes the codebook for vectors like those of the sample, some hundred of them. Without a
     /// sample the mean is taken for 0. Floats and bits need no sample.
     pub(crate) fn train<'a>(
-        kind: Kind,
-        metric: Metric,
+        kind: CodeKind,
+        metric: DistanceMetric,
         dimensions: usize,
         sample: impl Iterator<Item = &'a [f32]>,
     ) -> Codebook {
         let mean = match kind {
-            Kind::Nibbles | Kind::Bytes => mean(dimensions, sample),
-            Kind::Floats | Kind::Bits => Vec::new(),
+            CodeKind::Nibbles | CodeKind::Bytes => mean(dimensions, sample),
+            CodeKind::Floats | CodeKind::Bits => Vec::new(),
         };
-        Codebook::from_parts(Parts {
+        Codebook::from_parts(CodebookParts {
             kind,
             metric,
             dimensions,
@@ -155,21 +155,21 @@ impl Codebook {
     }
 
     /// Makes the codebook of these [parts](Codebook::parts).
-    pub(crate) fn from_parts(parts: Parts) -> Codebook {
+    pub(crate) fn from_parts(parts: CodebookParts) -> Codebook {
         let dimensions = parts.dimensions;
-        let bits = parts.kind == Kind::Bits;
+        let bits = parts.kind == CodeKind::Bits;
         assert_eq!(
             bits,
-            parts.metric == Metric::Hamming,
+            parts.metric == DistanceMetric::Hamming,
             "bits go with Hamming"
         );
         let code_bytes = parts.kind.code_bytes(dimensions);
-        let centred = matches!(parts.kind, Kind::Nibbles | Kind::Bytes);
+        let centred = matches!(parts.kind, CodeKind::Nibbles | CodeKind::Bytes);
         let expected = if centred { dimensions } else { 0 };
         assert_eq!(parts.mean.len(), expected, "a mean of other dimensions");
         Codebook {
             rotation: centred.then(|| Rotation::new(dimensions, parts.seed)),
-            centres: Centres::new(padded_dimensions(parts.kind, code_bytes)),
+            centres: CentreTable::new(padded_dimensions(parts.kind, code_bytes)),
             mean_length: squared_norm(&parts.mean).sqrt(),
             parts,
             code_bytes,
@@ -199,7 +199,7 @@ impl Codebook {
 
     /// The length of what a code leaves out of its vector, from the code itself. It is taken from
     /// the origin.
-    pub(crate) fn error_of(&self, code: &[u8], meta: &Meta) -> f32 {
+    pub(crate) fn error_of(&self, code: &[u8], meta: &CodeMeta) -> f32 {
         if !self.parts.kind.is_trained() {
             return 0.0;
         }
@@ -219,23 +219,23 @@ impl Codebook {
 
     /// About the squared length of the vector that a code of nibbles or bytes describes, from its
     /// centre.
-    pub(crate) fn squared_residual(&self, meta: &Meta) -> f32 {
+    pub(crate) fn squared_residual(&self, meta: &CodeMeta) -> f32 {
         let deviation = meta.scale * self.deviation_in_levels();
         deviation * deviation * self.parts.dimensions as f32
     }
 
     /// Whether a code may be that of a vector of this squared length.
-    pub(crate) fn is_as_long(&self, meta: &Meta, raw_norm: f32) -> bool {
-        self.parts.kind == Kind::Bits || meta.raw_norm.to_bits() == raw_norm.to_bits()
+    pub(crate) fn is_as_long(&self, meta: &CodeMeta, raw_norm: f32) -> bool {
+        self.parts.kind == CodeKind::Bits || meta.raw_norm.to_bits() == raw_norm.to_bits()
     }
 
     /// The centres other than the mean.
-    pub(crate) fn centres(&self) -> &Centres {
+    pub(crate) fn centres(&self) -> &CentreTable {
         &self.centres
     }
 
     /// The parts of this codebook.
-    pub(crate) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &CodebookParts {
         &self.parts
     }
 
@@ -243,9 +243,9 @@ impl Codebook {
     /// vectors' lengths from the centre of the code is about `lengths`.
     pub(crate) fn error(&self, lengths: f32) -> f32 {
         let of_product = match self.parts.kind {
-            Kind::Nibbles => 0.11,
-            Kind::Bytes => 0.012,
-            Kind::Floats | Kind::Bits => 0.0,
+            CodeKind::Nibbles => 0.11,
+            CodeKind::Bytes => 0.012,
+            CodeKind::Floats | CodeKind::Bits => 0.0,
         };
         2.0 * of_product * lengths / (self.parts.dimensions as f32).sqrt()
     }
@@ -264,27 +264,27 @@ impl Codebook {
         centre: u32,
         scratch: &mut Vec<f32>,
         code: &mut [u8],
-    ) -> Meta {
+    ) -> CodeMeta {
         assert_eq!(vector.len(), self.parts.dimensions);
         assert_eq!(code.len(), self.code_bytes);
         match self.parts.kind {
-            Kind::Nibbles | Kind::Bytes => {
+            CodeKind::Nibbles | CodeKind::Bytes => {
                 self.centre_and_rotate(vector, scratch);
                 let raw_norm = squared_norm(vector);
                 self.encode_rotated(scratch, raw_norm, centre, code)
             }
-            Kind::Floats => {
+            CodeKind::Floats => {
                 floats::encode(vector, code);
                 let norm = squared_norm(vector);
-                Meta {
+                CodeMeta {
                     norm,
                     raw_norm: norm,
-                    ..Meta::default()
+                    ..CodeMeta::default()
                 }
             }
-            Kind::Bits => {
+            CodeKind::Bits => {
                 bits::encode(vector, code);
-                Meta::default()
+                CodeMeta::default()
             }
         }
     }
@@ -296,14 +296,14 @@ impl Codebook {
         raw_norm: f32,
         centre: u32,
         code: &mut [u8],
-    ) -> Meta {
+    ) -> CodeMeta {
         let point = self.centres.point(centre);
         for (x, c) in vector.iter_mut().zip(point.unwrap_or_default()) {
             *x -= c;
         }
         let norm = squared_norm(vector);
         let scale = match self.parts.kind {
-            Kind::Nibbles => nibbles::encode(vector, self.parts.dimensions, norm, code),
+            CodeKind::Nibbles => nibbles::encode(vector, self.parts.dimensions, norm, code),
             _ => bytes::encode(vector, self.parts.dimensions, norm, code),
         };
         let middle = self.middle();
@@ -319,7 +319,7 @@ impl Codebook {
             error += off * off;
             along += coded * point.map_or(0.0, |point| point[at]);
         }
-        Meta {
+        CodeMeta {
             scale,
             norm: norm + 2.0 * along,
             raw_norm,
@@ -331,7 +331,7 @@ impl Codebook {
     /// Writes the levels of a code of nibbles or bytes, as they are stored.
     fn levels_of(&self, code: &[u8], levels: &mut [u8]) {
         match self.parts.kind {
-            Kind::Nibbles => nibbles::levels(code, levels),
+            CodeKind::Nibbles => nibbles::levels(code, levels),
             _ => levels[..code.len()].copy_from_slice(code),
         }
     }
@@ -381,12 +381,12 @@ impl Codebook {
 }
 
 /// Number of dimensions that a code of so many bytes has room for.
-fn padded_dimensions(kind: Kind, code_bytes: usize) -> usize {
+fn padded_dimensions(kind: CodeKind, code_bytes: usize) -> usize {
     match kind {
-        Kind::Nibbles => 2 * code_bytes,
-        Kind::Bytes => code_bytes,
-        Kind::Floats => code_bytes / size_of::<f32>(),
-        Kind::Bits => 8 * code_bytes,
+        CodeKind::Nibbles => 2 * code_bytes,
+        CodeKind::Bytes => code_bytes,
+        CodeKind::Floats => code_bytes / size_of::<f32>(),
+        CodeKind::Bits => 8 * code_bytes,
     }
 }
 

@@ -17,7 +17,7 @@ use std::f32::consts::FRAC_1_SQRT_2;
 /// An orthonormal map drawn by a seed.
 pub(super) struct Rotation {
     dimensions: usize,
-    rounds: [Round; 2],
+    rounds: [RoundSigns; 2],
     /// Plus or minus `1 / sqrt(2)` for each dimension of the upper half. Empty if one window is
     /// the whole vector.
     turns: Vec<f32>,
@@ -25,7 +25,7 @@ pub(super) struct Rotation {
 
 /// The random signs of one round: a factor for each dimension of a window. They carry the
 /// transform's normalisation along: plus or minus `1 / sqrt(window)`.
-struct Round {
+struct RoundSigns {
     first: Vec<f32>,
     /// The signs of the last window. Empty if the first window is the whole vector.
     last: Vec<f32>,
@@ -49,7 +49,7 @@ impl Rotation {
         let size = 1.0 / (window as f32).sqrt();
         Rotation {
             dimensions,
-            rounds: std::array::from_fn(|_| Round {
+            rounds: std::array::from_fn(|_| RoundSigns {
                 first: signs(window, size),
                 last: signs(last, size),
             }),
@@ -67,7 +67,7 @@ impl Rotation {
     }
 }
 
-impl Round {
+impl RoundSigns {
     fn apply(&self, vector: &mut [f32]) {
         transform(&mut vector[..self.first.len()], &self.first);
         let start = vector.len() - self.last.len();

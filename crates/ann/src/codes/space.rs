@@ -4,11 +4,11 @@
 //! to the vectors that have the largest products, wherever it starts (ip-NSW: Morozov and Babenko,
 //! "Non-metric similarity graphs for maximum inner product search", 2018).
 
-use super::Meta;
+use super::CodeMeta;
 
 /// The meaning of estimates.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub(super) enum Space {
+pub(super) enum EstimateKind {
     /// The distance of the metric, for a search; small distances may come out below zero.
     #[default]
     Metric,
@@ -20,14 +20,14 @@ pub(super) enum Space {
     Inner { own: f32 },
 }
 
-impl Space {
+impl EstimateKind {
     /// Turns what the formula or a kernel gives for a code into its estimate.
     #[inline]
-    pub(super) fn finish(self, estimate: f32, meta: &Meta) -> f32 {
+    pub(super) fn finish(self, estimate: f32, meta: &CodeMeta) -> f32 {
         let estimate = match self {
-            Space::Metric | Space::Product => estimate,
-            Space::Distance => floor(estimate),
-            Space::Inner { own } => estimate - own - meta.raw_norm,
+            EstimateKind::Metric | EstimateKind::Product => estimate,
+            EstimateKind::Distance => floor(estimate),
+            EstimateKind::Inner { own } => estimate - own - meta.raw_norm,
         };
         if estimate.is_nan() {
             f32::INFINITY

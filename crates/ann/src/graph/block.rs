@@ -15,12 +15,12 @@ mod stored;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use crate::codes::Meta;
+use crate::codes::CodeMeta;
 
 /// Bytes of a cache line; blocks start on one, and codes fill whole ones.
 pub(crate) const LINE: usize = 64;
 
-/// The lowest bits of [`Header::state`]: the number of links.
+/// The lowest bits of [`SlotHeader::state`]: the number of links.
 const DEGREE: u32 = 0xffff;
 /// The bit that is set while somebody changes the links.
 const LOCKED: u32 = 1 << 31;
@@ -34,7 +34,7 @@ const SPINS: usize = 64;
 
 /// The places of the parts of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct SlotLayout {
     /// Bytes of a code, a multiple of [`LINE`].
     pub code_bytes: usize,
     /// Number of links that a block has room for.
@@ -43,16 +43,16 @@ pub(crate) struct Layout {
     pub stride: usize,
 }
 
-impl Layout {
+impl SlotLayout {
     /// Lays out a block with room for a quarter more links than `degree`, which a slot keeps when
     /// it has to choose. So it does not have to choose each time one is added. More links fill the
     /// last line.
-    pub(crate) fn new(code_bytes: usize, degree: usize) -> Layout {
+    pub(crate) fn new(code_bytes: usize, degree: usize) -> SlotLayout {
         debug_assert_eq!(code_bytes % LINE, 0);
-        let links = code_bytes + size_of::<Header>();
+        let links = code_bytes + size_of::<SlotHeader>();
         let least = links + (degree + degree.div_ceil(4)) * size_of::<u32>();
         let stride = least.next_multiple_of(LINE);
-        Layout {
+        SlotLayout {
             code_bytes,
             capacity: (stride - links) / size_of::<u32>(),
             stride,
@@ -61,41 +61,41 @@ impl Layout {
 
     /// Number of bytes that a search reads of a slot that it measures.
     pub(crate) fn measured_bytes(&self) -> usize {
-        self.code_bytes + size_of::<Header>()
+        self.code_bytes + size_of::<SlotHeader>()
     }
 }
 
 /// The header of a block, after its code. Its layout is part of the snapshot's format.
 #[repr(C)]
 #[derive(Debug, Default)]
-pub(crate) struct Header {
+pub(crate) struct SlotHeader {
     state: AtomicU32,
     id: AtomicU32,
-    meta: Meta,
+    meta: CodeMeta,
     /// Number of links from other slots to this one. It keeps the last one from being taken away.
     in_degree: AtomicU32,
 }
 
-/// Estimates find the meta of a code here: [`Header::meta`], after the state and the id.
-const _: () = assert!(std::mem::offset_of!(Header, meta) == 8 && size_of::<Header>() == 32);
+/// Estimates find the meta of a code here: [`SlotHeader::meta`], after the state and the id.
+const _: () = assert!(std::mem::offset_of!(SlotHeader, meta) == 8 && size_of::<SlotHeader>() == 32);
 
 /// The block of one slot.
 #[derive(Clone, Copy)]
-pub(crate) struct Block<'a> {
+pub(crate) struct SlotBlock<'a> {
     start: *mut u8,
-    layout: Layout,
+    layout: SlotLayout,
     owner: PhantomData<&'a ()>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> SlotBlock<'a> {
     /// The block at `start`.
     ///
     /// # Safety
     /// At `start` are `layout.stride` bytes, zeroed or written as a block, aligned to [`LINE`],
     /// which stay mapped for `'a`, and of which only blocks are made.
-    pub(crate) unsafe fn new(start: *mut u8, layout: Layout) -> Block<'a> {
-        debug_assert_eq!(start as usize % align_of::<Header>(), 0);
-        Block {
+    pub(crate) unsafe fn new(start: *mut u8, layout: SlotLayout) -> SlotBlock<'a> {
+        debug_assert_eq!(start as usize % align_of::<SlotHeader>(), 0);
+        SlotBlock {
             start,
             layout,
             owner: PhantomData,
@@ -107,15 +107,15 @@ impl<'a> Block<'a> {
         self.start
     }
 
-    fn header(&self) -> &'a Header {
+    fn header(&self) -> &'a SlotHeader {
         // SAFETY: `new` promises a header after the code. Its meta is plain memory, which is only
         // written while no one else can reach the slot (`write`); the rest is atomic.
-        unsafe { &*self.start.add(self.layout.code_bytes).cast::<Header>() }
+        unsafe { &*self.start.add(self.layout.code_bytes).cast::<SlotHeader>() }
     }
 
     /// The words for links. Those past the degree are left over from former links.
     fn room(&self) -> &'a [AtomicU32] {
-        let at = self.layout.code_bytes + size_of::<Header>();
+        let at = self.layout.code_bytes + size_of::<SlotHeader>();
         // SAFETY: `new` promises the stride, of which the layout leaves `capacity` words after the
         // header, and these are only ever used as atomics.
         unsafe { std::slice::from_raw_parts(self.start.add(at).cast(), self.layout.capacity) }
@@ -133,8 +133,8 @@ impl<'a> Block<'a> {
     /// The meta of the code.
     ///
     /// # Safety
-    /// As for [`Block::code`].
-    pub(crate) unsafe fn meta(&self) -> Meta {
+    /// As for [`SlotBlock::code`].
+    pub(crate) unsafe fn meta(&self) -> CodeMeta {
         self.header().meta
     }
 
@@ -143,11 +143,11 @@ impl<'a> Block<'a> {
     ///
     /// # Safety
     /// No one else has the slot.
-    pub(crate) unsafe fn write(&self, id: u32, encode: impl FnOnce(&mut [u8]) -> Meta) {
+    pub(crate) unsafe fn write(&self, id: u32, encode: impl FnOnce(&mut [u8]) -> CodeMeta) {
         // SAFETY: `new` promises the bytes, and the caller that only we have them.
         unsafe {
             let code = std::slice::from_raw_parts_mut(self.start, self.layout.code_bytes);
-            let header = self.start.add(self.layout.code_bytes).cast::<Header>();
+            let header = self.start.add(self.layout.code_bytes).cast::<SlotHeader>();
             (*header).meta = encode(code);
         }
         let header = self.header();
@@ -156,7 +156,8 @@ impl<'a> Block<'a> {
         header.state.store(0, Ordering::Release);
     }
 
-    /// The id that has the slot. Others may have it too if the slot [is shared](Block::is_shared).
+    /// The id that has the slot. Others may have it too if the slot [is
+    /// shared](SlotBlock::is_shared).
     pub(crate) fn id(&self) -> u32 {
         self.header().id.load(Ordering::Relaxed)
     }
@@ -168,13 +169,13 @@ impl<'a> Block<'a> {
     /// Whether the slot links to others and is not dead. Such a slot has been filled. It stays so
     /// while the epoch is pinned, if it was pinned before this call: a slot is filled before it
     /// links to others, and one that has had a link is free again only when no one is left who may
-    /// have seen it alive ([`mend`](super::mend)).
+    /// have seen it alive ([`repair`](super::repair)).
     pub(crate) fn is_linked(&self) -> bool {
         let state = self.header().state.load(Ordering::Acquire);
         state & DEAD == 0 && state & DEGREE != 0
     }
 
-    /// Whether others than [`Block::id`] may have the slot.
+    /// Whether others than [`SlotBlock::id`] may have the slot.
     pub(crate) fn is_shared(&self) -> bool {
         self.header().state.load(Ordering::Acquire) & SHARED != 0
     }
@@ -193,7 +194,7 @@ impl<'a> Block<'a> {
 
     /// The address of the links and their length in bytes, for fetching ahead.
     pub(crate) fn links_at(&self) -> (*const u8, usize) {
-        let at = self.layout.code_bytes + size_of::<Header>();
+        let at = self.layout.code_bytes + size_of::<SlotHeader>();
         (self.start.wrapping_add(at), self.layout.stride - at)
     }
 
@@ -226,7 +227,7 @@ impl<'a> Block<'a> {
     }
 
     /// Locks the links. Waits while somebody else changes them.
-    pub(crate) fn lock(&self) -> Links<'a> {
+    pub(crate) fn lock(&self) -> LockedLinks<'a> {
         let state = &self.header().state;
         let mut spins = 0;
         loop {
@@ -238,7 +239,7 @@ impl<'a> Block<'a> {
                 Ordering::Relaxed,
             );
             if taken.is_ok() {
-                return Links {
+                return LockedLinks {
                     block: *self,
                     state: free,
                 };
@@ -253,13 +254,13 @@ impl<'a> Block<'a> {
 }
 
 /// The locked links of a slot. Others who change them wait for the lock, readers do not.
-pub(crate) struct Links<'a> {
-    block: Block<'a>,
-    /// The value of `Header::state` at the end, without the lock.
+pub(crate) struct LockedLinks<'a> {
+    block: SlotBlock<'a>,
+    /// The value of `SlotHeader::state` at the end, without the lock.
     state: u32,
 }
 
-impl Links<'_> {
+impl LockedLinks<'_> {
     pub(crate) fn degree(&self) -> usize {
         (self.state & DEGREE) as usize
     }
@@ -316,7 +317,7 @@ impl Links<'_> {
     }
 }
 
-impl Drop for Links<'_> {
+impl Drop for LockedLinks<'_> {
     fn drop(&mut self) {
         let state = &self.block.header().state;
         state.store(self.state, Ordering::Release);
@@ -328,15 +329,15 @@ mod tests {
     use super::*;
 
     /// A block on the heap.
-    pub(super) fn with_block(test: impl FnOnce(Block<'_>)) {
-        let layout = Layout::new(64, 4);
+    pub(super) fn with_block(test: impl FnOnce(SlotBlock<'_>)) {
+        let layout = SlotLayout::new(64, 4);
         assert_eq!((layout.capacity, layout.stride), (8, 128));
         let mut memory = vec![[0u64; 8]; layout.stride / 64];
         // SAFETY: zeroed, as long as the stride, and aligned as a header needs it.
-        test(unsafe { Block::new(memory.as_mut_ptr().cast(), layout) });
+        test(unsafe { SlotBlock::new(memory.as_mut_ptr().cast(), layout) });
     }
 
-    fn links(block: Block<'_>) -> Vec<u32> {
+    fn links(block: SlotBlock<'_>) -> Vec<u32> {
         let mut links = Vec::new();
         block.for_each_link(|link| links.push(link));
         links
@@ -345,11 +346,11 @@ mod tests {
     #[test]
     fn a_written_block_is_read_back() {
         with_block(|block| {
-            let meta = Meta {
+            let meta = CodeMeta {
                 scale: 1.0,
                 norm: 2.0,
                 raw_norm: 3.0,
-                ..Meta::default()
+                ..CodeMeta::default()
             };
             // SAFETY: only this test has the block.
             unsafe {

@@ -7,15 +7,15 @@
 //! they are and in whatever order they come, and nowhere else.
 //!
 //! The vectors that came before the centre of their cluster have worse codes. They are noted as
-//! [outdated](Outdated), and later changes give each of them another slot.
+//! [outdated](StaleCodes), and later changes give each of them another slot.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use parking_lot::Mutex;
 
 use super::Graph;
-use super::pool::Pool;
-use super::space::Space;
+use super::pool::CandidatePool;
+use super::space::WalkWorkspace;
 use crate::codes::{Codebook, ORIGIN};
 
 /// The ranks of two neighbours whose distances have to be distinguished.
@@ -45,16 +45,16 @@ const NOTED_MAX: usize = 1 << 16;
 /// Slots whose codes are worse than others from centres that there are now would be. It is no harm
 /// if one of them holds something else by now.
 #[derive(Debug, Default)]
-pub(crate) struct Outdated(Mutex<Noted>);
+pub(crate) struct StaleCodes(Mutex<SlotQueue>);
 
 /// Slots in the order in which they were noted, each once.
 #[derive(Debug, Default)]
-struct Noted {
+struct SlotQueue {
     queue: VecDeque<u32>,
     all: BTreeSet<u32>,
 }
 
-impl Outdated {
+impl StaleCodes {
     fn note(&self, slots: impl Iterator<Item = u32>) {
         let mut noted = self.0.lock();
         for slot in slots {
@@ -92,10 +92,10 @@ impl Graph {
     pub(super) unsafe fn centre_for(
         &self,
         codebook: &Codebook,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
         read: impl Fn(u32) -> Vec<f32>,
     ) -> u32 {
-        let Space { query, pool, .. } = space;
+        let WalkWorkspace { query, pool, .. } = space;
         if !codebook.has_centres() {
             return ORIGIN;
         }
@@ -134,7 +134,7 @@ impl Graph {
         }
         // A renewed vector has nothing to say of its neighbours that it had not before.
         if is_new || codebook.centres().len() > 0 && !space.is_renewal {
-            let Space { pool, .. } = space;
+            let WalkWorkspace { pool, .. } = space;
             self.note_outdated(codebook, pool, squared);
         }
         centre
@@ -142,7 +142,7 @@ impl Graph {
 
     /// Notes the neighbours whose codes would be much better from a centre at this squared
     /// distance.
-    fn note_outdated(&self, codebook: &Codebook, pool: &Pool, squared: f32) {
+    fn note_outdated(&self, codebook: &Codebook, pool: &CandidatePool, squared: f32) {
         let nearest = pool.iter().take(LOOKED_AT);
         self.outdated.note(nearest.filter_map(|(distance, slot)| {
             let block = self.block(slot);

@@ -1,9 +1,9 @@
 //! Linking: a slot finds its neighbours, and they get links to it.
 
 use super::Graph;
-use super::reach::Reach;
-use super::space::{Candidate, Space};
-use super::upper::LINK_WIDTHS;
+use super::reach::WalkReach;
+use super::space::{LinkCandidate, WalkWorkspace};
+use super::upper_level::LINK_WIDTHS;
 use crate::codes::{Codebook, squared_norm};
 
 /// The alpha of Vamana, for squared distances: a candidate gets no link of its own if it is nearer,
@@ -50,7 +50,7 @@ impl Graph {
         &self,
         codebook: &Codebook,
         new: NewSlot<'_, J, R>,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) -> Option<u32>
     where
         J: Fn(u32) -> bool,
@@ -89,7 +89,7 @@ impl Graph {
     ///
     /// # Safety
     /// The epoch is pinned since the slot could be reached, and the slot has a code.
-    pub(super) unsafe fn relink(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+    pub(super) unsafe fn relink(&self, codebook: &Codebook, slot: u32, space: &mut WalkWorkspace) {
         // SAFETY: the caller's promise, for both.
         unsafe {
             self.query_of(codebook, slot, &mut space.query);
@@ -102,7 +102,12 @@ impl Graph {
     ///
     /// # Safety
     /// As for [`Graph::relink`].
-    pub(super) unsafe fn link_found(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+    pub(super) unsafe fn link_found(
+        &self,
+        codebook: &Codebook,
+        slot: u32,
+        space: &mut WalkWorkspace,
+    ) {
         for attempt in 0..ATTEMPTS_MAX {
             let entry = self.entry();
             if attempt > 0 {
@@ -110,7 +115,7 @@ impl Graph {
                 unsafe { self.walk_for_links(codebook, space) };
             }
             let found = space.pool.iter().filter(|(_, other)| *other != slot);
-            let found = found.map(|(distance, slot)| Candidate { distance, slot });
+            let found = found.map(|(distance, slot)| LinkCandidate { distance, slot });
             space.candidates.clear();
             space.candidates.extend(found);
             if space.candidates.is_empty() {
@@ -120,7 +125,7 @@ impl Graph {
                         // Everything is farther away than floats can say.
                         let distance = f32::MAX;
                         let slot = entry;
-                        space.candidates.push(Candidate { distance, slot });
+                        space.candidates.push(LinkCandidate { distance, slot });
                     }
                     // The slot is the first, or the last that is left.
                     _ if entry == Some(slot) || self.enter_by(entry, slot) => return,
@@ -139,12 +144,12 @@ impl Graph {
     ///
     /// # Safety
     /// As for [`Graph::walk`].
-    pub(super) unsafe fn walk_for_links(&self, codebook: &Codebook, space: &mut Space) {
+    pub(super) unsafe fn walk_for_links(&self, codebook: &Codebook, space: &mut WalkWorkspace) {
         let width = self.build_beam;
         space.widths = LINK_WIDTHS;
         let wanted = WANTED.min(width);
         let reach = self.spread.reach(wanted, width);
-        let reach = reach.unwrap_or(Reach::unlimited(wanted));
+        let reach = reach.unwrap_or(WalkReach::unlimited(wanted));
         // SAFETY: the caller's promise.
         unsafe { self.walk(codebook, reach, (width, width), wanted, space) };
     }
@@ -167,9 +172,9 @@ impl Graph {
         &self,
         codebook: &Codebook,
         raw_norm: f32,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) -> Vec<u32> {
-        let Space { query, pool, .. } = space;
+        let WalkWorkspace { query, pool, .. } = space;
         let mut equal = Vec::new();
         for (distance, slot) in pool.iter() {
             // SAFETY: the caller's promise.
@@ -190,7 +195,12 @@ impl Graph {
     ///
     /// # Safety
     /// As for [`Graph::relink`]; the candidates have been reached since the epoch was pinned.
-    unsafe fn link_with_candidates(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+    unsafe fn link_with_candidates(
+        &self,
+        codebook: &Codebook,
+        slot: u32,
+        space: &mut WalkWorkspace,
+    ) {
         let others: Vec<u32> = space.candidates.iter().map(|found| found.slot).collect();
         // SAFETY: the caller's promise.
         unsafe { self.choose(codebook, self.degree, space) };
@@ -233,7 +243,7 @@ impl Graph {
         codebook: &Codebook,
         from: u32,
         to: u32,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) {
         let mut links = self.block(from).lock();
         if links.is_dead() || links.iter().any(|link| link == to) {
@@ -250,9 +260,9 @@ impl Graph {
             let others = links.iter().chain([to]);
             let measured = self.measure(codebook, others, &mut space.pair, &mut space.batch);
             space.candidates.clear();
-            let candidate = |(slot, distance)| Candidate { distance, slot };
+            let candidate = |(slot, distance)| LinkCandidate { distance, slot };
             space.candidates.extend(measured.map(candidate));
-            space.candidates.sort_unstable_by(Candidate::compare);
+            space.candidates.sort_unstable_by(LinkCandidate::compare);
             self.choose(codebook, self.degree, space);
         }
         self.block(to).gain_link();
@@ -274,7 +284,7 @@ impl Graph {
     }
 
     /// Takes out the farthest chosen slot that can do without this link; false if there is none.
-    fn make_room(&self, space: &mut Space) -> bool {
+    fn make_room(&self, space: &mut WalkWorkspace) -> bool {
         let can_go = |slot: &u32| self.block(*slot).lose_link();
         let farthest = space.chosen.iter().rposition(can_go);
         if let Some(at) = farthest {
@@ -291,8 +301,8 @@ impl Graph {
     ///
     /// # Safety
     /// The epoch is pinned since the candidates could be reached.
-    unsafe fn choose(&self, codebook: &Codebook, degree: usize, space: &mut Space) {
-        let Space {
+    unsafe fn choose(&self, codebook: &Codebook, degree: usize, space: &mut WalkWorkspace) {
+        let WalkWorkspace {
             candidates,
             chosen,
             pair,
@@ -310,7 +320,7 @@ impl Graph {
         let alpha = alpha(codebook);
         let mut next = 0;
         while chosen.len() < degree
-            && let Some(&Candidate { slot, .. }) = left.get(next)
+            && let Some(&LinkCandidate { slot, .. }) = left.get(next)
         {
             chosen.push(slot);
             next += 1;
@@ -323,7 +333,7 @@ impl Graph {
                 let rest = spare.iter().chain(&left[next..]);
                 let rest = rest.map(|candidate| candidate.slot);
                 let mut measured = self.measure(codebook, rest, pair, batch);
-                let mut stays = |candidate: &Candidate, alpha: f32| {
+                let mut stays = |candidate: &LinkCandidate, alpha: f32| {
                     let (_, between) = measured.next()?;
                     Some((alpha * between > candidate.distance, between))
                 };
@@ -351,8 +361,8 @@ impl Graph {
                 left.truncate(kept);
             }
         }
-        let mut fill = |others: &mut Vec<Candidate>, up_to: usize| {
-            others.sort_unstable_by(Candidate::compare);
+        let mut fill = |others: &mut Vec<LinkCandidate>, up_to: usize| {
+            others.sort_unstable_by(LinkCandidate::compare);
             let room = up_to.saturating_sub(chosen.len());
             chosen.extend(others.iter().take(room).map(|candidate| candidate.slot));
         };
@@ -372,9 +382,9 @@ impl Graph {
     pub(super) unsafe fn is_worth_a_link(
         &self,
         codebook: &Codebook,
-        candidate: Candidate,
+        candidate: LinkCandidate,
         links: impl Iterator<Item = u32>,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
@@ -394,9 +404,9 @@ fn alpha(codebook: &Codebook) -> f32 {
     }
 }
 
-impl Candidate {
+impl LinkCandidate {
     /// Nearest first, and by slot among equals, so that a build is repeatable.
-    pub(super) fn compare(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    pub(super) fn compare(a: &LinkCandidate, b: &LinkCandidate) -> std::cmp::Ordering {
         let by_distance = a.distance.total_cmp(&b.distance);
         by_distance.then(a.slot.cmp(&b.slot))
     }

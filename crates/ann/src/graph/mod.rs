@@ -4,13 +4,13 @@
 //! that are near it and are in different directions, so that a walk which always goes on from the
 //! nearest slot it knows comes near any query in a few steps. Distances along the way are estimated
 //! from [codes](crate::codes); exact ones are the caller's business. A walk starts from the slots
-//! that a short walk of the [upper level](upper) finds ([`starts`]).
+//! that a short walk of the [upper level](upper_level) finds ([`starts`]).
 //!
 //! # A slot's life
 //!
 //! A vector never changes in its slot. To replace one is to fill another slot and to *kill* the old
 //! one; a killed slot is *dead*: nothing links to it any more, and walks pass through it to its
-//! neighbours without counting it as a candidate. A [sweep](mend) over all slots, of which every
+//! neighbours without counting it as a candidate. A [sweep](repair) over all slots, of which every
 //! change does a piece, takes dead slots out of the links that still name them, and links the
 //! neighbours of the dead with each other instead, as IP-DiskANN does (Xu et al., 2025). When the
 //! sweep has passed all slots, nothing can reach the dead. When no one is left who may have read of
@@ -25,16 +25,16 @@
 
 mod block;
 mod centre;
+mod filtered_frontier;
 mod link;
-mod mend;
 mod pool;
 mod reach;
+mod repair;
 mod restore;
-mod sieve;
 mod slots;
 mod space;
 mod starts;
-mod upper;
+mod upper_level;
 mod visited;
 mod walk;
 
@@ -43,74 +43,74 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-pub(crate) use block::{Block, Layout};
+pub(crate) use block::{SlotBlock, SlotLayout};
+pub(crate) use filtered_frontier::{BEAM_PER_PASSED, FilteredFrontier, WalkBounds};
 pub(crate) use link::NewSlot;
-pub(crate) use pool::{Heaps, SLOTS_MAX};
-pub(crate) use reach::{Reach, Spread};
-pub(crate) use restore::{Captured, Defect};
-pub(crate) use sieve::{BEAM_PER_PASSED, Bounds, Sieve};
-pub(crate) use slots::Slots;
-pub(crate) use space::{Counts, Space};
+pub(crate) use pool::{CandidateHeaps, SLOTS_MAX};
+pub(crate) use reach::{DistanceGrowth, WalkReach};
+pub(crate) use restore::{BlockDefect, CapturedSlots};
+pub(crate) use slots::SlotAllocator;
+pub(crate) use space::{WalkCounts, WalkWorkspace};
 
-use centre::Outdated;
-pub(crate) use mend::Haste;
-use mend::Mending;
-use upper::Upper;
+use centre::StaleCodes;
+use repair::DeadSlotRemoval;
+pub(crate) use repair::RemovalOccasion;
+use upper_level::UpperLevel;
 
-use crate::codes::{Codebook, Meta, Query};
-use crate::memory::{Array, GrowError, Place};
+use crate::codes::{CodeMeta, CodeQuery, Codebook};
+use crate::memory::{GrowError, RecordArray, RecordPlacement};
 
 /// The graph: slots with their links.
 pub(crate) struct Graph {
-    layout: Layout,
-    blocks: Array,
+    layout: SlotLayout,
+    blocks: RecordArray,
     /// The codebook, by which vectors become codes. Before there is one, slots are filled but not
     /// linked.
     codebook: OnceLock<Codebook>,
-    slots: Slots,
+    slots: SlotAllocator,
     /// Number of links that a slot keeps when it has to choose.
     degree: usize,
     /// Number of candidates of a slot that looks for its links.
     build_beam: usize,
     /// One above the slot where walks start; 0 if no slot is linked.
     entry: AtomicU32,
-    spread: Spread,
+    spread: DistanceGrowth,
     /// Slots that have died and are in no batch yet.
     killed: Mutex<Vec<u32>>,
-    mending: Mutex<Mending>,
+    removal: Mutex<DeadSlotRemoval>,
     /// Slots whose codes are worse than others from centres that there are now would be.
-    outdated: Outdated,
+    outdated: StaleCodes,
     /// The level above; None for that level itself.
-    upper: Option<Box<Upper>>,
+    upper: Option<Box<UpperLevel>>,
 }
 
 impl Graph {
     pub(crate) fn new(code_bytes: usize, degree: usize, build_beam: usize) -> Graph {
         let level = Graph::level(code_bytes, degree, build_beam);
-        let upper = Some(Box::new(Upper::new(level.layout)));
+        let upper = Some(Box::new(UpperLevel::new(level.layout)));
         Graph { upper, ..level }
     }
 
     /// A graph without a level above it.
     fn level(code_bytes: usize, degree: usize, build_beam: usize) -> Graph {
-        let layout = Layout::new(code_bytes, degree);
+        let layout = SlotLayout::new(code_bytes, degree);
         Graph {
             layout,
-            blocks: Array::new(layout.stride, Place::Memory),
+            blocks: RecordArray::new(layout.stride, RecordPlacement::Memory),
             codebook: OnceLock::new(),
-            slots: Slots::default(),
+            slots: SlotAllocator::default(),
             degree,
             build_beam,
             entry: AtomicU32::new(0),
-            spread: Spread::default(),
+            spread: DistanceGrowth::default(),
             killed: Mutex::new(Vec::new()),
-            mending: Mutex::new(Mending::default()),
-            outdated: Outdated::default(),
+            removal: Mutex::new(DeadSlotRemoval::default()),
+            outdated: StaleCodes::default(),
             upper: None,
         }
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &SlotLayout {
         &self.layout
     }
 
@@ -125,17 +125,17 @@ impl Graph {
         debug_assert!(first.is_ok(), "a graph is trained once");
     }
 
-    pub(crate) fn slots(&self) -> &Slots {
+    pub(crate) fn slots(&self) -> &SlotAllocator {
         &self.slots
     }
 
     /// The slots whose codes are out of date.
-    pub(crate) fn outdated(&self) -> &Outdated {
+    pub(crate) fn outdated(&self) -> &StaleCodes {
         &self.outdated
     }
 
     /// The array of the blocks.
-    pub(crate) fn blocks(&self) -> &Array {
+    pub(crate) fn blocks(&self) -> &RecordArray {
         &self.blocks
     }
 
@@ -151,40 +151,41 @@ impl Graph {
     fn own_tables_bytes(&self) -> usize {
         let killed = self.killed.lock().capacity() * size_of::<u32>();
         let outdated = self.outdated.memory_bytes();
-        self.slots.memory_bytes() + killed + outdated + self.mending.lock().memory_bytes()
+        self.slots.memory_bytes() + killed + outdated + self.removal.lock().memory_bytes()
     }
 
-    /// Makes room for a slot that [`Slots::take`] has given out.
+    /// Makes room for a slot that [`SlotAllocator::take`] has given out.
     pub(crate) fn ensure(&self, slot: u32) -> Result<(), GrowError> {
         self.blocks.ensure(slot)
     }
 
     /// The block of a slot that there is room for.
     #[inline(always)]
-    pub(crate) fn block(&self, slot: u32) -> Block<'_> {
+    pub(crate) fn block(&self, slot: u32) -> SlotBlock<'_> {
         debug_assert!(self.blocks.get(slot).is_some());
         // SAFETY: there is room for every slot that was ever given out, since before it was linked
         // or entered in a table; chunks are zeroed, aligned to pages, and stay as long as the
         // array.
-        unsafe { Block::new(self.blocks.get_unchecked(slot), self.layout) }
+        unsafe { SlotBlock::new(self.blocks.get_unchecked(slot), self.layout) }
     }
 
     /// Fills a slot for `id`, with the code of `vector` from a centre if there is a codebook.
     ///
     /// # Safety
-    /// The slot was given out by [`Slots::take`], there is room for it, and no one else has it.
+    /// The slot was given out by [`SlotAllocator::take`], there is room for it, and no one else has
+    /// it.
     pub(crate) unsafe fn fill(
         &self,
         slot: u32,
         id: u32,
         (vector, centre): (&[f32], u32),
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.codebook() {
                 Some(codebook) => self.fill_with(codebook, slot, id, (vector, centre), space),
-                None => self.block(slot).write(id, |_| Meta::default()),
+                None => self.block(slot).write(id, |_| CodeMeta::default()),
             }
         }
     }
@@ -199,7 +200,7 @@ impl Graph {
         slot: u32,
         id: u32,
         (vector, centre): (&[f32], u32),
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) {
         let encode = |code: &mut [u8]| codebook.encode(vector, centre, &mut space.rotated, code);
         // SAFETY: the caller's promise.
@@ -217,11 +218,11 @@ impl Graph {
     }
 
     /// The growth of distances from neighbour to neighbour.
-    pub(crate) fn spread(&self) -> &Spread {
+    pub(crate) fn spread(&self) -> &DistanceGrowth {
         &self.spread
     }
 
-    pub(crate) fn spread_mut(&mut self) -> &mut Spread {
+    pub(crate) fn spread_mut(&mut self) -> &mut DistanceGrowth {
         &mut self.spread
     }
 
@@ -243,7 +244,7 @@ impl Graph {
     ///
     /// # Safety
     /// The slot has been filled with a code, and the epoch is pinned since it could be reached.
-    unsafe fn query_of(&self, codebook: &Codebook, slot: u32, query: &mut Query) {
+    unsafe fn query_of(&self, codebook: &Codebook, slot: u32, query: &mut CodeQuery) {
         let block = self.block(slot);
         // SAFETY: the caller's promise.
         let (code, meta) = unsafe { (block.code(), block.meta()) };

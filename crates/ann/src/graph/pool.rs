@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::reach::Reach;
+use super::reach::WalkReach;
 
-/// The most slots that an index can have: one bit of a [`Key`] has another meaning.
+/// The most slots that an index can have: one bit of a [`PackedCandidate`] has another meaning.
 pub(crate) const SLOTS_MAX: u32 = 1 << 31;
 
 /// The candidates of a walk.
@@ -24,12 +24,12 @@ pub(crate) trait Frontier {
 /// A distance and a slot in one word, which orders by distance and then by slot. The lowest bit
 /// says whether the slot has been expanded; there it changes no order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key(u64);
+pub(super) struct PackedCandidate(u64);
 
-impl Key {
+impl PackedCandidate {
     const EXPANDED: u64 = 1;
 
-    pub(super) fn new(distance: f32, slot: u32) -> Key {
+    pub(super) fn new(distance: f32, slot: u32) -> PackedCandidate {
         debug_assert!(slot < SLOTS_MAX);
         let bits = distance.to_bits();
         // Floats order as their bits do, the negative ones backwards.
@@ -37,7 +37,7 @@ impl Key {
             0 => bits | 1 << 31,
             _ => !bits,
         };
-        Key(u64::from(ordered) << 32 | u64::from(slot) << 1)
+        PackedCandidate(u64::from(ordered) << 32 | u64::from(slot) << 1)
     }
 
     pub(super) fn distance(self) -> f32 {
@@ -56,16 +56,16 @@ impl Key {
 /// The nearest `width` slots in a sorted array, which is the fastest for widths up to some
 /// hundreds. A slot's links are chosen from it.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct CandidatePool {
     width: usize,
     /// The most slots that are retained: more than the width as long as they are in doubt.
     most: usize,
-    keys: Vec<Key>,
+    keys: Vec<PackedCandidate>,
     /// All keys before this index have been expanded.
     cursor: usize,
     /// Number of the nearest slots that are retained however far they are, while there is room.
     kept: usize,
-    reach: Reach,
+    reach: WalkReach,
     /// The distance beyond which no slot is expanded.
     limit: f32,
     /// The distance up to which slots are in doubt: they are retained and expanded whatever the
@@ -75,15 +75,15 @@ pub(crate) struct Pool {
     bound: f32,
 }
 
-impl Default for Pool {
-    fn default() -> Pool {
-        Pool {
+impl Default for CandidatePool {
+    fn default() -> CandidatePool {
+        CandidatePool {
             width: 0,
             most: 0,
             keys: Vec::new(),
             cursor: 0,
             kept: 0,
-            reach: Reach::UNLIMITED,
+            reach: WalkReach::UNLIMITED,
             limit: f32::INFINITY,
             doubt: f32::NEG_INFINITY,
             bound: f32::INFINITY,
@@ -91,10 +91,10 @@ impl Default for Pool {
     }
 }
 
-impl Pool {
+impl CandidatePool {
     /// Empties the pool, and gives it room for `width` slots.
     pub(crate) fn reset(&mut self, width: usize) {
-        self.reset_within(Reach::UNLIMITED, (width, width), width);
+        self.reset_within(WalkReach::UNLIMITED, (width, width), width);
     }
 
     /// Empties the pool for a walk that ends at a distance: slots beyond `reach` are not expanded,
@@ -102,7 +102,7 @@ impl Pool {
     /// retained, or up to `most` that are in doubt.
     pub(crate) fn reset_within(
         &mut self,
-        reach: Reach,
+        reach: WalkReach,
         (width, most): (usize, usize),
         kept: usize,
     ) {
@@ -150,11 +150,11 @@ impl Pool {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.keys.capacity() * size_of::<Key>()
+        self.keys.capacity() * size_of::<PackedCandidate>()
     }
 }
 
-impl Frontier for Pool {
+impl Frontier for CandidatePool {
     #[inline(always)]
     fn bound(&self) -> f32 {
         self.bound
@@ -162,9 +162,9 @@ impl Frontier for Pool {
 
     #[inline(always)]
     fn offer(&mut self, distance: f32, slot: u32) {
-        let key = Key::new(distance, slot);
+        let key = PackedCandidate::new(distance, slot);
         // A slot that is in doubt takes no place of those that the width has room for.
-        let is_full = |keys: &Vec<Key>| match keys.last() {
+        let is_full = |keys: &Vec<PackedCandidate>| match keys.last() {
             Some(farthest) if farthest.distance() <= self.doubt => keys.len() == self.most,
             _ => keys.len() >= self.width,
         };
@@ -202,8 +202,8 @@ impl Frontier for Pool {
                 return None;
             }
             self.cursor += 1;
-            if key.0 & Key::EXPANDED == 0 {
-                key.0 |= Key::EXPANDED;
+            if key.0 & PackedCandidate::EXPANDED == 0 {
+                key.0 |= PackedCandidate::EXPANDED;
                 return Some(key.slot());
             }
         }
@@ -212,17 +212,17 @@ impl Frontier for Pool {
 }
 
 /// The nearest `width` slots in heaps, for widths that a sorted array is too slow for.
-pub(crate) struct Heaps {
+pub(crate) struct CandidateHeaps {
     width: usize,
     /// Slots to expand, nearest first.
-    open: BinaryHeap<Reverse<Key>>,
+    open: BinaryHeap<Reverse<PackedCandidate>>,
     /// Slots that were found, farthest first.
-    found: BinaryHeap<Key>,
+    found: BinaryHeap<PackedCandidate>,
 }
 
-impl Heaps {
-    pub(crate) fn new(width: usize) -> Heaps {
-        Heaps {
+impl CandidateHeaps {
+    pub(crate) fn new(width: usize) -> CandidateHeaps {
+        CandidateHeaps {
             width,
             open: BinaryHeap::new(),
             found: BinaryHeap::with_capacity(width.min(1 << 16)),
@@ -236,7 +236,7 @@ impl Heaps {
     }
 }
 
-impl Frontier for Heaps {
+impl Frontier for CandidateHeaps {
     fn bound(&self) -> f32 {
         match self.found.peek() {
             Some(farthest) if self.found.len() == self.width => farthest.distance(),
@@ -245,7 +245,7 @@ impl Frontier for Heaps {
     }
 
     fn offer(&mut self, distance: f32, slot: u32) {
-        let key = Key::new(distance, slot);
+        let key = PackedCandidate::new(distance, slot);
         self.open.push(Reverse(key));
         if self.found.len() < self.width {
             self.found.push(key);
@@ -277,7 +277,7 @@ impl Frontier for Heaps {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::reach::Spread;
+    use super::super::reach::DistanceGrowth;
     use super::*;
 
     /// Distances of all signs, close together and far apart.
@@ -294,7 +294,7 @@ mod tests {
         fn keys_order_as_distance_and_slot(
             a in distance(), b in distance(), s in 0..SLOTS_MAX, t in 0..SLOTS_MAX,
         ) {
-            let (x, y) = (Key::new(a, s), Key::new(b, t));
+            let (x, y) = (PackedCandidate::new(a, s), PackedCandidate::new(b, t));
             prop_assert_eq!((x.distance(), x.slot()), (a, s));
             prop_assert_eq!(x.cmp(&y), a.total_cmp(&b).then(s.cmp(&t)));
         }
@@ -304,9 +304,9 @@ mod tests {
             offers in proptest::collection::vec(distance(), 1..80),
             width in 1usize..30,
         ) {
-            let mut pool = Pool::default();
+            let mut pool = CandidatePool::default();
             pool.reset(width);
-            let mut heaps = Heaps::new(width);
+            let mut heaps = CandidateHeaps::new(width);
             let mut given = Vec::new();
             for (slot, &distance) in (0..).zip(&offers) {
                 prop_assert_eq!(pool.bound(), heaps.bound());
@@ -337,9 +337,9 @@ mod tests {
             wanted in 1usize..8,
             more in 0usize..8,
         ) {
-            let spread = Spread::of(spread);
+            let spread = DistanceGrowth::of(spread);
             let reach = spread.reach(wanted, 2 * wanted).expect("a known spread");
-            let mut pool = Pool::default();
+            let mut pool = CandidatePool::default();
             pool.reset_within(reach, (64, 64), wanted + more);
             let mut given = Vec::new();
             for (slot, &distance) in (0..).zip(&offers) {
@@ -374,10 +374,10 @@ mod tests {
             (wider, most) in (1usize..4, 0usize..60),
         ) {
             let width = wanted * wider;
-            let reach = spread.and_then(|spread| Spread::of(spread).reach(wanted, width));
-            let reach = reach.unwrap_or(Reach::unlimited(wanted));
+            let reach = spread.and_then(|spread| DistanceGrowth::of(spread).reach(wanted, width));
+            let reach = reach.unwrap_or(WalkReach::unlimited(wanted));
             let most = width.max(most);
-            let mut pool = Pool::default();
+            let mut pool = CandidatePool::default();
             pool.reset_within(reach, (width, most), wanted + more);
             let mut given = Vec::new();
             for (slot, &distance) in (0..).zip(&offers) {
@@ -425,14 +425,14 @@ mod tests {
 
     #[test]
     fn doubts_make_a_pool_as_wide_as_they_reach_and_no_wider() {
-        let mut pool = Pool::default();
-        pool.reset_within(Reach::unlimited(2), (3, 5), 3);
+        let mut pool = CandidatePool::default();
+        pool.reset_within(WalkReach::unlimited(2), (3, 5), 3);
         // Two and a half errors beyond the second neighbour.
         pool.blur(1.0);
         for (slot, distance) in (0..).zip([9.0, 1.0, 2.0, 4.4, 4.6, 4.3, 3.0]) {
             pool.offer(distance, slot);
         }
-        let slots = |pool: &Pool| pool.iter().map(|(_, slot)| slot).collect::<Vec<_>>();
+        let slots = |pool: &CandidatePool| pool.iter().map(|(_, slot)| slot).collect::<Vec<_>>();
         assert_eq!(slots(&pool), [1, 2, 6, 5, 3]);
         // Of more, the nearest five stay.
         pool.offer(4.2, 7);
@@ -448,8 +448,8 @@ mod tests {
 
     #[test]
     fn slots_beyond_reach_are_neither_expanded_nor_retained() {
-        let spread = Spread::of(1.0);
-        let mut pool = Pool::default();
+        let spread = DistanceGrowth::of(1.0);
+        let mut pool = CandidatePool::default();
         // Twice as wide as wanted means 2^0.8 times as far.
         pool.reset_within(spread.reach(2, 4).expect("a known spread"), (100, 100), 3);
         for (slot, distance) in (0..).zip([1.0, 2.0, 3.0, 3.5, 9.0]) {

@@ -10,9 +10,9 @@
 //! The right factor depends on the data: the more dimensions they fill, the closer together are the
 //! distances of a query's neighbours. So a caller still says how *wide* to walk, and the index
 //! learns which factor goes with a width. Near a point of data that fill `m` dimensions the squared
-//! distance of the `r`th neighbour grows as `r^(2 / m)`. [`Spread`] is that exponent, learned from
-//! the neighbours that new vectors find (as Levina and Bickel, "Maximum likelihood estimation of
-//! intrinsic dimension", 2004, do).
+//! distance of the `r`th neighbour grows as `r^(2 / m)`. [`DistanceGrowth`] is that exponent,
+//! learned from the neighbours that new vectors find (as Levina and Bickel, "Maximum likelihood
+//! estimation of intrinsic dimension", 2004, do).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -38,7 +38,7 @@ const EXPONENTS: (f32, f32) = (1e-3, 4.0);
 
 /// The distance at which a walk ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Reach {
+pub(crate) struct WalkReach {
     /// Number of neighbours wanted; at least 1.
     wanted: usize,
     /// A slot up to this many times as far as the last neighbour wanted may be worth expanding; at
@@ -51,9 +51,9 @@ pub(crate) struct Reach {
     error: f32,
 }
 
-impl Reach {
+impl WalkReach {
     /// A reach without a limit: as far as there is room for candidates.
-    pub(crate) const UNLIMITED: Reach = Reach {
+    pub(crate) const UNLIMITED: WalkReach = WalkReach {
         wanted: usize::MAX,
         factor: f32::INFINITY,
         exponent: 0.0,
@@ -61,27 +61,27 @@ impl Reach {
     };
 
     /// A reach without a limit for so many neighbours, at least 1.
-    pub(crate) fn unlimited(wanted: usize) -> Reach {
-        Reach {
+    pub(crate) fn unlimited(wanted: usize) -> WalkReach {
+        WalkReach {
             wanted: wanted.max(1),
-            ..Reach::UNLIMITED
+            ..WalkReach::UNLIMITED
         }
     }
 
     /// The reach for estimates that are off by some `error`.
-    pub(crate) fn blurred(self, error: f32) -> Reach {
-        Reach { error, ..self }
+    pub(crate) fn blurred(self, error: f32) -> WalkReach {
+        WalkReach { error, ..self }
     }
 
     /// The reach of a walk that is `width` wide, and whose last neighbour wanted has this rank
     /// among all; without a limit if this one has none.
-    pub(super) fn widened(self, rank: usize, width: usize) -> Reach {
+    pub(super) fn widened(self, rank: usize, width: usize) -> WalkReach {
         let ratio = width as f32 / rank as f32;
         let factor = match self.factor.is_finite() {
             true => ratio.powf(self.exponent).max(1.0),
             false => f32::INFINITY,
         };
-        Reach { factor, ..self }
+        WalkReach { factor, ..self }
     }
 
     pub(super) fn wanted(&self) -> usize {
@@ -110,14 +110,14 @@ impl Reach {
 /// Threads that learn at the same time may lose one another's samples. A single thread learns the
 /// same from the same neighbours.
 #[derive(Debug, Default)]
-pub(crate) struct Spread {
+pub(crate) struct DistanceGrowth {
     /// The bits of the mean of the samples.
     exponent: AtomicU32,
     /// Number of samples in the mean, up to [`SAMPLES_MAX`].
     samples: AtomicU32,
 }
 
-impl Spread {
+impl DistanceGrowth {
     /// Learns from the neighbours of one vector, by the distance of the neighbour of each rank,
     /// counted from 1; None if there are fewer.
     pub(super) fn learn(&self, distance: impl Fn(usize) -> Option<f32>) {
@@ -153,23 +153,23 @@ impl Spread {
     }
 
     #[cfg(test)]
-    pub(super) fn of(exponent: f32) -> Spread {
-        let mut spread = Spread::default();
+    pub(super) fn of(exponent: f32) -> DistanceGrowth {
+        let mut spread = DistanceGrowth::default();
         spread.restore(Some(exponent));
         spread
     }
 
     /// The reach of a walk for `wanted` neighbours that is to be `width` wide; None as long as too
     /// little has been learned.
-    pub(crate) fn reach(&self, wanted: usize, width: usize) -> Option<Reach> {
+    pub(crate) fn reach(&self, wanted: usize, width: usize) -> Option<WalkReach> {
         let wanted = wanted.max(1);
         let exponent = SHARE * self.exponent()?;
-        let reach = Reach {
+        let reach = WalkReach {
             exponent,
             factor: 1.0,
-            ..Reach::UNLIMITED
+            ..WalkReach::UNLIMITED
         };
-        Some(Reach {
+        Some(WalkReach {
             wanted,
             ..reach.widened(wanted, width)
         })
@@ -178,12 +178,12 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool::{Frontier, Pool};
+    use super::super::pool::{CandidatePool, Frontier};
     use super::*;
 
     /// The neighbours of a point of data that fill `dimensions`.
-    fn neighbours(dimensions: f32) -> Pool {
-        let mut pool = Pool::default();
+    fn neighbours(dimensions: f32) -> CandidatePool {
+        let mut pool = CandidatePool::default();
         pool.reset(64);
         for rank in 1..=64 {
             pool.offer((rank as f32 - 0.5).powf(2.0 / dimensions), rank);
@@ -191,21 +191,21 @@ mod tests {
         pool
     }
 
-    fn learn(spread: &Spread, neighbours: &Pool) {
+    fn learn(spread: &DistanceGrowth, neighbours: &CandidatePool) {
         spread.learn(|rank| neighbours.distance(rank));
     }
 
     #[test]
     fn a_spread_is_that_of_the_dimensions_that_data_fill() {
         for dimensions in [3.0, 20.0, 100.0] {
-            let spread = Spread::default();
+            let spread = DistanceGrowth::default();
             for _ in 0..SAMPLES_MIN {
                 assert_eq!(spread.exponent(), None);
                 learn(&spread, &neighbours(dimensions));
             }
             let learned = 2.0 / spread.exponent().expect("enough samples");
             assert!((learned / dimensions - 1.0).abs() < 1e-3, "{learned}");
-            let mut restored = Spread::default();
+            let mut restored = DistanceGrowth::default();
             restored.restore(spread.exponent());
             assert_eq!(restored.reach(10, 100), spread.reach(10, 100));
         }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_spread_follows_data_that_change() {
-        let spread = Spread::default();
+        let spread = DistanceGrowth::default();
         for _ in 0..SAMPLES_MAX {
             learn(&spread, &neighbours(50.0));
         }
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn nothing_is_learned_from_too_few_or_from_equals() {
-        let spread = Spread::default();
-        let mut equals = Pool::default();
+        let spread = DistanceGrowth::default();
+        let mut equals = CandidatePool::default();
         equals.reset(64);
         (0..64).for_each(|slot| equals.offer(0.0, slot));
-        let mut few = Pool::default();
+        let mut few = CandidatePool::default();
         few.reset(64);
         (0..31).for_each(|slot| few.offer(1.0, slot));
         for _ in 0..2 * SAMPLES_MIN {
@@ -243,17 +243,17 @@ mod tests {
 
     #[test]
     fn a_reach_is_a_factor_of_the_distance_whatever_the_estimate() {
-        let reach = Reach {
+        let reach = WalkReach {
             wanted: 10,
             factor: 1.5,
-            ..Reach::UNLIMITED
+            ..WalkReach::UNLIMITED
         };
         assert_eq!(reach.limit(2.0), 3.0);
         assert_eq!(reach.limit(-2.0), 0.0);
         assert_eq!(reach.blurred(0.4).limit(2.0), 3.0);
         assert_eq!(reach.blurred(0.8).limit(2.0), 4.0);
         assert_eq!(reach.limit(f32::INFINITY), f32::INFINITY);
-        assert_eq!(Reach::unlimited(3).limit(0.0), f32::INFINITY);
+        assert_eq!(WalkReach::unlimited(3).limit(0.0), f32::INFINITY);
         assert_eq!(reach.blurred(0.5).doubt(2.0), 3.25);
     }
 }

@@ -7,21 +7,21 @@
 //! saved stays as it was.)
 
 use super::Graph;
-use super::space::Space;
+use super::space::WalkWorkspace;
 use crate::IdSet;
-use crate::codes::Meta;
-use crate::memory::Array;
+use crate::codes::CodeMeta;
+use crate::memory::RecordArray;
 
 /// The slots that a snapshot takes.
 #[derive(Debug, Default)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedSlots {
     /// Slots that ids have.
     pub alive: IdSet,
     /// Dead slots that walks pass through, as links may still lead to them.
     pub dead: IdSet,
 }
 
-impl Captured {
+impl CapturedSlots {
     fn contains(&self, slot: u32) -> bool {
         self.alive.contains(slot) || self.dead.contains(slot)
     }
@@ -29,14 +29,14 @@ impl Captured {
 
 /// A defect in the block of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Defect {
+pub(crate) struct BlockDefect {
     pub slot: u32,
     pub what: &'static str,
 }
 
 impl Graph {
     /// Chooses a living slot of a snapshot for walks to start at: the present entry, if it is one.
-    pub(crate) fn entry_among(&self, captured: &Captured) -> Option<u32> {
+    pub(crate) fn entry_among(&self, captured: &CapturedSlots) -> Option<u32> {
         let alive = &captured.alive;
         let entry = self.entry().filter(|slot| alive.contains(*slot));
         let is_linked = |slot: &u32| self.block(*slot).degree() > 0;
@@ -50,7 +50,7 @@ impl Graph {
     ///
     /// # Safety
     /// The slots captured are filled, and cannot be given away during the call.
-    pub(crate) unsafe fn store(&self, slot: u32, captured: &Captured, bytes: &mut [u8]) {
+    pub(crate) unsafe fn store(&self, slot: u32, captured: &CapturedSlots, bytes: &mut [u8]) {
         if !captured.contains(slot) {
             return self.layout.store_free(bytes);
         }
@@ -67,15 +67,15 @@ impl Graph {
     /// Returns the slots that have to be linked again.
     pub(crate) fn restore(
         &mut self,
-        (blocks, lacks_errors): (Array, bool),
+        (blocks, lacks_errors): (RecordArray, bool),
         slots: u32,
         ids: &[(u32, u32)],
         entry: Option<u32>,
-    ) -> Result<Vec<u32>, Defect> {
+    ) -> Result<Vec<u32>, BlockDefect> {
         self.blocks = blocks;
         if lacks_errors {
             for slot in 0..slots {
-                let error_of = |code: &[u8], meta: &Meta| {
+                let error_of = |code: &[u8], meta: &CodeMeta| {
                     let codebook = self.codebook();
                     codebook.map_or(0.0, |codebook| codebook.error_of(code, meta))
                 };
@@ -88,7 +88,7 @@ impl Graph {
             let block = self.block(slot);
             if block.is_dead() {
                 let what = "an id has a slot without a vector";
-                return Err(Defect { slot, what });
+                return Err(BlockDefect { slot, what });
             }
             if taken.insert(slot) {
                 block.lock().unshare(id);
@@ -130,7 +130,7 @@ impl Graph {
         slots: u32,
         taken: usize,
         entry: Option<u32>,
-    ) -> Result<Vec<u32>, Defect> {
+    ) -> Result<Vec<u32>, BlockDefect> {
         let centres = self
             .codebook()
             .map_or(0, |codebook| codebook.centres().len());
@@ -138,7 +138,7 @@ impl Graph {
         let mut alive = 0;
         for slot in 0..slots {
             let block = self.block(slot);
-            let defect = |what| Defect { slot, what };
+            let defect = |what| BlockDefect { slot, what };
             block.check(slots, centres).map_err(defect)?;
             if block.degree() > 0 && entry.is_none() {
                 return Err(defect("a block has links, and there is no entry"));
@@ -151,7 +151,7 @@ impl Graph {
         }
         if let Some(slot) = entry.filter(|slot| self.block(*slot).is_dead()) {
             let what = "walks start at a slot without a vector";
-            return Err(Defect { slot, what });
+            return Err(BlockDefect { slot, what });
         }
         Ok(in_degrees)
     }
@@ -160,7 +160,7 @@ impl Graph {
     ///
     /// # Safety
     /// The epoch is pinned, and the slots are alive.
-    pub(crate) unsafe fn relink_all(&self, slots: Vec<u32>, space: &mut Space) {
+    pub(crate) unsafe fn relink_all(&self, slots: Vec<u32>, space: &mut WalkWorkspace) {
         if let (Some(codebook), Some(_)) = (self.codebook(), self.entry()) {
             for slot in slots {
                 // SAFETY: the caller's promise.
@@ -191,7 +191,7 @@ impl Graph {
     ///
     /// # Safety
     /// The epoch is pinned, and no one else has the graph yet.
-    pub(crate) unsafe fn rebuild_upper(&self, space: &mut Space) {
+    pub(crate) unsafe fn rebuild_upper(&self, space: &mut WalkWorkspace) {
         if let (Some(upper), Some(codebook)) = (&self.upper, self.codebook()) {
             // SAFETY: the caller's promise.
             unsafe { upper.rebuild(self, codebook, space) };

@@ -8,12 +8,12 @@ use super::pool::SLOTS_MAX;
 
 /// Slots from 0 up to `end` have been given out at some time; those given back are in `free`.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
+pub(crate) struct SlotAllocator {
     end: AtomicU32,
     free: Mutex<Vec<u32>>,
 }
 
-impl Slots {
+impl SlotAllocator {
     /// One above the largest slot that was ever given out.
     pub(crate) fn end(&self) -> u32 {
         self.end.load(Ordering::Acquire)
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn slots_given_back_are_taken_before_new_ones() {
-        let slots = Slots::default();
+        let slots = SlotAllocator::default();
         assert_eq!([slots.take(), slots.take()], [Some(0), Some(1)]);
         slots.give_back([0]);
         assert_eq!([slots.take(), slots.take()], [Some(0), Some(2)]);
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_them() {
-        let slots = Slots {
+    fn the_number_of_slots_is_limited() {
+        let slots = SlotAllocator {
             end: AtomicU32::new(SLOTS_MAX),
             free: Mutex::new(vec![5]),
         };

@@ -1,13 +1,13 @@
 //! Working memory of a walk or a change, reused from one to the next.
 
-use super::pool::Pool;
-use super::visited::Visited;
-use super::{Block, Graph};
-use crate::codes::{Codebook, Query};
+use super::pool::CandidatePool;
+use super::visited::SlotVisits;
+use super::{Graph, SlotBlock};
+use crate::codes::{CodeQuery, Codebook};
 
 /// Counts of the work of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct WalkCounts {
     /// Number of slots expanded.
     pub hops: u64,
     /// Number of codes measured.
@@ -16,58 +16,58 @@ pub(crate) struct Counts {
 
 /// Working memory; nothing in it outlives one call.
 #[derive(Default)]
-pub(crate) struct Space {
+pub(crate) struct WalkWorkspace {
     /// The query of the walk under way.
-    pub query: Query,
+    pub query: CodeQuery,
     /// The query that codes are compared with when links are chosen.
-    pub pair: Query,
-    pub pool: Pool,
+    pub pair: CodeQuery,
+    pub pool: CandidatePool,
     /// Whether the vector that is being linked was in the graph before.
     pub is_renewal: bool,
     /// The width of the walk, as a multiple of the default one.
     pub widths: f64,
     /// The candidates of the walk through the upper level.
-    pub above: Pool,
-    pub visited: Visited,
-    pub batch: Batch,
+    pub above: CandidatePool,
+    pub visited: SlotVisits,
+    pub batch: SlotBatch,
     /// Dead slots that the walk has come to and is to pass through.
     pub bypassed: Vec<u32>,
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<LinkCandidate>,
     /// Candidates that no chosen link replaces yet.
-    pub left: Vec<Candidate>,
+    pub left: Vec<LinkCandidate>,
     /// Candidates that are nearer to a chosen link than to the slot, but not by much.
-    pub spare: Vec<Candidate>,
+    pub spare: Vec<LinkCandidate>,
     /// Candidates that are much nearer to a chosen link than to the slot.
-    pub pruned: Vec<Candidate>,
+    pub pruned: Vec<LinkCandidate>,
     pub chosen: Vec<u32>,
     pub rotated: Vec<f32>,
     /// The estimates of the slots that a scan of codes has retained, in their order.
     pub estimates: Vec<f32>,
     /// Number of slots that the last scan of codes had room for.
     pub room: usize,
-    pub counts: Counts,
+    pub counts: WalkCounts,
 }
 
 /// A slot that may become a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Candidate {
+pub(crate) struct LinkCandidate {
     /// The distance from the slot that the link is for.
     pub distance: f32,
     pub slot: u32,
 }
 
-impl Space {
+impl WalkWorkspace {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.pool.memory_bytes()
             + self.above.memory_bytes()
             + self.visited.memory_bytes()
-            + self.candidates.capacity() * size_of::<Candidate>()
+            + self.candidates.capacity() * size_of::<LinkCandidate>()
     }
 }
 
 /// Slots to be measured in one go.
 #[derive(Default)]
-pub(crate) struct Batch {
+pub(crate) struct SlotBatch {
     slots: Vec<u32>,
     /// The starts of the slots' blocks. They have no meaning between calls.
     blocks: Vec<*const u8>,
@@ -75,9 +75,9 @@ pub(crate) struct Batch {
 }
 
 // SAFETY: the pointers are only followed within the call that put them there.
-unsafe impl Send for Batch {}
+unsafe impl Send for SlotBatch {}
 
-impl Batch {
+impl SlotBatch {
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
@@ -85,14 +85,14 @@ impl Batch {
     }
 
     #[inline(always)]
-    pub(crate) fn push(&mut self, slot: u32, block: Block<'_>) {
+    pub(crate) fn push(&mut self, slot: u32, block: SlotBlock<'_>) {
         self.slots.push(slot);
         self.blocks.push(block.start());
     }
 
     /// Fills the batch with those links of a block that have not been visited.
     #[inline(always)]
-    pub(super) fn gather(&mut self, graph: &Graph, block: Block<'_>, visited: &mut Visited) {
+    pub(super) fn gather(&mut self, graph: &Graph, block: SlotBlock<'_>, visited: &mut SlotVisits) {
         // Every link is written, and stays if it is new: no branch to guess wrong.
         self.slots.resize(graph.layout().capacity, 0);
         let slots = &mut self.slots[..];
@@ -119,7 +119,7 @@ impl Batch {
     pub(crate) unsafe fn measure(
         &mut self,
         codebook: &Codebook,
-        query: &mut Query,
+        query: &mut CodeQuery,
     ) -> impl Iterator<Item = (u32, f32)> + '_ {
         self.distances.resize(self.slots.len(), 0.0);
         // SAFETY: blocks are laid out as codebooks expect, and the caller promises what they hold.
@@ -138,8 +138,8 @@ impl Graph {
         &self,
         codebook: &Codebook,
         slots: impl Iterator<Item = u32>,
-        query: &mut Query,
-        batch: &'b mut Batch,
+        query: &mut CodeQuery,
+        batch: &'b mut SlotBatch,
     ) -> impl Iterator<Item = (u32, f32)> + 'b {
         batch.clear();
         for slot in slots {

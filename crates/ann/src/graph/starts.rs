@@ -1,4 +1,5 @@
-//! The slots where walks start, in addition to those that the [upper level](super::upper) finds.
+//! The slots where walks start, in addition to those that the [upper level](super::upper_level)
+//! finds.
 //!
 //! # Landmarks
 //!
@@ -18,7 +19,7 @@
 //! a walk starts from an example of the centre that is nearest to its query, too.
 
 use super::Graph;
-use crate::codes::{Codebook, Meta, ORIGIN, Query};
+use crate::codes::{CodeMeta, CodeQuery, Codebook, ORIGIN};
 
 /// The most centres that a walk looks at. Where there are more, the upper level has slots in each
 /// of the larger clusters.
@@ -43,7 +44,7 @@ impl Graph {
 
 impl Graph {
     /// An example of the centre that is nearest to a query, if there are few centres.
-    pub(super) fn example_near(&self, codebook: &Codebook, query: &mut Query) -> Option<u32> {
+    pub(super) fn example_near(&self, codebook: &Codebook, query: &mut CodeQuery) -> Option<u32> {
         let count = codebook.centres().len();
         if !(1..=CENTRES_MAX).contains(&count) {
             return None;
@@ -65,7 +66,7 @@ impl Graph {
         let new = meta(slot);
         let present = codebook.centres().example(new.centre);
         let present = present.filter(|&present| self.is_linked(present)).map(meta);
-        let is_nearer = |present: Meta| {
+        let is_nearer = |present: CodeMeta| {
             let (new, present) = (&new, &present);
             present.centre != new.centre
                 || codebook.squared_residual(new) <= codebook.squared_residual(present)

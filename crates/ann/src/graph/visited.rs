@@ -3,12 +3,12 @@
 /// A tag for each slot: the slot has been seen if its tag is that of the walk. The tags are cleared
 /// only every 255 walks.
 #[derive(Debug, Default)]
-pub(crate) struct Visited {
+pub(crate) struct SlotVisits {
     tags: Vec<u8>,
     current: u8,
 }
 
-impl Visited {
+impl SlotVisits {
     /// Begins a walk over this many slots.
     pub(crate) fn reset(&mut self, slots: usize) {
         if self.tags.len() < slots {
@@ -39,11 +39,11 @@ impl Visited {
 
 #[cfg(test)]
 mod tests {
-    use super::Visited;
+    use super::SlotVisits;
 
     #[test]
     fn each_walk_sees_each_slot_once() {
-        let mut visited = Visited::default();
+        let mut visited = SlotVisits::default();
         for slots in 1..600 {
             visited.reset(slots);
             let last = slots as u32 - 1;

@@ -1,11 +1,11 @@
 //! The walk: from its starts towards a query.
 
 use super::pool::Frontier;
-use super::reach::Reach;
-use super::space::{Batch, Space};
-use super::visited::Visited;
-use super::{Counts, Graph};
-use crate::codes::{Codebook, Query};
+use super::reach::WalkReach;
+use super::space::{SlotBatch, WalkWorkspace};
+use super::visited::SlotVisits;
+use super::{Graph, WalkCounts};
+use crate::codes::{CodeQuery, Codebook};
 use crate::kernels::prefetch_bytes;
 
 impl Graph {
@@ -18,10 +18,10 @@ impl Graph {
     pub(crate) unsafe fn walk(
         &self,
         codebook: &Codebook,
-        reach: Reach,
+        reach: WalkReach,
         (width, most): (usize, usize),
         kept: usize,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) {
         let mut pool = std::mem::take(&mut space.pool);
         pool.reset_within(reach, (width, most), kept);
@@ -38,14 +38,14 @@ impl Graph {
         &self,
         codebook: &Codebook,
         frontier: &mut impl Frontier,
-        space: &mut Space,
+        space: &mut WalkWorkspace,
     ) {
         // SAFETY: the caller's promise.
         let starts = self
             .upper
             .as_ref()
             .map(|upper| unsafe { upper.starts(codebook, space) });
-        let Space {
+        let WalkWorkspace {
             query,
             visited,
             batch,
@@ -67,7 +67,7 @@ impl Graph {
                 batch.push(slot, self.block(slot));
             }
         }
-        let mut walker = Walker {
+        let mut walker = SlotWalker {
             graph: self,
             codebook,
             query,
@@ -93,17 +93,17 @@ impl Graph {
 }
 
 /// The parts of a walk under way.
-struct Walker<'a> {
+struct SlotWalker<'a> {
     graph: &'a Graph,
     codebook: &'a Codebook,
-    query: &'a mut Query,
-    visited: &'a mut Visited,
-    batch: &'a mut Batch,
+    query: &'a mut CodeQuery,
+    visited: &'a mut SlotVisits,
+    batch: &'a mut SlotBatch,
     bypassed: &'a mut Vec<u32>,
-    counts: &'a mut Counts,
+    counts: &'a mut WalkCounts,
 }
 
-impl Walker<'_> {
+impl SlotWalker<'_> {
     /// Gathers the slots that a slot links to and that have not been seen.
     #[inline(always)]
     fn expand(&mut self, slot: u32) {

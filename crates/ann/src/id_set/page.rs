@@ -12,7 +12,7 @@ pub(super) type Words = [u64; WORDS];
 
 /// The ids of a page, at least one. Copies of a set share their pages until one of them changes.
 #[derive(Clone, Debug)]
-pub(super) enum Page {
+pub(super) enum IdPage {
     /// The ids, ascending.
     Listed(Arc<Vec<u16>>),
     /// A bit for each id.
@@ -23,28 +23,28 @@ pub(super) enum Page {
     },
 }
 
-impl Page {
+impl IdPage {
     /// A page of these ids, which ascend; `None` if there are none.
-    pub fn from_ascending(ids: Vec<u16>) -> Option<Page> {
+    pub fn from_ascending(ids: Vec<u16>) -> Option<IdPage> {
         if ids.len() > MOST_LISTED {
             let mut words = [0; WORDS];
             ids.into_iter().for_each(|id| set(&mut words, id));
-            return Page::from_words(&words);
+            return IdPage::from_words(&words);
         }
-        (!ids.is_empty()).then(|| Page::Listed(Arc::new(ids)))
+        (!ids.is_empty()).then(|| IdPage::Listed(Arc::new(ids)))
     }
 
     /// A page of the ids whose bits are set; `None` if none is.
-    pub fn from_words(words: &Words) -> Option<Page> {
+    pub fn from_words(words: &Words) -> Option<IdPage> {
         let len = words.iter().map(|word| word.count_ones()).sum();
         match len as usize {
             0 => None,
             len if len <= MOST_LISTED => {
                 let mut ids = Vec::with_capacity(len);
-                ids.extend(Bits::from(words, 0));
-                Some(Page::Listed(Arc::new(ids)))
+                ids.extend(SetBits::from(words, 0));
+                Some(IdPage::Listed(Arc::new(ids)))
             }
-            _ => Some(Page::Bits {
+            _ => Some(IdPage::Bits {
                 words: Arc::new(*words),
                 len,
             }),
@@ -53,35 +53,35 @@ impl Page {
 
     pub fn len(&self) -> usize {
         match self {
-            Page::Listed(ids) => ids.len(),
-            Page::Bits { len, .. } => *len as usize,
+            IdPage::Listed(ids) => ids.len(),
+            IdPage::Bits { len, .. } => *len as usize,
         }
     }
 
     pub fn contains(&self, id: u16) -> bool {
         match self {
-            Page::Listed(ids) => ids.binary_search(&id).is_ok(),
-            Page::Bits { words, .. } => is_set(words, id),
+            IdPage::Listed(ids) => ids.binary_search(&id).is_ok(),
+            IdPage::Bits { words, .. } => is_set(words, id),
         }
     }
 
     /// Adds an id; false if the page already had it.
     pub fn insert(&mut self, id: u16) -> bool {
         match self {
-            Page::Listed(ids) => {
+            IdPage::Listed(ids) => {
                 let Err(at) = ids.binary_search(&id) else {
                     return false;
                 };
                 let ids = Arc::make_mut(ids);
                 ids.insert(at, id);
                 if ids.len() > MOST_LISTED
-                    && let Some(page) = Page::from_ascending(std::mem::take(ids))
+                    && let Some(page) = IdPage::from_ascending(std::mem::take(ids))
                 {
                     *self = page;
                 }
                 true
             }
-            Page::Bits { words, len } => {
+            IdPage::Bits { words, len } => {
                 let added = !is_set(words, id);
                 if added {
                     set(Arc::make_mut(words), id);
@@ -95,14 +95,14 @@ impl Page {
     /// Removes an id; false if the page did not have it. The page may be left without ids.
     pub fn remove(&mut self, id: u16) -> bool {
         match self {
-            Page::Listed(ids) => {
+            IdPage::Listed(ids) => {
                 let found = ids.binary_search(&id);
                 if let Ok(at) = found {
                     Arc::make_mut(ids).remove(at);
                 }
                 found.is_ok()
             }
-            Page::Bits { words, len } => {
+            IdPage::Bits { words, len } => {
                 let removed = is_set(words, id);
                 if removed {
                     clear(Arc::make_mut(words), id);
@@ -110,7 +110,7 @@ impl Page {
                     // Listed at half of what a list may have, so that a page that gains and loses
                     // the same id keeps its form.
                     if *len as usize * 2 <= MOST_LISTED {
-                        *self = Page::Listed(Arc::new(Bits::from(words, 0).collect()));
+                        *self = IdPage::Listed(Arc::new(SetBits::from(words, 0).collect()));
                     }
                 }
                 removed
@@ -119,87 +119,87 @@ impl Page {
     }
 
     /// The ids that are at least `from`, ascending.
-    pub fn iter_from(&self, from: u16) -> PageIter<'_> {
+    pub fn iter_from(&self, from: u16) -> IdPageIter<'_> {
         match self {
-            Page::Listed(ids) => {
+            IdPage::Listed(ids) => {
                 let start = ids.partition_point(|id| *id < from);
-                PageIter::Listed(ids[start..].iter())
+                IdPageIter::Listed(ids[start..].iter())
             }
-            Page::Bits { words, .. } => PageIter::Bits(Bits::from(words, from)),
+            IdPage::Bits { words, .. } => IdPageIter::Bits(SetBits::from(words, from)),
         }
     }
 
     /// The ids of both pages.
-    pub fn intersection(&self, other: &Page) -> Option<Page> {
+    pub fn intersection(&self, other: &IdPage) -> Option<IdPage> {
         match (self, other) {
-            (Page::Bits { words: a, .. }, Page::Bits { words: b, .. }) => {
+            (IdPage::Bits { words: a, .. }, IdPage::Bits { words: b, .. }) => {
                 combined(a, b, |a, b| a & b)
             }
-            (Page::Listed(ids), page) | (page, Page::Listed(ids)) => {
-                Page::from_ascending(kept(ids, |id| page.contains(id)))
+            (IdPage::Listed(ids), page) | (page, IdPage::Listed(ids)) => {
+                IdPage::from_ascending(kept(ids, |id| page.contains(id)))
             }
         }
     }
 
     /// The ids of either page.
-    pub fn union(&self, other: &Page) -> Option<Page> {
+    pub fn union(&self, other: &IdPage) -> Option<IdPage> {
         match (self, other) {
-            (Page::Bits { words: a, .. }, Page::Bits { words: b, .. }) => {
+            (IdPage::Bits { words: a, .. }, IdPage::Bits { words: b, .. }) => {
                 combined(a, b, |a, b| a | b)
             }
-            (Page::Listed(a), Page::Listed(b)) if a.len() + b.len() <= MOST_LISTED => {
+            (IdPage::Listed(a), IdPage::Listed(b)) if a.len() + b.len() <= MOST_LISTED => {
                 let mut ids = [&a[..], &b[..]].concat();
                 // The sort finds the two ascending runs, and merges them.
                 ids.sort_unstable();
                 ids.dedup();
-                Page::from_ascending(ids)
+                IdPage::from_ascending(ids)
             }
-            (Page::Listed(ids), page) | (page, Page::Listed(ids)) => {
+            (IdPage::Listed(ids), page) | (page, IdPage::Listed(ids)) => {
                 let mut words = page.to_words();
                 ids.iter().for_each(|id| set(&mut words, *id));
-                Page::from_words(&words)
+                IdPage::from_words(&words)
             }
         }
     }
 
     /// The ids of this page that the other does not have.
-    pub fn difference(&self, other: &Page) -> Option<Page> {
+    pub fn difference(&self, other: &IdPage) -> Option<IdPage> {
         match (self, other) {
-            (Page::Bits { words: a, .. }, Page::Bits { words: b, .. }) => {
+            (IdPage::Bits { words: a, .. }, IdPage::Bits { words: b, .. }) => {
                 combined(a, b, |a, b| a & !b)
             }
-            (Page::Listed(ids), _) => Page::from_ascending(kept(ids, |id| !other.contains(id))),
-            (Page::Bits { words, .. }, Page::Listed(ids)) => {
+            (IdPage::Listed(ids), _) => IdPage::from_ascending(kept(ids, |id| !other.contains(id))),
+            (IdPage::Bits { words, .. }, IdPage::Listed(ids)) => {
                 let mut words = **words;
                 ids.iter().for_each(|id| clear(&mut words, *id));
-                Page::from_words(&words)
+                IdPage::from_words(&words)
             }
         }
     }
 
     fn to_words(&self) -> Words {
         match self {
-            Page::Listed(ids) => {
+            IdPage::Listed(ids) => {
                 let mut words = [0; WORDS];
                 ids.iter().for_each(|id| set(&mut words, *id));
                 words
             }
-            Page::Bits { words, .. } => **words,
+            IdPage::Bits { words, .. } => **words,
         }
     }
 
     /// Number of bytes on the heap, without the counts that copies share.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            Page::Listed(ids) => size_of::<Vec<u16>>() + ids.capacity() * size_of::<u16>(),
-            Page::Bits { .. } => size_of::<Words>(),
+            IdPage::Listed(ids) => size_of::<Vec<u16>>() + ids.capacity() * size_of::<u16>(),
+            IdPage::Bits { .. } => size_of::<Words>(),
         }
     }
 }
 
-fn combined(a: &Words, b: &Words, with: impl Fn(u64, u64) -> u64) -> Option<Page> {
+fn combined(a: &Words, b: &Words, with: impl Fn(u64, u64) -> u64) -> Option<IdPage> {
     let words = std::array::from_fn(|at| with(a[at], b[at]));
-    Page::from_words(&words)
+    IdPage::from_words(&words)
 }
 
 fn kept(ids: &[u16], keep: impl Fn(u16) -> bool) -> Vec<u16> {
@@ -227,24 +227,24 @@ fn clear(words: &mut Words, id: u16) {
 }
 
 /// The ids of a page, ascending.
-pub(super) enum PageIter<'a> {
+pub(super) enum IdPageIter<'a> {
     Listed(std::slice::Iter<'a, u16>),
-    Bits(Bits<'a>),
+    Bits(SetBits<'a>),
 }
 
-impl Iterator for PageIter<'_> {
+impl Iterator for IdPageIter<'_> {
     type Item = u16;
 
     fn next(&mut self) -> Option<u16> {
         match self {
-            PageIter::Listed(ids) => ids.next().copied(),
-            PageIter::Bits(bits) => bits.next(),
+            IdPageIter::Listed(ids) => ids.next().copied(),
+            IdPageIter::Bits(bits) => bits.next(),
         }
     }
 }
 
 /// The bits that are set, ascending.
-pub(super) struct Bits<'a> {
+pub(super) struct SetBits<'a> {
     words: &'a Words,
     /// The word that is being read.
     word: usize,
@@ -252,10 +252,10 @@ pub(super) struct Bits<'a> {
     rest: u64,
 }
 
-impl<'a> Bits<'a> {
+impl<'a> SetBits<'a> {
     fn from(words: &'a Words, from: u16) -> Self {
         let (word, bit) = place(from);
-        Bits {
+        SetBits {
             words,
             word,
             rest: words[word] & !(bit - 1),
@@ -263,7 +263,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-impl Iterator for Bits<'_> {
+impl Iterator for SetBits<'_> {
     type Item = u16;
 
     fn next(&mut self) -> Option<u16> {

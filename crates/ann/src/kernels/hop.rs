@@ -14,7 +14,7 @@ const AHEAD: usize = 32;
 const LINE: usize = 64;
 
 /// The codes of a hop in batches, each with the place for its results.
-pub(super) struct Batches<'a, T> {
+pub(super) struct CodeBatches<'a, T> {
     codes: &'a [*const u8],
     out: &'a mut [T],
     /// The codes that are not prefetched yet.
@@ -32,9 +32,9 @@ pub(super) fn batches<'a, T>(
     codes: &'a [*const u8],
     code_bytes: usize,
     out: &'a mut [T],
-) -> Batches<'a, T> {
+) -> CodeBatches<'a, T> {
     assert_eq!(codes.len(), out.len(), "one result for each code");
-    let mut batches = Batches {
+    let mut batches = CodeBatches {
         codes,
         out,
         ahead: codes,
@@ -44,7 +44,7 @@ pub(super) fn batches<'a, T>(
     batches
 }
 
-impl<T> Batches<'_, T> {
+impl<T> CodeBatches<'_, T> {
     /// Prefetches the next `count` codes.
     #[inline(always)]
     fn prefetch(&mut self, count: usize) {
@@ -57,7 +57,7 @@ impl<T> Batches<'_, T> {
     }
 }
 
-impl<'a, T> Iterator for Batches<'a, T> {
+impl<'a, T> Iterator for CodeBatches<'a, T> {
     /// The last batch is filled up by repeating its last code; then it has fewer results than
     /// codes.
     type Item = ([*const u8; BATCH], &'a mut [T]);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::growth::Growth;
-use super::table::{State, Table};
-use super::{Faults, GrowError, Mapping, Place, disk};
+use super::growth::ChunkAllocator;
+use super::table::{ChunkState, ChunkTable};
+use super::{FileFaults, GrowError, Mapping, RecordPlacement, disk};
 
 /// Chunks aim at this size in memory: that of a huge page of x86-64.
 const MEMORY_CHUNK_BYTES: usize = 2 << 20;
@@ -21,39 +21,39 @@ const RECORD_BITS_MIN: u32 = 6;
 const RECORD_BITS_MAX: u32 = 16;
 
 /// Up to 2^32 records of one size. They begin as zeros, and are at addresses that never change,
-/// except through [`make_writable`](Array::make_writable).
+/// except through [`make_writable`](RecordArray::make_writable).
 ///
 /// The array hands out pointers and knows nothing of what is read and written through them, nor of
 /// races there: that is up to the owner, who writes records with atomics, or while no one else can
 /// reach them. All pointers die with the array.
-pub(crate) struct Array {
-    table: Table,
-    faults: Arc<Faults>,
+pub(crate) struct RecordArray {
+    table: ChunkTable,
+    faults: Arc<FileFaults>,
     /// Bytes of a record.
     stride: usize,
     /// A chunk has `2^record_bits` records.
     record_bits: u32,
     /// Bytes of a chunk, a multiple of the page size.
     chunk_bytes: usize,
-    chunks: Mutex<Chunks>,
+    chunks: Mutex<OwnedChunks>,
 }
 
 /// The memory of the chunks, which the array owns. The table has the addresses.
-struct Chunks {
-    growth: Growth,
+struct OwnedChunks {
+    growth: ChunkAllocator,
     /// The memory of each chunk, by its number.
-    backing: BTreeMap<u32, Backing>,
+    backing: BTreeMap<u32, ChunkBacking>,
 }
 
 /// The memory of one chunk.
-enum Backing {
+enum ChunkBacking {
     Own,
-    Adopted(Piece),
+    Adopted(MappedPiece),
 }
 
 /// A stretch of a mapping that is shared with others: a chunk of a snapshot.
 #[derive(Clone)]
-pub(crate) struct Piece {
+pub(crate) struct MappedPiece {
     pub(crate) mapping: Arc<Mapping>,
     /// The offset in the mapping at which the chunk begins, in bytes.
     pub(crate) offset: usize,
@@ -62,8 +62,8 @@ pub(crate) struct Piece {
 /// The memory that a chunk had before it was made writable. It is dropped when no reader can hold a
 /// pointer into it any more.
 #[must_use = "readers may still look at this memory: drop it when its epoch has passed"]
-pub(crate) struct Retired {
-    _piece: Piece,
+pub(crate) struct RetiredChunk {
+    _piece: MappedPiece,
 }
 
 /// The memory of an array, by whole chunks that were handed out, touched or not.
@@ -75,31 +75,35 @@ pub(crate) struct Footprint {
     pub(crate) mapped: usize,
 }
 
-impl Array {
+impl RecordArray {
     /// Makes an array without records. `stride` is the size of a record in bytes, at least 1.
-    pub(crate) fn new(stride: usize, place: Place) -> Array {
-        Array::with_allocate(stride, place, disk::allocate)
+    pub(crate) fn new(stride: usize, place: RecordPlacement) -> RecordArray {
+        RecordArray::with_allocate(stride, place, disk::allocate)
     }
 
-    fn with_allocate(stride: usize, place: Place, allocate: disk::Allocate) -> Array {
+    fn with_allocate(
+        stride: usize,
+        place: RecordPlacement,
+        allocate: disk::Allocate,
+    ) -> RecordArray {
         assert!(stride > 0);
         let aim = match place {
-            Place::Memory => MEMORY_CHUNK_BYTES,
-            Place::File(_) => FILE_CHUNK_BYTES,
+            RecordPlacement::Memory => MEMORY_CHUNK_BYTES,
+            RecordPlacement::File(_) => FILE_CHUNK_BYTES,
         };
         let record_bits = (aim / stride)
             .checked_ilog2()
             .unwrap_or(0)
             .clamp(RECORD_BITS_MIN, RECORD_BITS_MAX);
         let chunk_bytes = (stride << record_bits).next_multiple_of(page_bytes());
-        let growth = Growth::new(place, chunk_bytes, allocate);
-        Array {
-            table: Table::new(u32::BITS - record_bits),
+        let growth = ChunkAllocator::new(place, chunk_bytes, allocate);
+        RecordArray {
+            table: ChunkTable::new(u32::BITS - record_bits),
             faults: Arc::clone(growth.faults()),
             stride,
             record_bits,
             chunk_bytes,
-            chunks: Mutex::new(Chunks {
+            chunks: Mutex::new(OwnedChunks {
                 growth,
                 backing: BTreeMap::new(),
             }),
@@ -107,7 +111,7 @@ impl Array {
     }
 
     /// The faults of the array's mapped files. Files of adopted pieces are mapped with them.
-    pub(crate) fn faults(&self) -> &Arc<Faults> {
+    pub(crate) fn faults(&self) -> &Arc<FileFaults> {
         &self.faults
     }
 
@@ -125,15 +129,15 @@ impl Array {
     /// read-only chunk stays so.
     pub(crate) fn ensure(&self, index: u32) -> Result<(), GrowError> {
         let number = self.chunk_of(index);
-        if self.table.state(number) != State::Absent {
+        if self.table.state(number) != ChunkState::Absent {
             return Ok(());
         }
         let mut chunks = self.chunks.lock();
-        if self.table.state(number) == State::Absent {
+        if self.table.state(number) == ChunkState::Absent {
             self.reserve(number)?;
             let start = chunks.growth.cut()?;
-            chunks.backing.insert(number, Backing::Own);
-            self.table.set(number, start, State::Writable);
+            chunks.backing.insert(number, ChunkBacking::Own);
+            self.table.set(number, start, ChunkState::Writable);
         }
         Ok(())
     }
@@ -148,8 +152,9 @@ impl Array {
     /// The address of a record.
     ///
     /// # Safety
-    /// The chunk exists, and the caller knows: [`ensure`](Array::ensure) has returned `Ok` for a
-    /// record of it, or it was [adopted](Array::adopt), before this in the order of events.
+    /// The chunk exists, and the caller knows: [`ensure`](RecordArray::ensure) has returned `Ok`
+    /// for a record of it, or it was [adopted](RecordArray::adopt), before this in the order of
+    /// events.
     #[inline(always)]
     pub(crate) unsafe fn get_unchecked(&self, index: u32) -> *mut u8 {
         // SAFETY: the chunk exists by the caller's promise, and has room for all of its records.
@@ -168,7 +173,11 @@ impl Array {
         let mut start = start;
         while !bytes.is_empty() {
             let (number, offset) = ((start / chunk_bytes) as u32, start % chunk_bytes);
-            assert_eq!(self.table.state(number), State::Writable, "chunk {number}");
+            assert_eq!(
+                self.table.state(number),
+                ChunkState::Writable,
+                "chunk {number}"
+            );
             let chunk = self.table.get(number).expect("the chunk is there");
             let room = (chunk_bytes - offset) as usize;
             let (now, later) = bytes.split_at(room.min(bytes.len()));
@@ -189,7 +198,7 @@ impl Array {
     /// # Panics
     /// If `first` is not the first record of a chunk, the chunk exists, or the piece is shorter
     /// than a chunk. The caller checks this before.
-    pub(crate) fn adopt(&self, first: u32, piece: Piece) -> Result<(), GrowError> {
+    pub(crate) fn adopt(&self, first: u32, piece: MappedPiece) -> Result<(), GrowError> {
         assert_eq!(self.offset_of(first), 0, "record {first} begins no chunk");
         let records_bytes = self.stride << self.record_bits;
         assert!(
@@ -198,43 +207,47 @@ impl Array {
         );
         let number = self.chunk_of(first);
         let mut chunks = self.chunks.lock();
-        assert_eq!(self.table.state(number), State::Absent, "the chunk exists");
+        assert_eq!(
+            self.table.state(number),
+            ChunkState::Absent,
+            "the chunk exists"
+        );
         self.reserve(number)?;
         let start = piece.mapping.at(piece.offset);
-        chunks.backing.insert(number, Backing::Adopted(piece));
-        self.table.set(number, start, State::ReadOnly);
+        chunks.backing.insert(number, ChunkBacking::Adopted(piece));
+        self.table.set(number, start, ChunkState::ReadOnly);
         Ok(())
     }
 
     /// Whether the records of a chunk may be written. The chunk must exist.
     #[cfg(test)]
     pub(crate) fn is_writable(&self, index: u32) -> bool {
-        self.table.state(self.chunk_of(index)) == State::Writable
+        self.table.state(self.chunk_of(index)) == ChunkState::Writable
     }
 
     /// Makes the records of a read-only chunk writable, by copying them to a chunk of the array's
     /// own. Addresses returned before still lead to the old memory, which is returned. `None` if
     /// the chunk was writable already. Growth waits for the copying.
-    pub(crate) fn make_writable(&self, index: u32) -> Result<Option<Retired>, GrowError> {
+    pub(crate) fn make_writable(&self, index: u32) -> Result<Option<RetiredChunk>, GrowError> {
         let number = self.chunk_of(index);
-        if self.table.state(number) != State::ReadOnly {
+        if self.table.state(number) != ChunkState::ReadOnly {
             return Ok(None);
         }
         let mut chunks = self.chunks.lock();
-        if self.table.state(number) != State::ReadOnly {
+        if self.table.state(number) != ChunkState::ReadOnly {
             return Ok(None);
         }
         let copy = chunks.growth.cut()?;
-        let old = chunks.backing.insert(number, Backing::Own);
-        let Some(Backing::Adopted(piece)) = old else {
+        let old = chunks.backing.insert(number, ChunkBacking::Own);
+        let Some(ChunkBacking::Adopted(piece)) = old else {
             unreachable!("only adopted chunks are read-only");
         };
         let records_bytes = self.stride << self.record_bits;
         // SAFETY: no one writes to the old memory, as it is read-only, and no one knows the new
         // memory yet; both have the length of a chunk's records.
         unsafe { copy.copy_from_nonoverlapping(piece.mapping.at(piece.offset), records_bytes) };
-        self.table.set(number, copy, State::Writable);
-        Ok(Some(Retired { _piece: piece }))
+        self.table.set(number, copy, ChunkState::Writable);
+        Ok(Some(RetiredChunk { _piece: piece }))
     }
 
     /// The memory that the array takes, its table of chunks included.
@@ -246,8 +259,10 @@ impl Array {
         let chunks = self.chunks.lock();
         for backing in chunks.backing.values() {
             match (backing, chunks.growth.place()) {
-                (Backing::Own, Place::Memory) => footprint.anonymous += self.chunk_bytes,
-                (Backing::Own, Place::File(_)) | (Backing::Adopted(_), _) => {
+                (ChunkBacking::Own, RecordPlacement::Memory) => {
+                    footprint.anonymous += self.chunk_bytes;
+                }
+                (ChunkBacking::Own, RecordPlacement::File(_)) | (ChunkBacking::Adopted(_), _) => {
                     footprint.mapped += self.chunk_bytes;
                 }
             }

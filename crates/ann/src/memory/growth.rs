@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::disk::{self, Allocate};
-use super::{Faults, MappedFile, Mapping};
+use super::{FileFaults, MappedFile, Mapping};
 
 /// The size of a region, unless a chunk is larger. The first region of an array is a single chunk
 /// without huge pages, so that a small index stays small.
@@ -23,7 +23,7 @@ const HUGE_CHUNK_BYTES: usize = 1 << 20;
 
 /// The place of an array's records.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum RecordPlacement {
     /// Anonymous memory, on huge pages from the second chunk on if the system gives them.
     Memory,
     /// A nameless file in this directory, mapped shared, so that the system may write it back and
@@ -64,26 +64,30 @@ pub enum GrowError {
 }
 
 /// Hands out chunks.
-pub(super) struct Growth {
-    place: Place,
-    /// The file of [`Place::File`], made with the first chunk.
+pub(super) struct ChunkAllocator {
+    place: RecordPlacement,
+    /// The file of [`RecordPlacement::File`], made with the first chunk.
     file: Option<(File, MappedFile)>,
-    faults: Arc<Faults>,
+    faults: Arc<FileFaults>,
     allocate: Allocate,
     /// Bytes of a chunk, a multiple of the page size.
     chunk_bytes: usize,
-    /// The regions. All but the first have [`region_chunks`](Growth::region_chunks) chunks.
+    /// The regions. All but the first have [`region_chunks`](ChunkAllocator::region_chunks) chunks.
     regions: Vec<Mapping>,
     handed_out: usize,
 }
 
 /// A chunk that was handed out, counted from 0 in that order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut(usize);
+struct ChunkOrdinal(usize);
 
-impl Growth {
-    pub(super) fn new(place: Place, chunk_bytes: usize, allocate: Allocate) -> Growth {
-        Growth {
+impl ChunkAllocator {
+    pub(super) fn new(
+        place: RecordPlacement,
+        chunk_bytes: usize,
+        allocate: Allocate,
+    ) -> ChunkAllocator {
+        ChunkAllocator {
             place,
             file: None,
             faults: Arc::default(),
@@ -94,18 +98,18 @@ impl Growth {
         }
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &RecordPlacement {
         &self.place
     }
 
     /// The faults of the array's mapped files.
-    pub(super) fn faults(&self) -> &Arc<Faults> {
+    pub(super) fn faults(&self) -> &Arc<FileFaults> {
         &self.faults
     }
 
     /// Makes a chunk, zeroed, and safe to write to: its space on the disk is allocated.
     pub(super) fn cut(&mut self) -> Result<NonNull<u8>, GrowError> {
-        let cut = Cut(self.handed_out);
+        let cut = ChunkOrdinal(self.handed_out);
         let (region, offset) = self.locate(cut);
         if region == self.regions.len() {
             let mapping = self.map_region(region)?;
@@ -117,8 +121,8 @@ impl Growth {
     }
 
     /// Allocates the space of a new chunk on the disk.
-    fn secure(&self, cut: Cut) -> Result<(), GrowError> {
-        let (Place::File(directory), Some((file, _))) = (&self.place, &self.file) else {
+    fn secure(&self, cut: ChunkOrdinal) -> Result<(), GrowError> {
+        let (RecordPlacement::File(directory), Some((file, _))) = (&self.place, &self.file) else {
             return Ok(());
         };
         let range = self.file_range(cut);
@@ -145,7 +149,7 @@ impl Growth {
     }
 
     /// The region of a chunk and the chunk's byte offset in it.
-    fn locate(&self, Cut(cut): Cut) -> (usize, usize) {
+    fn locate(&self, ChunkOrdinal(cut): ChunkOrdinal) -> (usize, usize) {
         match cut.checked_sub(1) {
             None => (0, 0),
             Some(later) => {
@@ -157,7 +161,7 @@ impl Growth {
     }
 
     /// The bytes of a chunk in the file: chunks follow each other as they were handed out.
-    fn file_range(&self, Cut(cut): Cut) -> std::ops::Range<u64> {
+    fn file_range(&self, ChunkOrdinal(cut): ChunkOrdinal) -> std::ops::Range<u64> {
         let start = cut as u64 * self.chunk_bytes as u64;
         start..start + self.chunk_bytes as u64
     }
@@ -166,11 +170,11 @@ impl Growth {
         let chunks = if region == 0 { 1 } else { self.region_chunks() };
         let bytes = chunks * self.chunk_bytes;
         let mapping = match &self.place {
-            Place::Memory if region > 0 && self.chunk_bytes >= HUGE_CHUNK_BYTES => {
+            RecordPlacement::Memory if region > 0 && self.chunk_bytes >= HUGE_CHUNK_BYTES => {
                 Mapping::anonymous_huge(bytes)
             }
-            Place::Memory => Mapping::anonymous(bytes),
-            Place::File(directory) => {
+            RecordPlacement::Memory => Mapping::anonymous(bytes),
+            RecordPlacement::File(directory) => {
                 if self.file.is_none() {
                     let made = disk::nameless_file(directory);
                     let made = made.map_err(|source| GrowError::File {
@@ -181,7 +185,8 @@ impl Growth {
                     self.file = Some((made, self.faults.file(name)));
                 }
                 let (file, of) = self.file.as_ref().expect("made above");
-                let first = Cut(region.saturating_sub(1) * self.region_chunks() + region.min(1));
+                let first =
+                    ChunkOrdinal(region.saturating_sub(1) * self.region_chunks() + region.min(1));
                 Mapping::shared(file, self.file_range(first).start, bytes, of)
             }
         };

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::MappedFile;
 #[cfg(not(miri))]
-use super::faults::Entered;
+use super::faults::RegisteredRange;
 
 /// An owned range of mapped memory. It hands out its address; what may be read and written there,
 /// and when, is up to whoever holds it.
@@ -15,7 +15,7 @@ pub(crate) struct Mapping {
     len: usize,
     /// The entry of a mapped file in the table for the handler of faults.
     #[cfg(not(miri))]
-    entered: Option<Entered>,
+    entered: Option<RegisteredRange>,
 }
 
 // SAFETY: a mapping is an address and a length; it reads and writes nothing by itself.
@@ -63,7 +63,7 @@ mod system {
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-    use super::{Entered, File, MappedFile, Mapping, NonNull, io};
+    use super::{File, MappedFile, Mapping, NonNull, RegisteredRange, io};
 
     /// The size of a huge page where it matters (x86-64, and AArch64 with pages of 4 KiB).
     const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -129,7 +129,7 @@ mod system {
             let mut mapping = Mapping::of(start, len);
             mapping.advise(Advice::Random);
             let writable = protection.contains(ProtFlags::WRITE);
-            mapping.entered = Some(Entered::new(mapping.start, len, writable, of));
+            mapping.entered = Some(RegisteredRange::new(mapping.start, len, writable, of));
             Ok(mapping)
         }
 
@@ -233,7 +233,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::memory::Faults;
+    use crate::memory::FileFaults;
 
     fn file_of(bytes: &[u8]) -> File {
         let mut file = tempfile::tempfile().unwrap();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_where_it_lies() {
-        let faults = Arc::<Faults>::default();
+        let faults = Arc::<FileFaults>::default();
         let of = faults.file("a file".to_owned());
         let read_only = Mapping::read_only(&file_of(b"abc"), 3, &of).unwrap();
         // SAFETY: only this test has the file.
@@ -271,7 +271,7 @@ mod tests {
 
         let page = rustix::param::page_size();
         let file = tempfile::tempfile().unwrap();
-        let faults = Arc::<Faults>::default();
+        let faults = Arc::<FileFaults>::default();
         let of = faults.file("a file".to_owned());
         let mapping = Mapping::shared(&file, page as u64, page, &of).unwrap();
         file.set_len(2 * page as u64).unwrap();
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_file_that_ends_too_early_reads_as_zeros_and_is_named() {
         let page = rustix::param::page_size();
-        let faults = Arc::<Faults>::default();
+        let faults = Arc::<FileFaults>::default();
         let [short, other] = ["short", "other"].map(|name| faults.file(name.to_owned()));
         let sound = Mapping::read_only(&file_of(&vec![7; page]), page, &other).unwrap();
         for writable in [false, true] {

@@ -18,7 +18,7 @@ const ROOT_LEN: usize = 1 << ROOT_BITS;
 /// The access that the records of a chunk allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum State {
+pub(super) enum ChunkState {
     /// There is no chunk.
     Absent = 0,
     /// Records may be read and written.
@@ -28,24 +28,24 @@ pub(super) enum State {
 }
 
 /// The entry of one chunk. All zeros are an absent one.
-struct Entry {
+struct ChunkEntry {
     start: AtomicPtr<u8>,
     state: AtomicU8,
 }
 
 /// The addresses and states of up to `2^chunk_bits` chunks.
-pub(super) struct Table {
+pub(super) struct ChunkTable {
     /// The first entry of each leaf, or null.
-    root: [AtomicPtr<Entry>; ROOT_LEN],
+    root: [AtomicPtr<ChunkEntry>; ROOT_LEN],
     /// Number of low bits of a chunk's number, which are its place in its leaf.
     leaf_bits: u32,
 }
 
-impl Table {
+impl ChunkTable {
     /// An empty table for chunk numbers of `chunk_bits` bits, 16 to 26.
-    pub(super) fn new(chunk_bits: u32) -> Table {
+    pub(super) fn new(chunk_bits: u32) -> ChunkTable {
         assert!((16..=26).contains(&chunk_bits));
-        Table {
+        ChunkTable {
             root: [const { AtomicPtr::new(null_mut()) }; ROOT_LEN],
             leaf_bits: chunk_bits - ROOT_BITS,
         }
@@ -59,7 +59,7 @@ impl Table {
     /// The address of the first record of a chunk that exists.
     ///
     /// # Safety
-    /// The chunk was [set](Table::set), and the caller knows of it.
+    /// The chunk was [set](ChunkTable::set), and the caller knows of it.
     #[inline(always)]
     pub(super) unsafe fn get_unchecked(&self, chunk: u32) -> *mut u8 {
         let (leaf, place) = self.split(chunk);
@@ -73,14 +73,14 @@ impl Table {
     }
 
     /// The access that the records of a chunk allow.
-    pub(super) fn state(&self, chunk: u32) -> State {
+    pub(super) fn state(&self, chunk: u32) -> ChunkState {
         let Some(entry) = self.entry(chunk) else {
-            return State::Absent;
+            return ChunkState::Absent;
         };
         match entry.state.load(Ordering::Acquire) {
-            0 => State::Absent,
-            1 => State::Writable,
-            _ => State::ReadOnly,
+            0 => ChunkState::Absent,
+            1 => ChunkState::Writable,
+            _ => ChunkState::ReadOnly,
         }
     }
 
@@ -93,7 +93,7 @@ impl Table {
         }
         let layout = self.leaf_layout();
         // SAFETY: a leaf has at least one entry, so the layout is not empty.
-        let made = unsafe { alloc_zeroed(layout) }.cast::<Entry>();
+        let made = unsafe { alloc_zeroed(layout) }.cast::<ChunkEntry>();
         if made.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -109,8 +109,8 @@ impl Table {
     /// Publishes a chunk: the address of its first record, and the access to its records.
     ///
     /// # Panics
-    /// If the entry was not [reserved](Table::reserve).
-    pub(super) fn set(&self, chunk: u32, start: NonNull<u8>, state: State) {
+    /// If the entry was not [reserved](ChunkTable::reserve).
+    pub(super) fn set(&self, chunk: u32, start: NonNull<u8>, state: ChunkState) {
         let entry = self.entry(chunk).expect("reserved");
         // The address is set first: whoever sees a state may use the address.
         entry.start.store(start.as_ptr(), Ordering::Release);
@@ -119,9 +119,9 @@ impl Table {
 
     /// Number of bytes of the table itself.
     pub(super) fn bytes(&self) -> usize {
-        let is_made = |leaf: &&AtomicPtr<Entry>| !leaf.load(Ordering::Relaxed).is_null();
+        let is_made = |leaf: &&AtomicPtr<ChunkEntry>| !leaf.load(Ordering::Relaxed).is_null();
         let leaves = self.root.iter().filter(is_made).count();
-        size_of::<Table>() + leaves * self.leaf_layout().size()
+        size_of::<ChunkTable>() + leaves * self.leaf_layout().size()
     }
 
     /// The place of the leaf in the root, and the place of the chunk in the leaf.
@@ -134,7 +134,7 @@ impl Table {
         )
     }
 
-    fn entry(&self, chunk: u32) -> Option<&Entry> {
+    fn entry(&self, chunk: u32) -> Option<&ChunkEntry> {
         let (leaf, place) = self.split(chunk);
         let leaf = NonNull::new(self.root[leaf].load(Ordering::Acquire))?;
         // SAFETY: a leaf has an entry for every place, initialised (zeros are a valid entry), and
@@ -143,11 +143,11 @@ impl Table {
     }
 
     fn leaf_layout(&self) -> Layout {
-        Layout::array::<Entry>(1 << self.leaf_bits).expect("a leaf is at most 1 MiB")
+        Layout::array::<ChunkEntry>(1 << self.leaf_bits).expect("a leaf is at most 1 MiB")
     }
 }
 
-impl Drop for Table {
+impl Drop for ChunkTable {
     fn drop(&mut self) {
         let layout = self.leaf_layout();
         for leaf in &mut self.root {
@@ -167,34 +167,37 @@ mod tests {
     #[test]
     fn first_and_last_chunk_have_entries_of_their_own() {
         for bits in [16, 20, 26] {
-            let table = Table::new(bits);
+            let table = ChunkTable::new(bits);
             let chunks = [0, 1, (1 << bits) - 2, (1 << bits) - 1];
             let mut records = [[0u8; 1]; 4];
             for (&chunk, record) in chunks.iter().zip(&mut records) {
                 assert_eq!(table.get(chunk), None);
-                assert_eq!(table.state(chunk), State::Absent);
+                assert_eq!(table.state(chunk), ChunkState::Absent);
                 table.reserve(chunk).unwrap();
-                table.set(chunk, NonNull::from(record).cast(), State::Writable);
+                table.set(chunk, NonNull::from(record).cast(), ChunkState::Writable);
             }
             for (&chunk, record) in chunks.iter().zip(&mut records) {
                 let start: NonNull<u8> = NonNull::from(record).cast();
                 assert_eq!(table.get(chunk), Some(start));
-                assert_eq!(table.state(chunk), State::Writable);
+                assert_eq!(table.state(chunk), ChunkState::Writable);
                 // SAFETY: the chunk was set above.
                 assert_eq!(unsafe { table.get_unchecked(chunk) }, start.as_ptr());
             }
             // Two leaves: those of the first and of the last chunk.
-            let leaf_bytes = size_of::<Entry>() << (bits - ROOT_BITS);
-            assert_eq!(table.bytes(), size_of::<Table>() + 2 * leaf_bytes);
+            let leaf_bytes = size_of::<ChunkEntry>() << (bits - ROOT_BITS);
+            assert_eq!(table.bytes(), size_of::<ChunkTable>() + 2 * leaf_bytes);
         }
     }
 
     #[test]
     fn a_chunk_that_was_copied_has_another_address_and_state() {
-        let table = Table::new(16);
+        let table = ChunkTable::new(16);
         let mut records = [0u8; 2];
         table.reserve(7).unwrap();
-        for (record, state) in records.iter_mut().zip([State::ReadOnly, State::Writable]) {
+        for (record, state) in records
+            .iter_mut()
+            .zip([ChunkState::ReadOnly, ChunkState::Writable])
+        {
             let start = NonNull::from(record);
             table.set(7, start, state);
             assert_eq!((table.get(7), table.state(7)), (Some(start), state));

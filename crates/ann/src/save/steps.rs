@@ -13,15 +13,15 @@ pub struct SaveProgress {
 }
 
 /// Reports each step of a save, and checks whether there is to be another.
-pub(super) struct Steps<'a> {
+pub(super) struct StepReporter<'a> {
     progress: SaveProgress,
     keep_going: &'a mut dyn FnMut(SaveProgress) -> bool,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> StepReporter<'a> {
     /// Makes the steps of a save that has not begun.
-    pub fn new(keep_going: &'a mut dyn FnMut(SaveProgress) -> bool) -> Steps<'a> {
-        Steps {
+    pub fn new(keep_going: &'a mut dyn FnMut(SaveProgress) -> bool) -> StepReporter<'a> {
+        StepReporter {
             progress: SaveProgress { done: 0, total: 0 },
             keep_going,
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::SnapshotError;
 use super::checksum::{self, Checksum, PIECE_BYTES, pieces};
-use super::generation::Directory;
-use super::header::Header;
+use super::generation::OpenDirectory;
+use super::header::GraphFileHeader;
 use super::reader::{open_file, open_segment, read_checksums, read_header};
 use super::segment;
 use super::writer::GRAPH;
@@ -22,11 +22,11 @@ pub fn check_snapshot(
     directory: &Path,
     pass: &mut dyn FnMut(u64) -> bool,
 ) -> Result<u64, SnapshotError> {
-    let directory = Directory::open(directory)?;
+    let directory = OpenDirectory::open(directory)?;
     let path = directory.path_of(GRAPH);
     let (file, file_bytes) = open_file(&directory, GRAPH)?;
     let header = read_header(&file, file_bytes, &path)?;
-    let header = Header::decode(&header, file_bytes, &path)?;
+    let header = GraphFileHeader::decode(&header, file_bytes, &path)?;
     let checksums = read_checksums(&file, &path, &header.layout, header.checksum)?;
     let body = header.layout.body();
     let body_bytes = body.end - body.start;

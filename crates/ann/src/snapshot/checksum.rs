@@ -40,16 +40,16 @@ pub(super) fn pieces(bytes: u64) -> u64 {
 }
 
 /// Cuts what is written into pieces, and takes their checksums.
-pub(super) struct Pieces {
+pub(super) struct PieceChecksums {
     done: Vec<Checksum>,
     open: Xxh3,
     /// Number of bytes in the open piece, which is closed when it is full.
     open_bytes: usize,
 }
 
-impl Pieces {
-    pub(super) fn new() -> Pieces {
-        Pieces {
+impl PieceChecksums {
+    pub(super) fn new() -> PieceChecksums {
+        PieceChecksums {
             done: Vec::new(),
             open: Xxh3::new(),
             open_bytes: 0,
@@ -152,7 +152,7 @@ mod tests {
             portions in prop::collection::vec(1usize..PIECE_BYTES * 2, 1..20),
         ) {
             let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-            let mut in_portions = Pieces::new();
+            let mut in_portions = PieceChecksums::new();
             let mut rest = &bytes[..];
             for portion in portions {
                 let (part, behind) = rest.split_at(portion.min(rest.len()));

@@ -2,17 +2,17 @@
 
 use std::cmp::Ordering;
 
-use super::Shape;
-use crate::codes::{Kind, Parts};
-use crate::{Metric, Options};
+use super::SlotShape;
+use crate::codes::{CodeKind, CodebookParts};
+use crate::{DistanceMetric, NeighbourIndexOptions};
 
 /// The tables of a snapshot, and the options of its index.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Contents {
+pub(crate) struct StoredContents {
     /// The options that the index was made with.
-    pub(crate) options: Options,
+    pub(crate) options: NeighbourIndexOptions,
     /// The parts of the codebook; None if codes were not trained yet.
-    pub(crate) codebook: Option<Parts>,
+    pub(crate) codebook: Option<CodebookParts>,
     /// The slot where a walk begins, if there is one.
     pub(crate) entry: Option<u32>,
     /// The exponent of the growth of distances from neighbour to neighbour, finite and above 0;
@@ -33,16 +33,16 @@ pub(crate) struct Contents {
 }
 
 /// Number of elements in the mean of a codebook of this kind.
-pub(super) fn mean_elements(kind: Kind, dimensions: usize) -> usize {
+pub(super) fn mean_elements(kind: CodeKind, dimensions: usize) -> usize {
     match kind {
-        Kind::Nibbles | Kind::Bytes => dimensions,
-        Kind::Floats | Kind::Bits => 0,
+        CodeKind::Nibbles | CodeKind::Bytes => dimensions,
+        CodeKind::Floats | CodeKind::Bits => 0,
     }
 }
 
-impl Contents {
+impl StoredContents {
     /// Checks that the parts go together; the error names what is wrong.
-    pub(super) fn check(&self, shape: &Shape) -> Result<(), &'static str> {
+    pub(super) fn check(&self, shape: &SlotShape) -> Result<(), &'static str> {
         let is_slot = |slot: u32| slot < shape.slots;
         if self.options.validate().is_err() {
             return Err("an option is out of its range");
@@ -80,7 +80,10 @@ impl Contents {
     }
 
     fn check_centres(&self) -> Result<(), &'static str> {
-        let elements = self.codebook.as_ref().map_or(0, Parts::centre_elements);
+        let elements = self
+            .codebook
+            .as_ref()
+            .map_or(0, CodebookParts::centre_elements);
         let are_whole = match elements {
             0 => self.centres.is_empty(),
             elements => self.centres.len().is_multiple_of(elements),
@@ -94,11 +97,11 @@ impl Contents {
         Ok(())
     }
 
-    fn check_codebook(&self, codebook: &Parts) -> Result<(), &'static str> {
+    fn check_codebook(&self, codebook: &CodebookParts) -> Result<(), &'static str> {
         if codebook.dimensions != self.options.dimensions {
             return Err("the codebook is of other dimensions");
         }
-        if (codebook.kind == Kind::Bits) != (codebook.metric == Metric::Hamming) {
+        if (codebook.kind == CodeKind::Bits) != (codebook.metric == DistanceMetric::Hamming) {
             return Err("codes of bits go with the Hamming distance");
         }
         if codebook.mean.len() != mean_elements(codebook.kind, codebook.dimensions) {
@@ -130,18 +133,18 @@ fn are_disjoint(ids: &[(u32, u32)], zero_ids: &[u32]) -> bool {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape {
+    const SHAPE: SlotShape = SlotShape {
         slots: 4,
         block_bytes: 64,
         vector_bytes: 8,
     };
 
-    fn sound() -> Contents {
-        Contents {
-            options: Options::new(2),
-            codebook: Some(Parts {
-                kind: Kind::Nibbles,
-                metric: Metric::Cosine,
+    fn sound() -> StoredContents {
+        StoredContents {
+            options: NeighbourIndexOptions::new(2),
+            codebook: Some(CodebookParts {
+                kind: CodeKind::Nibbles,
+                metric: DistanceMetric::Cosine,
                 dimensions: 2,
                 seed: 7,
                 mean: vec![0.5, -0.5],
@@ -158,7 +161,7 @@ mod tests {
     }
 
     /// Breaks one thing.
-    type Break = fn(&mut Contents);
+    type Break = fn(&mut StoredContents);
 
     #[test]
     fn inconsistent_contents_are_refused() {
@@ -167,10 +170,10 @@ mod tests {
             ("option", |c| c.options.dimensions = 0),
             ("dimensions", |c| c.options.dimensions = 3),
             ("Hamming", |c| {
-                c.codebook.as_mut().unwrap().kind = Kind::Bits;
+                c.codebook.as_mut().unwrap().kind = CodeKind::Bits;
             }),
             ("mean has", |c| {
-                c.codebook.as_mut().unwrap().kind = Kind::Floats;
+                c.codebook.as_mut().unwrap().kind = CodeKind::Floats;
             }),
             ("mean has", |c| c.codebook.as_mut().unwrap().mean.push(0.0)),
             ("finite", |c| {

@@ -75,7 +75,7 @@ pub enum SnapshotError {
     Options {
         /// The file.
         path: PathBuf,
-        /// The field of [`Options`](crate::Options).
+        /// The field of [`Options`](crate::NeighbourIndexOptions).
         option: &'static str,
         /// Its value in the snapshot.
         found: String,

@@ -4,24 +4,24 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use machine::files::{self, Step};
+use platform::files::{self, FileStep};
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, openat};
 
-use super::{Segment, SnapshotError};
+use super::{SnapshotError, VectorSegment};
 
 /// A directory that is held open. Its owner publishes a generation by renaming it, so its path is
 /// worth nothing afterwards. The open handle leads to the same directory wherever it goes.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct OpenDirectory {
     /// The path when the directory was opened, for messages.
     path: PathBuf,
     handle: File,
 }
 
-impl Directory {
-    pub(super) fn open(path: &Path) -> Result<Directory, SnapshotError> {
+impl OpenDirectory {
+    pub(super) fn open(path: &Path) -> Result<OpenDirectory, SnapshotError> {
         let handle = File::open(path).map_err(SnapshotError::io("open", path))?;
-        Ok(Directory {
+        Ok(OpenDirectory {
             path: path.to_owned(),
             handle,
         })
@@ -45,8 +45,8 @@ impl Directory {
     }
 
     /// Gives a file of this directory the same name in another one.
-    pub(super) fn link_file(&self, name: &str, to: &Directory) -> io::Result<()> {
-        files::step(Step::Make, &to.path_of(name))?;
+    pub(super) fn link_file(&self, name: &str, to: &OpenDirectory) -> io::Result<()> {
+        files::step(FileStep::Make, &to.path_of(name))?;
         Ok(linkat(
             &self.handle,
             name,
@@ -64,15 +64,15 @@ impl Directory {
 
 /// A generation that was written or opened, of which the next one may keep segments.
 #[derive(Debug)]
-pub(crate) struct Generation {
-    pub(super) directory: Directory,
-    pub(super) segments: Vec<Segment>,
+pub(crate) struct SavedGeneration {
+    pub(super) directory: OpenDirectory,
+    pub(super) segments: Vec<VectorSegment>,
 }
 
-impl Generation {
+impl SavedGeneration {
     /// The files of full vectors.
     #[cfg(test)]
-    pub(super) fn segments(&self) -> &[Segment] {
+    pub(super) fn segments(&self) -> &[VectorSegment] {
         &self.segments
     }
 }
@@ -81,10 +81,10 @@ impl Generation {
 /// file systems without links and to a directory on another one, it makes a copy, which is on the
 /// disk before this returns.
 pub(super) fn link_or_copy(
-    link: impl FnOnce(&Directory, &str, &Directory) -> io::Result<()>,
-    old: &Directory,
+    link: impl FnOnce(&OpenDirectory, &str, &OpenDirectory) -> io::Result<()>,
+    old: &OpenDirectory,
     name: &str,
-    new: &Directory,
+    new: &OpenDirectory,
 ) -> io::Result<()> {
     match link(old, name, new) {
         Ok(()) => Ok(()),
@@ -112,24 +112,25 @@ mod tests {
         let directory = |name: &str| {
             let path = parent.path().join(name);
             fs::create_dir(&path).unwrap();
-            Directory::open(&path).unwrap()
+            OpenDirectory::open(&path).unwrap()
         };
         let [old, linked, copied] = ["old", "linked", "copied"].map(directory);
         fs::write(old.path_of("vectors"), "vectors").unwrap();
         let inode =
-            |directory: &Directory| fs::metadata(directory.path_of("vectors")).unwrap().ino();
+            |directory: &OpenDirectory| fs::metadata(directory.path_of("vectors")).unwrap().ino();
 
-        link_or_copy(Directory::link_file, &old, "vectors", &linked).unwrap();
+        link_or_copy(OpenDirectory::link_file, &old, "vectors", &linked).unwrap();
         assert_eq!(inode(&linked), inode(&old));
 
-        let no_links =
-            |_: &Directory, _: &str, _: &Directory| Err(io::ErrorKind::CrossesDevices.into());
+        let no_links = |_: &OpenDirectory, _: &str, _: &OpenDirectory| {
+            Err(io::ErrorKind::CrossesDevices.into())
+        };
         link_or_copy(no_links, &old, "vectors", &copied).unwrap();
         assert_ne!(inode(&copied), inode(&old));
         assert_eq!(fs::read(copied.path_of("vectors")).unwrap(), b"vectors");
 
         link_or_copy(no_links, &old, "missing", &copied).unwrap_err();
-        let error = link_or_copy(Directory::link_file, &old, "vectors", &copied);
+        let error = link_or_copy(OpenDirectory::link_file, &old, "vectors", &copied);
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 
@@ -140,10 +141,10 @@ mod tests {
         fs::create_dir(path("before")).unwrap();
         fs::create_dir(path("next")).unwrap();
         fs::write(path("before").join("vectors"), "vectors").unwrap();
-        let directory = Directory::open(&path("before")).unwrap();
+        let directory = OpenDirectory::open(&path("before")).unwrap();
         fs::rename(path("before"), path("after")).unwrap();
         directory
-            .link_file("vectors", &Directory::open(&path("next")).unwrap())
+            .link_file("vectors", &OpenDirectory::open(&path("next")).unwrap())
             .unwrap();
         assert_eq!(fs::read(path("next").join("vectors")).unwrap(), b"vectors");
     }

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use super::checksum::Checksum;
 use super::contents::mean_elements;
-use super::layout::{Counts, HEADER_BYTES, Layout, VERSION, VERSION_MIN};
-use super::{Contents, Shape, SnapshotError};
-use crate::codes::{Kind, Parts};
-use crate::{Codes, Metric, Options, Placement, Quantization};
+use super::layout::{GraphFileLayout, HEADER_BYTES, TableCounts, VERSION, VERSION_MIN};
+use super::{SlotShape, SnapshotError, StoredContents};
+use crate::codes::{CodeKind, CodebookParts};
+use crate::{
+    CodeChoice, DistanceMetric, NeighbourIndexOptions, VectorPlacement, VectorQuantization,
+};
 
 const MAGIC: &[u8; 8] = b"ANNGRAPH";
 /// The entry of a graph in which walks have none.
@@ -21,20 +23,20 @@ const CHECKSUM_OFFSET: usize = HEADER_BYTES - Checksum::BYTES;
 const NO_SPREAD: f32 = 0.0;
 
 /// The fields of the header.
-pub(super) struct Header {
-    pub(super) shape: Shape,
-    pub(super) counts: Counts,
-    pub(super) layout: Layout,
+pub(super) struct GraphFileHeader {
+    pub(super) shape: SlotShape,
+    pub(super) counts: TableCounts,
+    pub(super) layout: GraphFileLayout,
     /// The contents without their tables: no mean, no centres, no upper level, no ids.
-    pub(super) contents: Contents,
+    pub(super) contents: StoredContents,
     /// The checksum of the list of checksums.
     pub(super) checksum: Checksum,
 }
 
-impl Header {
+impl GraphFileHeader {
     /// The bytes of the header, as drawn in `docs/snapshot-format.md`.
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Contents {
+        let StoredContents {
             options,
             codebook,
             entry,
@@ -42,7 +44,7 @@ impl Header {
             widths,
             ..
         } = &self.contents;
-        let mut fields = Fields::default();
+        let mut fields = FieldWriter::default();
         fields.put(MAGIC);
         fields.put(&VERSION.to_le_bytes());
         fields.put(&[0; 4]);
@@ -95,7 +97,7 @@ impl Header {
         bytes: &[u8; HEADER_BYTES],
         file_bytes: u64,
         path: &Path,
-    ) -> Result<Header, SnapshotError> {
+    ) -> Result<GraphFileHeader, SnapshotError> {
         let mut reader = FieldReader(bytes);
         if reader.take::<8>() != *MAGIC {
             return Err(SnapshotError::NotASnapshot {
@@ -116,7 +118,7 @@ impl Header {
             return Err(SnapshotError::damaged(path, 0, what));
         }
         let damaged = |what| SnapshotError::damaged(path, 0, what);
-        let (mut header, length) = Header::fields(reader).map_err(damaged)?;
+        let (mut header, length) = GraphFileHeader::fields(reader).map_err(damaged)?;
         header.contents.lacks_errors = version < VERSION;
         if length != file_bytes {
             return Err(damaged("the file is not as long as it was written"));
@@ -125,12 +127,12 @@ impl Header {
     }
 
     /// Reads all fields after the version. Returns the header, and the file's length as it has it.
-    fn fields(mut reader: FieldReader) -> Result<(Header, u64), &'static str> {
+    fn fields(mut reader: FieldReader) -> Result<(GraphFileHeader, u64), &'static str> {
         reader.take::<4>();
         let length = reader.u64();
         let slots = reader.u32();
         let entry = reader.u32();
-        let shape = Shape {
+        let shape = SlotShape {
             slots,
             block_bytes: reader.u32(),
             vector_bytes: reader.u32(),
@@ -148,7 +150,7 @@ impl Header {
         let widths = [reader.f32(), reader.f32()];
 
         shape.check()?;
-        let options = Options {
+        let options = NeighbourIndexOptions {
             dimensions,
             metric: metric_of(metric)?,
             quantization: quantization_of(quantization)?,
@@ -164,22 +166,23 @@ impl Header {
         if mean_elements_found as usize != elements {
             return Err("the codebook's mean has a wrong number of elements");
         }
-        let counts = Counts {
+        let counts = TableCounts {
             mean_elements: mean_elements_found,
             centre_elements,
             upper_words,
             ids,
             zero_ids,
         };
-        let layout = Layout::new(&shape, &counts).ok_or("its lengths add up to too much")?;
+        let layout =
+            GraphFileLayout::new(&shape, &counts).ok_or("its lengths add up to too much")?;
         if layout.checksums.end != length {
             return Err("its lengths do not add up to that of the file");
         }
-        let header = Header {
+        let header = GraphFileHeader {
             shape,
             counts,
             layout,
-            contents: Contents {
+            contents: StoredContents {
                 options,
                 codebook,
                 entry: (entry != NO_ENTRY).then_some(entry),
@@ -199,9 +202,9 @@ impl Header {
 
 /// Fields, put one after the other.
 #[derive(Default)]
-struct Fields(Vec<u8>);
+struct FieldWriter(Vec<u8>);
 
-impl Fields {
+impl FieldWriter {
     fn put(&mut self, field: &[u8]) {
         self.0.extend_from_slice(field);
     }
@@ -230,12 +233,12 @@ impl FieldReader<'_> {
     }
 }
 
-fn metric_byte(metric: Metric) -> u8 {
+fn metric_byte(metric: DistanceMetric) -> u8 {
     match metric {
-        Metric::Cosine => 0,
-        Metric::Euclidean => 1,
-        Metric::DotProduct => 2,
-        Metric::Hamming => 3,
+        DistanceMetric::Cosine => 0,
+        DistanceMetric::Euclidean => 1,
+        DistanceMetric::DotProduct => 2,
+        DistanceMetric::Hamming => 3,
     }
 }
 
@@ -245,11 +248,11 @@ fn codebook_of(
     metric: u8,
     dimensions: usize,
     seed: u64,
-) -> Result<Option<Parts>, &'static str> {
+) -> Result<Option<CodebookParts>, &'static str> {
     if kind == NO_CODEBOOK {
         return Ok(None);
     }
-    Ok(Some(Parts {
+    Ok(Some(CodebookParts {
         kind: kind_of(kind)?,
         metric: metric_of(metric)?,
         dimensions,
@@ -258,86 +261,86 @@ fn codebook_of(
     }))
 }
 
-fn metric_of(byte: u8) -> Result<Metric, &'static str> {
+fn metric_of(byte: u8) -> Result<DistanceMetric, &'static str> {
     match byte {
-        0 => Ok(Metric::Cosine),
-        1 => Ok(Metric::Euclidean),
-        2 => Ok(Metric::DotProduct),
-        3 => Ok(Metric::Hamming),
+        0 => Ok(DistanceMetric::Cosine),
+        1 => Ok(DistanceMetric::Euclidean),
+        2 => Ok(DistanceMetric::DotProduct),
+        3 => Ok(DistanceMetric::Hamming),
         _ => Err("its metric is unknown"),
     }
 }
 
-fn quantization_byte(quantization: Quantization) -> u8 {
+fn quantization_byte(quantization: VectorQuantization) -> u8 {
     match quantization {
-        Quantization::F32 => 0,
-        Quantization::F16 => 1,
-        Quantization::Bf16 => 2,
-        Quantization::I8 => 3,
-        Quantization::B1 => 4,
+        VectorQuantization::F32 => 0,
+        VectorQuantization::F16 => 1,
+        VectorQuantization::Bf16 => 2,
+        VectorQuantization::I8 => 3,
+        VectorQuantization::B1 => 4,
     }
 }
 
-fn quantization_of(byte: u8) -> Result<Quantization, &'static str> {
+fn quantization_of(byte: u8) -> Result<VectorQuantization, &'static str> {
     match byte {
-        0 => Ok(Quantization::F32),
-        1 => Ok(Quantization::F16),
-        2 => Ok(Quantization::Bf16),
-        3 => Ok(Quantization::I8),
-        4 => Ok(Quantization::B1),
+        0 => Ok(VectorQuantization::F32),
+        1 => Ok(VectorQuantization::F16),
+        2 => Ok(VectorQuantization::Bf16),
+        3 => Ok(VectorQuantization::I8),
+        4 => Ok(VectorQuantization::B1),
         _ => Err("its quantization is unknown"),
     }
 }
 
-fn codes_byte(codes: Codes) -> u8 {
+fn codes_byte(codes: CodeChoice) -> u8 {
     match codes {
-        Codes::Auto => 0,
-        Codes::Nibbles => 1,
-        Codes::Bytes => 2,
-        Codes::Floats => 3,
+        CodeChoice::Auto => 0,
+        CodeChoice::Nibbles => 1,
+        CodeChoice::Bytes => 2,
+        CodeChoice::Floats => 3,
     }
 }
 
-fn codes_of(byte: u8) -> Result<Codes, &'static str> {
+fn codes_of(byte: u8) -> Result<CodeChoice, &'static str> {
     match byte {
-        0 => Ok(Codes::Auto),
-        1 => Ok(Codes::Nibbles),
-        2 => Ok(Codes::Bytes),
-        3 => Ok(Codes::Floats),
+        0 => Ok(CodeChoice::Auto),
+        1 => Ok(CodeChoice::Nibbles),
+        2 => Ok(CodeChoice::Bytes),
+        3 => Ok(CodeChoice::Floats),
         _ => Err("its option of codes is unknown"),
     }
 }
 
-fn placement_byte(placement: Placement) -> u8 {
+fn placement_byte(placement: VectorPlacement) -> u8 {
     match placement {
-        Placement::File => 0,
-        Placement::Memory => 1,
+        VectorPlacement::File => 0,
+        VectorPlacement::Memory => 1,
     }
 }
 
-fn placement_of(byte: u8) -> Result<Placement, &'static str> {
+fn placement_of(byte: u8) -> Result<VectorPlacement, &'static str> {
     match byte {
-        0 => Ok(Placement::File),
-        1 => Ok(Placement::Memory),
+        0 => Ok(VectorPlacement::File),
+        1 => Ok(VectorPlacement::Memory),
         _ => Err("its placement of vectors is unknown"),
     }
 }
 
-fn kind_byte(kind: Kind) -> u8 {
+fn kind_byte(kind: CodeKind) -> u8 {
     match kind {
-        Kind::Nibbles => 1,
-        Kind::Bytes => 2,
-        Kind::Floats => 3,
-        Kind::Bits => 4,
+        CodeKind::Nibbles => 1,
+        CodeKind::Bytes => 2,
+        CodeKind::Floats => 3,
+        CodeKind::Bits => 4,
     }
 }
 
-fn kind_of(byte: u8) -> Result<Kind, &'static str> {
+fn kind_of(byte: u8) -> Result<CodeKind, &'static str> {
     match byte {
-        1 => Ok(Kind::Nibbles),
-        2 => Ok(Kind::Bytes),
-        3 => Ok(Kind::Floats),
-        4 => Ok(Kind::Bits),
+        1 => Ok(CodeKind::Nibbles),
+        2 => Ok(CodeKind::Bytes),
+        3 => Ok(CodeKind::Floats),
+        4 => Ok(CodeKind::Bits),
         _ => Err("its kind of codes is unknown"),
     }
 }

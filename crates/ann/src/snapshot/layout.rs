@@ -20,7 +20,7 @@ const SEGMENT_BYTES: u32 = 64 << 20;
 
 /// The sizes that everything else follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct SlotShape {
     /// Number of blocks, and of vectors.
     pub(crate) slots: u32,
     /// Bytes of a block: a multiple of 64, up to 2^20.
@@ -29,7 +29,7 @@ pub(crate) struct Shape {
     pub(crate) vector_bytes: u32,
 }
 
-impl Shape {
+impl SlotShape {
     /// Checks that the sizes are in their ranges; the error names what is wrong.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let block_is_sound = BLOCK_BYTES.contains(&self.block_bytes)
@@ -55,7 +55,7 @@ impl Shape {
 
     /// Number of vectors in a full segment: a power of two, at least 64. There must be vectors.
     pub(super) fn segment_slots(&self) -> u32 {
-        Shape::segment_slots_of(self.vector_bytes)
+        SlotShape::segment_slots_of(self.vector_bytes)
     }
 
     /// Number of vectors in a full segment, if a vector has so many bytes, at least 1.
@@ -86,7 +86,7 @@ impl Shape {
 
 /// The number of entries in each table after the blocks of `graph`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct TableCounts {
     pub(super) mean_elements: u32,
     pub(super) centre_elements: u64,
     pub(super) upper_words: u64,
@@ -96,7 +96,7 @@ pub(super) struct Counts {
 
 /// The parts of `graph`, as ranges of bytes, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct GraphFileLayout {
     pub(super) blocks: Range<u64>,
     pub(super) mean: Range<u64>,
     pub(super) centres: Range<u64>,
@@ -106,10 +106,10 @@ pub(super) struct Layout {
     pub(super) checksums: Range<u64>,
 }
 
-impl Layout {
+impl GraphFileLayout {
     /// The layout of `graph`; None if its length is no number of 64 bits, as counts from a file may
     /// be anything. `shape` was checked.
-    pub(super) fn new(shape: &Shape, counts: &Counts) -> Option<Layout> {
+    pub(super) fn new(shape: &SlotShape, counts: &TableCounts) -> Option<GraphFileLayout> {
         let behind = |range: &Range<u64>, entries: u64, bytes: u64| {
             let len = entries.checked_mul(bytes)?;
             Some(range.end..range.end.checked_add(len)?)
@@ -128,7 +128,7 @@ impl Layout {
             checksum_count += pieces(shape.segment_bytes(last));
         }
         let checksums = behind(&zero_ids, checksum_count, Checksum::BYTES as u64)?;
-        Some(Layout {
+        Some(GraphFileLayout {
             blocks,
             mean,
             centres,
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn sizes_are_bounded() {
         let check = |block_bytes, vector_bytes| {
-            let shape = Shape {
+            let shape = SlotShape {
                 slots: 1,
                 block_bytes,
                 vector_bytes,
@@ -175,7 +175,7 @@ mod tests {
             (u32::MAX, 64_000),
             (u32::MAX, 1),
         ] {
-            let shape = Shape {
+            let shape = SlotShape {
                 slots,
                 block_bytes: 64,
                 vector_bytes,
@@ -196,19 +196,19 @@ mod tests {
 
     #[test]
     fn parts_lie_as_drawn() {
-        let shape = Shape {
+        let shape = SlotShape {
             slots: 3,
             block_bytes: 128,
             vector_bytes: 12,
         };
-        let counts = Counts {
+        let counts = TableCounts {
             mean_elements: 3,
             centre_elements: 2,
             upper_words: 1,
             ids: 2,
             zero_ids: 1,
         };
-        let layout = Layout::new(&shape, &counts).unwrap();
+        let layout = GraphFileLayout::new(&shape, &counts).unwrap();
         assert_eq!(layout.blocks, 4096..4480);
         assert_eq!(layout.mean, 4480..4492);
         assert_eq!(layout.centres, 4492..4500);
@@ -222,20 +222,20 @@ mod tests {
 
     #[test]
     fn counts_that_overflow_have_no_layout() {
-        let shape = Shape {
+        let shape = SlotShape {
             slots: u32::MAX,
             block_bytes: 1 << 20,
             vector_bytes: 4,
         };
         for (ids, zero_ids) in [(u64::MAX, 0), (0, u64::MAX), (u64::MAX / 8, u64::MAX / 4)] {
-            let counts = Counts {
+            let counts = TableCounts {
                 mean_elements: u32::MAX,
                 centre_elements: 0,
                 upper_words: 0,
                 ids,
                 zero_ids,
             };
-            assert_eq!(Layout::new(&shape, &counts), None);
+            assert_eq!(GraphFileLayout::new(&shape, &counts), None);
         }
     }
 }

@@ -4,17 +4,17 @@
 //! and *segments* `vectors-NNNNN` of full vectors. `docs/snapshot-format.md` draws them to the
 //! byte.
 //!
-//! - [`Writer`] streams a generation out, in steps of at most a few MiB, so that a save holds
-//!   nothing up. Segments whose vectors did not change are linked from the last generation.
-//! - [`open`] reads `graph` into memory and verifies it on the way, and returns [`Opened`]. Blocks
-//!   are read and not mapped, since all of them have to be read for verification, are on huge pages
-//!   then, and cannot change after they were verified.
-//! - [`Source`] has the files of full vectors. Their mapped pages take the place of an array's
-//!   chunks, and are verified piece by piece while they are already searched.
-//! - [`Generation`] is a directory that was written or opened, from which the next may keep
+//! - [`GenerationWriter`] streams a generation out, in steps of at most a few MiB, so that a save
+//!   holds nothing up. Segments whose vectors did not change are linked from the last generation.
+//! - [`open`] reads `graph` into memory and verifies it on the way, and returns
+//!   [`OpenedGeneration`]. Blocks are read and not mapped, since all of them have to be read for
+//!   verification, are on huge pages then, and cannot change after they were verified.
+//! - [`MappedVectors`] has the files of full vectors. Their mapped pages take the place of an
+//!   array's chunks, and are verified piece by piece while they are already searched.
+//! - [`SavedGeneration`] is a directory that was written or opened, from which the next may keep
 //!   segments.
 //! - [`check_snapshot`] reads all files of a snapshot and looks for damage, without opening it.
-//! - [`Contents`] has the options and tables of an index, without blocks and vectors.
+//! - [`StoredContents`] has the options and tables of an index, without blocks and vectors.
 //!
 //! The module knows nothing of graphs: blocks and vectors are bytes to it.
 
@@ -34,14 +34,14 @@ mod tests;
 mod writer;
 
 pub use check::check_snapshot;
-pub(crate) use contents::Contents;
+pub(crate) use contents::StoredContents;
 pub use error::SnapshotError;
-pub(crate) use generation::Generation;
-pub(crate) use layout::Shape;
-pub(crate) use reader::{Opened, open};
-use segment::Segment;
-pub(crate) use source::Source;
-pub(crate) use writer::Writer;
+pub(crate) use generation::SavedGeneration;
+pub(crate) use layout::SlotShape;
+pub(crate) use reader::{OpenedGeneration, open};
+use segment::VectorSegment;
+pub(crate) use source::MappedVectors;
+pub(crate) use writer::GenerationWriter;
 
 // Blocks and vectors have the same layout in memory as in the files.
 const _: () = assert!(

@@ -5,35 +5,35 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::checksum::{self, Checksum, pieces};
-use super::generation::{Directory, Generation};
-use super::header::Header;
-use super::layout::{HEADER_BYTES, Layout};
-use super::segment::{self, Segment};
+use super::generation::{OpenDirectory, SavedGeneration};
+use super::header::GraphFileHeader;
+use super::layout::{GraphFileLayout, HEADER_BYTES};
+use super::segment::{self, VectorSegment};
 use super::writer::GRAPH;
-use super::{Contents, Shape, SnapshotError};
-use crate::Options;
-use crate::memory::{Array, Place};
+use super::{SlotShape, SnapshotError, StoredContents};
+use crate::NeighbourIndexOptions;
+use crate::memory::{RecordArray, RecordPlacement};
 
 /// A generation that was opened. `graph` is verified and in memory. Of the segments it is known
 /// that they are there, as long as they should be, and for these vectors.
-pub(crate) struct Opened {
+pub(crate) struct OpenedGeneration {
     /// The number of blocks and vectors, and their sizes.
-    pub(crate) shape: Shape,
+    pub(crate) shape: SlotShape,
     /// The options and tables of the index.
-    pub(crate) contents: Contents,
+    pub(crate) contents: StoredContents,
     /// The blocks, by slot.
-    pub(crate) blocks: Array,
+    pub(crate) blocks: RecordArray,
     /// The directory and its files of vectors.
-    pub(crate) generation: Generation,
+    pub(crate) generation: SavedGeneration,
 }
 
 /// Opens the generation in a directory.
-pub(crate) fn open(directory: &Path) -> Result<Opened, SnapshotError> {
-    let directory = Directory::open(directory)?;
+pub(crate) fn open(directory: &Path) -> Result<OpenedGeneration, SnapshotError> {
+    let directory = OpenDirectory::open(directory)?;
     let path = directory.path_of(GRAPH);
     let (file, file_bytes) = open_file(&directory, GRAPH)?;
     let header = read_header(&file, file_bytes, &path)?;
-    let header = Header::decode(&header, file_bytes, &path)?;
+    let header = GraphFileHeader::decode(&header, file_bytes, &path)?;
     let (shape, layout) = (header.shape, header.layout);
     let mut contents = header.contents;
     let checksums = read_checksums(&file, &path, &layout, header.checksum)?;
@@ -41,7 +41,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, SnapshotError> {
     let body_bytes = body.end - body.start;
     let (of_body, mut of_segments) = checksums.split_at(pieces(body_bytes) as usize);
 
-    let mut blocks = Array::new(shape.block_bytes as usize, Place::Memory);
+    let mut blocks = RecordArray::new(shape.block_bytes as usize, RecordPlacement::Memory);
     if let Some(last) = shape.slots.checked_sub(1) {
         for first in (0..=last).step_by(blocks.records_per_chunk()) {
             blocks.ensure(first)?;
@@ -82,21 +82,24 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, SnapshotError> {
         of_segments = rest;
         segments.push(open_segment(&directory, &shape, number, of_segment)?);
     }
-    Ok(Opened {
+    Ok(OpenedGeneration {
         shape,
         contents,
         blocks,
-        generation: Generation {
+        generation: SavedGeneration {
             directory,
             segments,
         },
     })
 }
 
-impl Opened {
+impl OpenedGeneration {
     /// Refuses a snapshot of an index with other options than these. Beam widths and placement may
     /// differ, as they are of the process and not of the data.
-    pub(crate) fn expect_options(&self, options: &Options) -> Result<(), SnapshotError> {
+    pub(crate) fn expect_options(
+        &self,
+        options: &NeighbourIndexOptions,
+    ) -> Result<(), SnapshotError> {
         let found = &self.contents.options;
         let compare = |option, found: &dyn std::fmt::Debug, expected: &dyn std::fmt::Debug| {
             let (found, expected) = (format!("{found:?}"), format!("{expected:?}"));
@@ -128,11 +131,11 @@ impl Opened {
     }
 }
 
-impl Generation {
+impl SavedGeneration {
     /// The error for a defect in the block of a slot that only its user can see.
     pub(crate) fn damaged_block(
         &self,
-        shape: &Shape,
+        shape: &SlotShape,
         slot: u32,
         what: &'static str,
     ) -> SnapshotError {
@@ -143,11 +146,11 @@ impl Generation {
 }
 
 pub(super) fn open_segment(
-    directory: &Directory,
-    shape: &Shape,
+    directory: &OpenDirectory,
+    shape: &SlotShape,
     number: u32,
     checksums: &[Checksum],
-) -> Result<Segment, SnapshotError> {
+) -> Result<VectorSegment, SnapshotError> {
     let name = segment::file_name(number);
     let path = directory.path_of(&name);
     let (file, file_bytes) = open_file(directory, &name)?;
@@ -157,7 +160,7 @@ pub(super) fn open_segment(
         let what = "the file is not as long as it was written";
         return Err(SnapshotError::damaged(&path, file_bytes, what));
     }
-    Ok(Segment {
+    Ok(VectorSegment {
         number,
         slots: shape.segment(number),
         vector_bytes: shape.vector_bytes,
@@ -166,7 +169,10 @@ pub(super) fn open_segment(
 }
 
 /// Opens a file for reading, and returns its length as well.
-pub(super) fn open_file(directory: &Directory, name: &str) -> Result<(File, u64), SnapshotError> {
+pub(super) fn open_file(
+    directory: &OpenDirectory,
+    name: &str,
+) -> Result<(File, u64), SnapshotError> {
     let opened = directory.open_file(name).and_then(|file| {
         let bytes = file.metadata()?.len();
         Ok((file, bytes))
@@ -195,7 +201,7 @@ pub(super) fn read_header(
 pub(super) fn read_checksums(
     file: &File,
     path: &Path,
-    layout: &Layout,
+    layout: &GraphFileLayout,
     expected: Checksum,
 ) -> Result<Vec<Checksum>, SnapshotError> {
     let Range { start, end } = layout.checksums;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::checksum::Checksum;
 use super::layout::HEADER_BYTES;
-use super::{Shape, SnapshotError};
+use super::{SlotShape, SnapshotError};
 
 const MAGIC: &[u8; 8] = b"ANNVECTS";
 
@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 /// A file of full vectors in a generation that was written or opened, with what the next generation
 /// needs to use it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub(crate) struct VectorSegment {
     pub(super) number: u32,
     pub(super) slots: Range<u32>,
     /// Bytes of a vector.
@@ -23,14 +23,14 @@ pub(crate) struct Segment {
     pub(super) checksums: Vec<Checksum>,
 }
 
-impl Segment {
+impl VectorSegment {
     /// The length of the segment's file.
     pub(super) fn bytes(&self) -> u64 {
         HEADER_BYTES as u64 + self.slots.len() as u64 * u64::from(self.vector_bytes)
     }
 
     /// Whether a generation of this shape has the same segment under this number.
-    pub(super) fn fits(&self, shape: &Shape) -> bool {
+    pub(super) fn fits(&self, shape: &SlotShape) -> bool {
         self.vector_bytes == shape.vector_bytes
             && self.number < shape.segments()
             && self.slots == shape.segment(self.number)
@@ -43,7 +43,7 @@ pub(super) fn file_name(number: u32) -> String {
 }
 
 /// The first bytes of a segment's file, as drawn in `docs/snapshot-format.md`.
-pub(super) fn header(shape: &Shape, number: u32) -> [u8; HEADER_BYTES] {
+pub(super) fn header(shape: &SlotShape, number: u32) -> [u8; HEADER_BYTES] {
     let slots = shape.segment(number);
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(MAGIC);

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::checksum::{self, PIECE_BYTES};
 use super::layout::HEADER_BYTES;
-use super::segment::{self, Segment};
-use super::{Generation, SnapshotError};
-use crate::memory::{Array, Mapping, Piece};
+use super::segment::{self, VectorSegment};
+use super::{SavedGeneration, SnapshotError};
+use crate::memory::{MappedPiece, Mapping, RecordArray};
 
 /// Full vectors that are searched in place, and may turn out to be damaged.
-pub(crate) struct Source {
-    generation: Arc<Generation>,
+pub(crate) struct MappedVectors {
+    generation: Arc<SavedGeneration>,
     /// The mapping of each segment's whole file, for reading.
     mappings: Vec<Arc<Mapping>>,
 }
 
-impl Source {
+impl MappedVectors {
     /// Puts the vectors of a generation into an empty array. Whole chunks are pages of the files,
     /// which must not be written to; the rest of the last chunk is a copy. The vectors are not
     /// verified. The array's faults are notified of a file that can't be read later.
@@ -24,9 +24,9 @@ impl Source {
     /// # Panics
     /// If the array's stride is not the size of a vector.
     pub(crate) fn map(
-        generation: Arc<Generation>,
-        array: &mut Array,
-    ) -> Result<Source, SnapshotError> {
+        generation: Arc<SavedGeneration>,
+        array: &mut RecordArray,
+    ) -> Result<MappedVectors, SnapshotError> {
         let mut mappings = Vec::new();
         for segment in &generation.segments {
             assert_eq!(array.stride(), segment.vector_bytes as usize);
@@ -45,7 +45,7 @@ impl Source {
         if let Some(file) = array.faults().unreadable() {
             return Err(SnapshotError::Unreadable { file });
         }
-        Ok(Source {
+        Ok(MappedVectors {
             generation,
             mappings,
         })
@@ -55,7 +55,10 @@ impl Source {
     ///
     /// # Panics
     /// If the array's stride is not the size of a vector.
-    pub(crate) fn read(generation: &Generation, array: &mut Array) -> Result<(), SnapshotError> {
+    pub(crate) fn read(
+        generation: &SavedGeneration,
+        array: &mut RecordArray,
+    ) -> Result<(), SnapshotError> {
         for segment in &generation.segments {
             assert_eq!(array.stride(), segment.vector_bytes as usize);
             let name = segment::file_name(segment.number);
@@ -87,7 +90,11 @@ impl Source {
 
     /// Number of bytes of all files.
     pub(crate) fn bytes(&self) -> u64 {
-        self.generation.segments.iter().map(Segment::bytes).sum()
+        self.generation
+            .segments
+            .iter()
+            .map(VectorSegment::bytes)
+            .sum()
     }
 
     /// Number of pieces in which a segment is verified.
@@ -130,9 +137,9 @@ impl Source {
 
 /// Puts the records of a segment, which are in `mapping` after a header, into an array.
 fn put_records(
-    array: &mut Array,
+    array: &mut RecordArray,
     mapping: &Arc<Mapping>,
-    segment: &Segment,
+    segment: &VectorSegment,
 ) -> Result<(), SnapshotError> {
     let slots = &segment.slots;
     let chunk_slots = array.records_per_chunk() as u32;
@@ -140,7 +147,7 @@ fn put_records(
         let count = chunk_slots.min(slots.end - start);
         let offset = HEADER_BYTES + (start - slots.start) as usize * array.stride();
         if count == chunk_slots {
-            let piece = Piece {
+            let piece = MappedPiece {
                 mapping: Arc::clone(mapping),
                 offset,
             };

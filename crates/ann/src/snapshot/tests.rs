@@ -11,9 +11,11 @@ use tempfile::TempDir;
 
 use super::layout::HEADER_BYTES;
 use super::*;
-use crate::codes::{Kind, Parts};
-use crate::memory::{Array, Place};
-use crate::{Codes, Metric, Options, Placement, Quantization};
+use crate::codes::{CodeKind, CodebookParts};
+use crate::memory::{RecordArray, RecordPlacement};
+use crate::{
+    CodeChoice, DistanceMetric, NeighbourIndexOptions, VectorPlacement, VectorQuantization,
+};
 
 /// Large vectors, so that little data makes several segments, of 64 MiB each.
 const VECTOR_BYTES: u32 = 1 << 20;
@@ -24,29 +26,29 @@ fn fill_byte(slot: u32, version: u8) -> u8 {
     (slot * 7 + 1) as u8 ^ version
 }
 
-fn shape(slots: u32) -> Shape {
-    Shape {
+fn shape(slots: u32) -> SlotShape {
+    SlotShape {
         slots,
         block_bytes: BLOCK_BYTES,
         vector_bytes: VECTOR_BYTES,
     }
 }
 
-fn contents(slots: u32) -> Contents {
-    Contents {
-        options: Options {
-            metric: Metric::Euclidean,
-            quantization: Quantization::F16,
-            codes: Codes::Nibbles,
-            placement: Placement::Memory,
+fn contents(slots: u32) -> StoredContents {
+    StoredContents {
+        options: NeighbourIndexOptions {
+            metric: DistanceMetric::Euclidean,
+            quantization: VectorQuantization::F16,
+            codes: CodeChoice::Nibbles,
+            placement: VectorPlacement::Memory,
             max_connections: 7,
             build_beam_width: 99,
             search_beam_width: 33,
-            ..Options::new(5)
+            ..NeighbourIndexOptions::new(5)
         },
-        codebook: Some(Parts {
-            kind: Kind::Nibbles,
-            metric: Metric::DotProduct,
+        codebook: Some(CodebookParts {
+            kind: CodeKind::Nibbles,
+            metric: DistanceMetric::DotProduct,
             dimensions: 5,
             seed: 0x1234_5678_9abc_def0,
             mean: vec![0.25, -1.5, 0.0, f32::MIN_POSITIVE, 3e38],
@@ -87,11 +89,11 @@ fn copy_vectors(version: u8) -> impl FnMut(std::ops::Range<u32>, &mut [u8]) {
 fn save(
     directory: &Path,
     slots: u32,
-    last: Option<(&Generation, &[usize])>,
+    last: Option<(&SavedGeneration, &[usize])>,
     version: u8,
-) -> Generation {
+) -> SavedGeneration {
     fs::create_dir_all(directory).unwrap();
-    let mut writer = Writer::create(directory, shape(slots)).unwrap();
+    let mut writer = GenerationWriter::create(directory, shape(slots)).unwrap();
     for some in blocks(slots).chunks(BLOCK_BYTES as usize * 10) {
         writer.put_blocks(some).unwrap();
     }
@@ -117,19 +119,19 @@ fn saved(slots: u32) -> TempDir {
 }
 
 /// An array for vectors of the [`shape`].
-fn vectors_array() -> Array {
-    Array::new(VECTOR_BYTES as usize, Place::Memory)
+fn vectors_array() -> RecordArray {
+    RecordArray::new(VECTOR_BYTES as usize, RecordPlacement::Memory)
 }
 
 /// Opens, maps and verifies everything.
-fn verify(directory: &Path) -> Result<(Opened, Array), SnapshotError> {
+fn verify(directory: &Path) -> Result<(OpenedGeneration, RecordArray), SnapshotError> {
     let opened = open(directory)?;
     let mut array = vectors_array();
-    let generation = Generation {
-        directory: generation::Directory::open(directory)?,
+    let generation = SavedGeneration {
+        directory: generation::OpenDirectory::open(directory)?,
         segments: opened.generation.segments.clone(),
     };
-    let source = Source::map(Arc::new(generation), &mut array)?;
+    let source = MappedVectors::map(Arc::new(generation), &mut array)?;
     let mut buffer = Vec::new();
     let mut bytes = 0;
     for number in 0..source.segments() {
@@ -141,7 +143,7 @@ fn verify(directory: &Path) -> Result<(Opened, Array), SnapshotError> {
     Ok((opened, array))
 }
 
-fn record(array: &Array, slot: u32) -> &[u8] {
+fn record(array: &RecordArray, slot: u32) -> &[u8] {
     let record = array.get(slot).expect("the slot is there");
     // SAFETY: no one writes to the array.
     unsafe { std::slice::from_raw_parts(record, array.stride()) }
@@ -166,7 +168,7 @@ fn a_written_snapshot_is_opened() {
     assert_eq!(opened.contents, contents(slots));
     assert_eq!(opened.shape, shape(slots));
     let mut read = vectors_array();
-    Source::read(&opened.generation, &mut read).unwrap();
+    MappedVectors::read(&opened.generation, &mut read).unwrap();
     // A mapped file stays, whatever becomes of its name.
     drop(directory);
     for slot in 0..slots {
@@ -183,13 +185,14 @@ fn a_written_snapshot_is_opened() {
 #[test]
 fn blocks_of_several_chunks_and_pieces_are_read() {
     let directory = tempfile::tempdir().unwrap();
-    let chunk_slots = Array::new(BLOCK_BYTES as usize, Place::Memory).records_per_chunk() as u32;
+    let chunk_slots =
+        RecordArray::new(BLOCK_BYTES as usize, RecordPlacement::Memory).records_per_chunk() as u32;
     let slots = chunk_slots + 1;
-    let shape = Shape {
+    let shape = SlotShape {
         vector_bytes: 0,
         ..shape(slots)
     };
-    let mut writer = Writer::create(directory.path(), shape).unwrap();
+    let mut writer = GenerationWriter::create(directory.path(), shape).unwrap();
     writer.put_blocks(&blocks(slots)).unwrap();
     assert_eq!(writer.next_segment(), None);
     writer.finish(&contents(slots)).unwrap();
@@ -205,7 +208,7 @@ fn blocks_of_several_chunks_and_pieces_are_read() {
 fn an_index_without_vectors_is_a_snapshot_too() {
     for codebook in [contents(0).codebook, None] {
         let directory = tempfile::tempdir().unwrap();
-        let contents = Contents {
+        let contents = StoredContents {
             codebook,
             entry: None,
             spread: None,
@@ -214,7 +217,7 @@ fn an_index_without_vectors_is_a_snapshot_too() {
             zero_ids: Vec::new(),
             ..contents(0)
         };
-        let writer = Writer::create(directory.path(), shape(0)).unwrap();
+        let writer = GenerationWriter::create(directory.path(), shape(0)).unwrap();
         assert_eq!(writer.finish(&contents).unwrap().segments(), []);
         let (opened, _) = verify(directory.path()).unwrap();
         assert_eq!(opened.contents, contents);
@@ -277,44 +280,44 @@ fn options_that_differ_are_named() {
     let directory = saved(1);
     let opened = open(directory.path()).unwrap();
     let options = contents(1).options;
-    let searched_otherwise = Options {
+    let searched_otherwise = NeighbourIndexOptions {
         search_beam_width: 500,
-        placement: Placement::File,
+        placement: VectorPlacement::File,
         ..options
     };
     opened.expect_options(&searched_otherwise).unwrap();
     let others = [
         (
             "dimensions",
-            Options {
+            NeighbourIndexOptions {
                 dimensions: 6,
                 ..options
             },
         ),
         (
             "metric",
-            Options {
-                metric: Metric::Cosine,
+            NeighbourIndexOptions {
+                metric: DistanceMetric::Cosine,
                 ..options
             },
         ),
         (
             "quantization",
-            Options {
-                quantization: Quantization::F32,
+            NeighbourIndexOptions {
+                quantization: VectorQuantization::F32,
                 ..options
             },
         ),
         (
             "codes",
-            Options {
-                codes: Codes::Bytes,
+            NeighbourIndexOptions {
+                codes: CodeChoice::Bytes,
                 ..options
             },
         ),
         (
             "max_connections",
-            Options {
+            NeighbourIndexOptions {
                 max_connections: 8,
                 ..options
             },
@@ -455,7 +458,7 @@ fn foreign_files_are_told_from_damaged_ones() {
 #[test]
 fn a_generation_that_was_not_finished_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), shape(3)).unwrap();
+    let mut writer = GenerationWriter::create(directory.path(), shape(3)).unwrap();
     writer.put_blocks(&blocks(3)).unwrap();
     writer.write_segment(copy_vectors(0)).unwrap();
     drop(writer);
@@ -465,7 +468,7 @@ fn a_generation_that_was_not_finished_is_refused() {
         "{error}"
     );
     // The file is not written over.
-    let error = Writer::create(directory.path(), shape(3))
+    let error = GenerationWriter::create(directory.path(), shape(3))
         .err()
         .expect("there is one");
     assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
@@ -551,8 +554,8 @@ proptest! {
         slots in 0u32..3,
     ) {
         let directory = tempfile::tempdir().unwrap();
-        let shape = Shape { vector_bytes: 0, ..shape(slots) };
-        let mut writer = Writer::create(directory.path(), shape).unwrap();
+        let shape = SlotShape { vector_bytes: 0, ..shape(slots) };
+        let mut writer = GenerationWriter::create(directory.path(), shape).unwrap();
         writer.put_blocks(&blocks(slots)).unwrap();
         writer.finish(&contents(slots)).unwrap();
         for (offset, byte) in patches {

@@ -5,42 +5,46 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use machine::files::{self, Step};
+use platform::files::{self, FileStep};
 
-use super::checksum::{Checksum, PIECE_BYTES, Pieces};
-use super::generation::{self, Directory, Generation};
-use super::header::Header;
-use super::layout::{Counts, HEADER_BYTES, Layout};
-use super::segment::{self, Segment};
-use super::{Contents, Shape, SnapshotError};
+use super::checksum::{Checksum, PIECE_BYTES, PieceChecksums};
+use super::generation::{self, OpenDirectory, SavedGeneration};
+use super::header::GraphFileHeader;
+use super::layout::{GraphFileLayout, HEADER_BYTES, TableCounts};
+use super::segment::{self, VectorSegment};
+use super::{SlotShape, SnapshotError, StoredContents};
 
 /// The name of the file of blocks and tables.
 pub(super) const GRAPH: &str = "graph";
 
-/// Writes one generation: all [blocks](Writer::put_blocks), every [segment](Writer::next_segment),
-/// and at last the [contents](Writer::finish). Blocks and segments may take turns in any order.
-/// Until it is finished, the generation has no header and is refused by whoever opens it.
+/// Writes one generation: all [blocks](GenerationWriter::put_blocks), every
+/// [segment](GenerationWriter::next_segment), and at last the [contents](GenerationWriter::finish).
+/// Blocks and segments may take turns in any order. Until it is finished, the generation has no
+/// header and is refused by whoever opens it.
 ///
 /// The index may change between the steps. A block and the full vector of its slot belong together,
 /// so a slot must not be given to another vector between the first block and the last segment.
-pub(crate) struct Writer {
-    directory: Directory,
-    shape: Shape,
-    graph: Sequence,
-    segments: Vec<Segment>,
+pub(crate) struct GenerationWriter {
+    directory: OpenDirectory,
+    shape: SlotShape,
+    graph: ChecksummedFile,
+    segments: Vec<VectorSegment>,
 }
 
-impl Writer {
+impl GenerationWriter {
     /// Begins a generation in a directory that exists and holds none.
     ///
     /// # Panics
     /// If a size of the shape is out of its range.
-    pub(crate) fn create(directory: &Path, shape: Shape) -> Result<Writer, SnapshotError> {
+    pub(crate) fn create(
+        directory: &Path,
+        shape: SlotShape,
+    ) -> Result<GenerationWriter, SnapshotError> {
         assert_eq!(shape.check(), Ok(()), "{shape:?}");
-        let directory = Directory::open(directory)?;
-        Ok(Writer {
+        let directory = OpenDirectory::open(directory)?;
+        Ok(GenerationWriter {
             // The place of the header stays empty until all else is written.
-            graph: Sequence::create(&directory, GRAPH, HEADER_BYTES as u64)?,
+            graph: ChecksummedFile::create(&directory, GRAPH, HEADER_BYTES as u64)?,
             directory,
             shape,
             segments: Vec::new(),
@@ -58,8 +62,8 @@ impl Writer {
         self.graph.put(blocks)
     }
 
-    /// The slots of the segment that has to be [written](Writer::write_segment) or
-    /// [kept](Writer::keep_segment) next; `None` after the last.
+    /// The slots of the segment that has to be [written](GenerationWriter::write_segment) or
+    /// [kept](GenerationWriter::keep_segment) next; `None` after the last.
     pub(crate) fn next_segment(&self) -> Option<Range<u32>> {
         let number = self.segments.len() as u32;
         (number < self.shape.segments()).then(|| self.shape.segment(number))
@@ -77,7 +81,7 @@ impl Writer {
     ) -> Result<(), SnapshotError> {
         let slots = self.next_segment().expect("there is another segment");
         let number = self.segments.len() as u32;
-        let mut file = Sequence::create(&self.directory, &segment::file_name(number), 0)?;
+        let mut file = ChecksummedFile::create(&self.directory, &segment::file_name(number), 0)?;
         file.put(&segment::header(&self.shape, number))?;
         let vector_bytes = self.shape.vector_bytes as usize;
         let step = (PIECE_BYTES / vector_bytes).max(1);
@@ -90,7 +94,7 @@ impl Writer {
             file.put(bytes)?;
         }
         file.sync()?;
-        self.segments.push(Segment {
+        self.segments.push(VectorSegment {
             number,
             slots,
             vector_bytes: self.shape.vector_bytes,
@@ -105,7 +109,7 @@ impl Writer {
     ///
     /// # Panics
     /// If all segments are there.
-    pub(crate) fn keep_segment(&mut self, last: &Generation) -> Result<bool, SnapshotError> {
+    pub(crate) fn keep_segment(&mut self, last: &SavedGeneration) -> Result<bool, SnapshotError> {
         assert!(self.next_segment().is_some(), "there is another segment");
         let number = self.segments.len();
         let Some(segment) = last.segments.get(number) else {
@@ -122,7 +126,7 @@ impl Writer {
         if !bytes.is_ok_and(|bytes| bytes == self.shape.segment_bytes(segment.number)) {
             return Ok(false);
         }
-        generation::link_or_copy(Directory::link_file, old, &name, &self.directory)
+        generation::link_or_copy(OpenDirectory::link_file, old, &name, &self.directory)
             .map_err(SnapshotError::io("link or copy", &old.path_of(&name)))?;
         self.segments.push(segment.clone());
         Ok(true)
@@ -132,20 +136,24 @@ impl Writer {
     ///
     /// # Panics
     /// If blocks or segments are missing, or the contents do not go together.
-    pub(crate) fn finish(mut self, contents: &Contents) -> Result<Generation, SnapshotError> {
+    pub(crate) fn finish(
+        mut self,
+        contents: &StoredContents,
+    ) -> Result<SavedGeneration, SnapshotError> {
         assert_eq!(contents.check(&self.shape), Ok(()));
         let mean = contents
             .codebook
             .as_ref()
             .map_or(&[][..], |parts| &parts.mean);
-        let counts = Counts {
+        let counts = TableCounts {
             mean_elements: mean.len() as u32,
             centre_elements: contents.centres.len() as u64,
             upper_words: contents.upper.len() as u64,
             ids: contents.ids.len() as u64,
             zero_ids: contents.zero_ids.len() as u64,
         };
-        let layout = Layout::new(&self.shape, &counts).expect("what is in memory fits a file");
+        let layout =
+            GraphFileLayout::new(&self.shape, &counts).expect("what is in memory fits a file");
         assert_eq!(self.graph.offset, layout.blocks.end, "blocks are missing");
         assert_eq!(self.next_segment(), None, "segments are missing");
 
@@ -159,7 +167,7 @@ impl Writer {
         })?;
         self.graph
             .put_all(&contents.zero_ids, |id| id.to_le_bytes())?;
-        let Sequence {
+        let ChecksummedFile {
             path, file, pieces, ..
         } = self.graph;
         let of_segments = self.segments.iter().flat_map(|segment| &segment.checksums);
@@ -170,20 +178,20 @@ impl Writer {
             layout.checksums.end - layout.checksums.start,
             checksums.len() as u64
         );
-        let header = Header {
+        let header = GraphFileHeader {
             shape: self.shape,
             counts,
             checksum: Checksum::of(&checksums),
             contents: contents.clone(),
             layout: layout.clone(),
         };
-        files::step(Step::Write, &path)
+        files::step(FileStep::Write, &path)
             .and_then(|()| file.write_all_at(&checksums, layout.checksums.start))
             .and_then(|()| file.write_all_at(&header.encode(), 0))
             .and_then(|()| files::sync(&file, &path))
             .map_err(SnapshotError::io("write", &path))?;
         self.directory.sync()?;
-        Ok(Generation {
+        Ok(SavedGeneration {
             directory: self.directory,
             segments: self.segments,
         })
@@ -191,31 +199,35 @@ impl Writer {
 }
 
 /// A file that is written from front to back, with the checksums of its pieces.
-struct Sequence {
+struct ChecksummedFile {
     path: PathBuf,
     file: File,
     /// The offset at which the next bytes go.
     offset: u64,
-    pieces: Pieces,
+    pieces: PieceChecksums,
 }
 
-impl Sequence {
+impl ChecksummedFile {
     /// Makes a file. Bytes before `offset` have no part in the pieces.
-    fn create(directory: &Directory, name: &str, offset: u64) -> Result<Sequence, SnapshotError> {
+    fn create(
+        directory: &OpenDirectory,
+        name: &str,
+        offset: u64,
+    ) -> Result<ChecksummedFile, SnapshotError> {
         let path = directory.path_of(name);
-        let file = files::step(Step::Make, &path)
+        let file = files::step(FileStep::Make, &path)
             .and_then(|()| directory.create_file(name))
             .map_err(SnapshotError::io("make", &path))?;
-        Ok(Sequence {
+        Ok(ChecksummedFile {
             path,
             file,
             offset,
-            pieces: Pieces::new(),
+            pieces: PieceChecksums::new(),
         })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        files::step(Step::Write, &self.path)
+        files::step(FileStep::Write, &self.path)
             .and_then(|()| self.file.write_all_at(bytes, self.offset))
             .map_err(SnapshotError::io("write", &self.path))?;
         self.pieces.update(bytes);

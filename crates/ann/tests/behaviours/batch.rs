@@ -1,6 +1,8 @@
 //! Many queries at once are answered as each of them would be alone.
 
-use ann::{Codes, Error, Filter, IdSet, Metric, Options, SearchOptions};
+use ann::{
+    CodeChoice, DistanceMetric, IdFilter, IdSet, IndexError, NeighbourIndexOptions, SearchOptions,
+};
 
 use crate::data::Rng;
 use crate::oracle::build;
@@ -8,18 +10,18 @@ use crate::oracle::build;
 #[test]
 fn a_batch_answers_as_its_queries_do_one_by_one() {
     for (metric, codes, vectors) in [
-        (Metric::Cosine, Codes::Nibbles, 100),
-        (Metric::Cosine, Codes::Nibbles, 1_000),
-        (Metric::Euclidean, Codes::Bytes, 1_000),
-        (Metric::DotProduct, Codes::Floats, 1_000),
-        (Metric::Hamming, Codes::Auto, 1_000),
+        (DistanceMetric::Cosine, CodeChoice::Nibbles, 100),
+        (DistanceMetric::Cosine, CodeChoice::Nibbles, 1_000),
+        (DistanceMetric::Euclidean, CodeChoice::Bytes, 1_000),
+        (DistanceMetric::DotProduct, CodeChoice::Floats, 1_000),
+        (DistanceMetric::Hamming, CodeChoice::Auto, 1_000),
     ] {
         let mut rng = Rng(84);
         let vectors: Vec<_> = (0..vectors).map(|_| rng.vector(20)).collect();
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
             codes,
-            ..Options::new(20)
+            ..NeighbourIndexOptions::new(20)
         };
         let index = build(options, &vectors);
         let mut queries: Vec<_> = (0..30).map(|_| rng.vector(20)).collect();
@@ -40,7 +42,7 @@ fn a_batch_answers_as_its_queries_do_one_by_one() {
                 ..SearchOptions::new(10)
             },
             SearchOptions {
-                filter: Some(Filter::Ids(&thirds)),
+                filter: Some(IdFilter::Ids(&thirds)),
                 ..SearchOptions::new(10)
             },
         ] {
@@ -56,21 +58,21 @@ fn a_batch_answers_as_its_queries_do_one_by_one() {
 
 #[test]
 fn no_queries_have_no_answers() {
-    let index = build(Options::new(3), &[vec![1.0; 3]]);
+    let index = build(NeighbourIndexOptions::new(3), &[vec![1.0; 3]]);
     let answers = index.search_batch(&[], &SearchOptions::new(5));
     assert_eq!(answers, Ok(Vec::new()));
 }
 
 #[test]
 fn one_wrong_query_refuses_the_batch() {
-    let index = build(Options::new(3), &[vec![1.0; 3]]);
+    let index = build(NeighbourIndexOptions::new(3), &[vec![1.0; 3]]);
     let search = SearchOptions::new(5);
     let answers = index.search_batch(&[&[1.0; 3], &[1.0; 2]], &search);
-    let expected = Error::Dimensions {
+    let expected = IndexError::Dimensions {
         expected: 3,
         actual: 2,
     };
     assert_eq!(answers, Err(expected));
     let answers = index.search_batch(&[&[1.0; 3], &[1.0, f32::NAN, 0.0]], &search);
-    assert_eq!(answers, Err(Error::NotFinite { position: 1 }));
+    assert_eq!(answers, Err(IndexError::NotFinite { position: 1 }));
 }

@@ -1,13 +1,13 @@
 //! An index stays as good and as small when its vectors are replaced and removed.
 
-use ann::{Metric, Options};
+use ann::{DistanceMetric, NeighbourIndexOptions};
 
 use crate::data::{Rng, SPREAD, clustered};
 use crate::oracle::{Oracle, build};
 
 const DIMENSIONS: usize = 32;
 
-fn mean_recall(oracle: &Oracle, index: &ann::Index, queries: &[Vec<f32>]) -> f64 {
+fn mean_recall(oracle: &Oracle, index: &ann::NeighbourIndex, queries: &[Vec<f32>]) -> f64 {
     let shares = queries.iter().map(|q| oracle.check(index, q, 10, 1e-6));
     shares.sum::<f64>() / queries.len() as f64
 }
@@ -17,7 +17,7 @@ fn recall_and_memory_survive_replacing_every_vector() {
     let mut rng = Rng(31);
     let mut vectors = clustered(&mut rng, 3_060, DIMENSIONS, 30, SPREAD);
     let queries = vectors.split_off(3_000);
-    let index = build(Options::new(DIMENSIONS), &vectors);
+    let index = build(NeighbourIndexOptions::new(DIMENSIONS), &vectors);
     let memory = index.memory().anonymous();
     for _ in 0..3 {
         // Every id takes over the vector of another one.
@@ -29,7 +29,7 @@ fn recall_and_memory_survive_replacing_every_vector() {
             // may be twice as large as they need to be.
             assert!(index.memory().anonymous() < 4 * memory);
         }
-        let oracle = Oracle::of(Metric::Cosine, &vectors);
+        let oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
         let recall = mean_recall(&oracle, &index, &queries);
         assert!(recall >= 0.99, "{recall}");
     }
@@ -39,9 +39,9 @@ fn recall_and_memory_survive_replacing_every_vector() {
 fn rows_that_change_all_the_time_do_not_hide_the_others() {
     let mut rng = Rng(34);
     let mut vectors: Vec<_> = (0..2_000).map(|_| rng.vector(8)).collect();
-    let options = Options {
-        metric: Metric::Euclidean,
-        ..Options::new(8)
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
+        ..NeighbourIndexOptions::new(8)
     };
     let index = build(options, &vectors);
     for _ in 0..20_000 {
@@ -60,8 +60,8 @@ fn remaining_vectors_are_found_among_the_removed() {
     let mut rng = Rng(32);
     let mut vectors = clustered(&mut rng, 6_030, DIMENSIONS, 30, SPREAD);
     let queries = vectors.split_off(6_000);
-    let index = build(Options::new(DIMENSIONS), &vectors);
-    let mut oracle = Oracle::of(Metric::Cosine, &vectors);
+    let index = build(NeighbourIndexOptions::new(DIMENSIONS), &vectors);
+    let mut oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
     // The first inserted include the points where walks start.
     for id in (0..6_000).filter(|id| id % 2 == 0) {
         index.remove(id).expect("held");
@@ -79,13 +79,13 @@ fn remaining_vectors_are_found_among_the_removed() {
 
 #[test]
 fn writing_a_vector_again_changes_nothing() {
-    use ann::Quantization::{B1, F32, I8};
+    use ann::VectorQuantization::{B1, F32, I8};
     for quantization in [F32, I8, B1] {
         let mut rng = Rng(33);
         let vectors: Vec<_> = (0..200).map(|_| rng.vector(9)).collect();
-        let options = Options {
+        let options = NeighbourIndexOptions {
             quantization,
-            ..Options::new(9)
+            ..NeighbourIndexOptions::new(9)
         };
         let index = build(options, &vectors);
         let query = rng.vector(9);

@@ -1,6 +1,9 @@
 //! All metrics, forms, codes and places go together.
 
-use ann::{Codes, Metric, Options, Placement, Quantization, SearchOptions};
+use ann::{
+    CodeChoice, DistanceMetric, NeighbourIndexOptions, SearchOptions, VectorPlacement,
+    VectorQuantization,
+};
 
 use crate::data::of_some_kind;
 use crate::kept::kept;
@@ -17,7 +20,7 @@ const QUERIES: usize = 60;
 const TOLERANCE: f64 = 1e-6;
 
 /// Checks an index of the kind of data of this number.
-fn check(number: usize, options: Options) {
+fn check(number: usize, options: NeighbourIndexOptions) {
     let others = VECTORS / 5;
     let mut vectors = of_some_kind(number, VECTORS + others + QUERIES, options.dimensions);
     let queries = vectors.split_off(VECTORS + others);
@@ -49,24 +52,29 @@ fn check(number: usize, options: Options) {
     assert!(walk >= 0.9, "{case}: {walk}");
 }
 
-fn check_all(dimensions: usize, metric: Metric) {
-    use Quantization::*;
+fn check_all(dimensions: usize, metric: DistanceMetric) {
+    use VectorQuantization::*;
     let mut number = 0;
     for quantization in [F32, F16, Bf16, I8, B1] {
-        for codes in [Codes::Auto, Codes::Nibbles, Codes::Bytes, Codes::Floats] {
-            for placement in [Placement::File, Placement::Memory] {
-                let options = Options {
+        for codes in [
+            CodeChoice::Auto,
+            CodeChoice::Nibbles,
+            CodeChoice::Bytes,
+            CodeChoice::Floats,
+        ] {
+            for placement in [VectorPlacement::File, VectorPlacement::Memory] {
+                let options = NeighbourIndexOptions {
                     metric,
                     quantization,
                     codes,
                     placement,
                     // By products, walks between clusters in clusters need more links.
                     max_connections: match metric {
-                        Metric::DotProduct => 32,
+                        DistanceMetric::DotProduct => 32,
                         _ => 8,
                     },
                     build_beam_width: 32,
-                    ..Options::new(dimensions)
+                    ..NeighbourIndexOptions::new(dimensions)
                 };
                 check(number, options);
                 number += 1;
@@ -77,34 +85,38 @@ fn check_all(dimensions: usize, metric: Metric) {
 
 #[test]
 fn cosine() {
-    check_all(66, Metric::Cosine);
+    check_all(66, DistanceMetric::Cosine);
 }
 
 #[test]
 fn euclidean() {
-    check_all(17, Metric::Euclidean);
+    check_all(17, DistanceMetric::Euclidean);
 }
 
 #[test]
 fn dot_product() {
-    check_all(66, Metric::DotProduct);
+    check_all(66, DistanceMetric::DotProduct);
 }
 
 #[test]
 fn hamming() {
-    check_all(66, Metric::Hamming);
+    check_all(66, DistanceMetric::Hamming);
 }
 
 #[test]
 fn one_and_two_dimensions() {
     let mut number = 0;
     for dimensions in [1, 2] {
-        for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
-            for codes in [Codes::Nibbles, Codes::Bytes, Codes::Floats] {
-                let options = Options {
+        for metric in [
+            DistanceMetric::Cosine,
+            DistanceMetric::Euclidean,
+            DistanceMetric::DotProduct,
+        ] {
+            for codes in [CodeChoice::Nibbles, CodeChoice::Bytes, CodeChoice::Floats] {
+                let options = NeighbourIndexOptions {
                     metric,
                     codes,
-                    ..Options::new(dimensions)
+                    ..NeighbourIndexOptions::new(dimensions)
                 };
                 check(number, options);
                 number += 1;

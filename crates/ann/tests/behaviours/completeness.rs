@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use ann::{Metric, Options};
+use ann::{DistanceMetric, NeighbourIndexOptions};
 
 use crate::data::Rng;
 use crate::oracle::{Oracle, build};
 
 #[test]
 fn nothing_is_missing_after_many_changes() {
-    for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
+    for metric in [
+        DistanceMetric::Cosine,
+        DistanceMetric::Euclidean,
+        DistanceMetric::DotProduct,
+    ] {
         let mut rng = Rng(11);
         let vectors: Vec<_> = (0..2_000).map(|_| rng.vector(6)).collect();
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
-            ..Options::new(6)
+            ..NeighbourIndexOptions::new(6)
         };
         let index = build(options, &vectors);
         let mut oracle = Oracle::of(metric, &vectors);
@@ -48,14 +52,14 @@ fn nothing_is_missing_after_many_changes() {
 fn as_many_as_100_000_can_be_asked_for() {
     let mut rng = Rng(12);
     let vectors: Vec<_> = (0..101_000).map(|_| rng.vector(2)).collect();
-    let options = Options {
-        metric: Metric::Euclidean,
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
         max_connections: 4,
         build_beam_width: 8,
-        ..Options::new(2)
+        ..NeighbourIndexOptions::new(2)
     };
     let index = build(options, &vectors);
-    let oracle = Oracle::of(Metric::Euclidean, &vectors);
+    let oracle = Oracle::of(DistanceMetric::Euclidean, &vectors);
     // The searches are a walk, a scan for a part, and a scan for all.
     assert!(oracle.check(&index, &[0.5, 0.5], 2_000, 1e-6) > 0.9);
     for k in [100_000, 200_000] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use ann::{Error, Index, Metric, Options};
+use ann::{DistanceMetric, IndexError, NeighbourIndex, NeighbourIndexOptions};
 
 use crate::data::Rng;
 use crate::oracle::distance;
@@ -16,12 +16,12 @@ const WRITERS: u32 = 3;
 /// Number of ids of each writer, beyond the stable ones.
 const OWN: u32 = 800;
 
-fn index() -> Index {
-    let options = Options {
-        metric: Metric::Euclidean,
-        ..Options::new(DIMENSIONS)
+fn index() -> NeighbourIndex {
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     };
-    Index::new(options).expect("valid options")
+    NeighbourIndex::new(options).expect("valid options")
 }
 
 /// The vector that a stable id has for good.
@@ -31,7 +31,7 @@ fn stable(id: u32) -> Vec<f32> {
 
 /// Inserts, replaces and removes ids of the writer's own; returns the ids it leaves and their
 /// vectors.
-fn write(index: &Index, writer: u32) -> Vec<(u32, Vec<f32>)> {
+fn write(index: &NeighbourIndex, writer: u32) -> Vec<(u32, Vec<f32>)> {
     let mut rng = Rng(1_000_000 + u64::from(writer));
     let mut own: Vec<Option<Vec<f32>>> = vec![None; OWN as usize];
     let first = STABLE + writer * OWN;
@@ -55,7 +55,7 @@ fn write(index: &Index, writer: u32) -> Vec<(u32, Vec<f32>)> {
 }
 
 /// Searches until `done`. Every answer has the vectors that nobody touches, with their distances.
-fn read(index: &Index, seed: u64, done: &AtomicBool) -> usize {
+fn read(index: &NeighbourIndex, seed: u64, done: &AtomicBool) -> usize {
     let mut rng = Rng(seed);
     let mut searches = 0;
     while !done.load(Ordering::Relaxed) || searches < 20 {
@@ -72,13 +72,13 @@ fn read(index: &Index, seed: u64, done: &AtomicBool) -> usize {
     searches
 }
 
-fn everything_stable_is_there(index: &Index, query: &[f32]) {
+fn everything_stable_is_there(index: &NeighbourIndex, query: &[f32]) {
     let all = index.search(query, usize::MAX).expect("search");
     let mut seen = BTreeSet::new();
     for n in &all {
         assert!(seen.insert(n.id), "{} twice", n.id);
         if n.id < STABLE {
-            let real = distance(Metric::Euclidean, query, &stable(n.id));
+            let real = distance(DistanceMetric::Euclidean, query, &stable(n.id));
             assert!((f64::from(n.distance) - real).abs() < 1e-5);
         }
     }
@@ -127,7 +127,7 @@ fn writers_and_searchers_side_by_side() {
     all.sort_by_key(|n| n.id);
     assert!(all.iter().map(|n| n.id).eq(expected.iter().map(|e| e.0)));
     for (n, (_, vector)) in all.iter().zip(&expected) {
-        let real = distance(Metric::Euclidean, &query, vector);
+        let real = distance(DistanceMetric::Euclidean, &query, vector);
         assert!((f64::from(n.distance) - real).abs() < 1e-5);
     }
     // Each vector is also found by walking to it.
@@ -149,7 +149,7 @@ fn one_of_many_inserts_of_an_id_wins() {
                     match index.insert(id, &rng.vector(DIMENSIONS)) {
                         Ok(()) => wins.fetch_add(1, Ordering::Relaxed),
                         Err(error) => {
-                            assert_eq!(error, Error::Exists(id));
+                            assert_eq!(error, IndexError::Exists(id));
                             0
                         }
                     };

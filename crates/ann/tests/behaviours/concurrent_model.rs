@@ -12,7 +12,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use ann::{Codes, Filter, Index, Metric, Neighbour, Options, Placement, SearchOptions};
+use ann::{
+    CodeChoice, DistanceMetric, IdFilter, Neighbour, NeighbourIndex, NeighbourIndexOptions,
+    SearchOptions, VectorPlacement,
+};
 
 use crate::concurrency::Raise;
 use crate::data::{Rng, of_some_kind};
@@ -58,8 +61,8 @@ struct Round {
     seed: u64,
     /// The vectors of a kind that most are drawn from.
     vectors: Vec<Vec<f32>>,
-    options: Options,
-    index: Index,
+    options: NeighbourIndexOptions,
+    index: NeighbourIndex,
     notes: Vec<AtomicU64>,
     /// Ids below this one are never changed.
     stable: usize,
@@ -69,15 +72,19 @@ struct Round {
 impl Round {
     fn numbered(number: usize) -> Round {
         let mut rng = Rng(7_000 + number as u64);
-        let metric = [Metric::Cosine, Metric::Euclidean, Metric::DotProduct][rng.below(3)];
-        let codes = [Codes::Nibbles, Codes::Bytes, Codes::Floats][number % 3];
-        let options = Options {
+        let metric = [
+            DistanceMetric::Cosine,
+            DistanceMetric::Euclidean,
+            DistanceMetric::DotProduct,
+        ][rng.below(3)];
+        let codes = [CodeChoice::Nibbles, CodeChoice::Bytes, CodeChoice::Floats][number % 3];
+        let options = NeighbourIndexOptions {
             metric,
             codes,
-            placement: Placement::Memory,
+            placement: VectorPlacement::Memory,
             max_connections: 8,
             build_beam_width: 32,
-            ..Options::new([3, 8, 20, 70][rng.below(4)])
+            ..NeighbourIndexOptions::new([3, 8, 20, 70][rng.below(4)])
         };
         // The number of ids goes from far below the size at which an index trains to a little
         // above.
@@ -87,7 +94,7 @@ impl Round {
             seed: rng.next(),
             vectors: of_some_kind(number, VECTORS, options.dimensions),
             options,
-            index: Index::new(options).expect("valid options"),
+            index: NeighbourIndex::new(options).expect("valid options"),
             notes: (0..ids).map(|_| AtomicU64::new(0)).collect(),
             stable,
             done: AtomicBool::new(false),
@@ -166,7 +173,7 @@ impl Round {
             let search = SearchOptions {
                 k: [1, 3, 10, 40, usize::MAX][rng.below(5)],
                 beam: [None, Some(64)][rng.below(2)],
-                filter: [None, Some(Filter::Predicate(&is_even))][rng.below(2)],
+                filter: [None, Some(IdFilter::Predicate(&is_even))][rng.below(2)],
                 ..SearchOptions::new(1)
             };
             self.search_once(&query, &search);
@@ -214,7 +221,8 @@ impl Round {
             let before: Vec<Note> = notes().collect();
             let saved = self.index.save(snapshot.path()).expect("save");
             let after: Vec<Note> = notes().collect();
-            let opened = Index::open(snapshot.path(), self.options).expect("a sound snapshot");
+            let opened =
+                NeighbourIndex::open(snapshot.path(), self.options).expect("a sound snapshot");
             assert_eq!(opened.len(), saved.vectors);
             let query = vec![0.7; self.options.dimensions];
             let found = opened.search(&query, usize::MAX).expect("search");
@@ -236,7 +244,7 @@ impl Round {
 
     /// Searches an opened snapshot. Its links may never have been all there at once, but are good
     /// enough.
-    fn search_saved(&self, opened: &Index, before: &[Note], after: &[Note]) {
+    fn search_saved(&self, opened: &NeighbourIndex, before: &[Note], after: &[Note]) {
         let mut missed = 0;
         for id in 0..self.stable.min(40) {
             let query = self.vector(id, before[id].version);
@@ -252,7 +260,7 @@ impl Round {
             missed += usize::from(!found.iter().any(|found| found.id as usize == id));
         }
         // By the dot product others may be nearer to a vector than itself.
-        let by_distance = self.options.metric != Metric::DotProduct;
+        let by_distance = self.options.metric != DistanceMetric::DotProduct;
         assert!(missed <= 2 || !by_distance, "{missed} missed");
         // Every id can be found again, replaced and removed.
         for id in 0..self.stable.min(10) as u32 {

@@ -1,6 +1,6 @@
 //! Reproducible vectors.
 
-use vector_sets::{Real, Set};
+use vector_sets::{RealSamples, VectorSet};
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): small, and good enough to draw test data with.
 pub struct Rng(pub u64);
@@ -114,9 +114,9 @@ const KINDS: [&str; 16] = [
 /// many dimensions.
 pub fn of_some_kind(number: usize, rows: usize, dimensions: usize) -> Vec<Vec<f32>> {
     let sets = KINDS.map(|name| vector_sets::find(name).expect("a kind"));
-    let sets: Vec<&Set> = sets.iter().filter(|s| s.dimensions >= dimensions).collect();
+    let sets: Vec<&VectorSet> = sets.iter().filter(|s| s.dimensions >= dimensions).collect();
     let set = sets[number % sets.len()];
-    let made = set.make(number as u64, rows, 1, &Real::default());
+    let made = set.make(number as u64, rows, 1, &RealSamples::default());
     let vectors: Vec<&[f32]> = made.vectors().collect();
     let order = Rng(number as u64).permutation(vectors.len());
     let first = |&at: &usize| vectors[at][..dimensions].to_vec();

@@ -1,18 +1,21 @@
 //! Two indexes that one thread makes by the same changes in the same order are alike to the last
 //! byte.
 
-use ann::{Codes, Explanation, Index, Metric, Neighbour, Options, SearchOptions};
+use ann::{
+    CodeChoice, DistanceMetric, Explanation, Neighbour, NeighbourIndex, NeighbourIndexOptions,
+    SearchOptions,
+};
 
 use crate::data::{Rng, SPREAD, clustered};
 
 const VECTORS: usize = 1_500;
 
 /// Inserts, replaces and removes, enough of them for slots to be used again.
-fn churned(options: Options) -> Index {
+fn churned(options: NeighbourIndexOptions) -> NeighbourIndex {
     let mut rng = Rng(85);
     let dimensions = options.dimensions;
     let vectors = clustered(&mut rng, VECTORS, dimensions, 20, SPREAD);
-    let index = Index::new(options).expect("valid options");
+    let index = NeighbourIndex::new(options).expect("valid options");
     for (id, vector) in (0..).zip(&vectors) {
         index.insert(id, vector).expect("a new id");
     }
@@ -30,7 +33,7 @@ fn churned(options: Options) -> Index {
 }
 
 /// The answers of an index to a few fixed queries, and the work that it did for them.
-fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
+fn answers(index: &NeighbourIndex) -> Vec<(Vec<Neighbour>, Explanation)> {
     let mut rng = Rng(86);
     let mut answers = Vec::new();
     for _ in 0..20 {
@@ -49,15 +52,15 @@ fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
 #[test]
 fn two_indexes_made_alike_answer_alike_and_work_alike() {
     for (metric, codes, dimensions) in [
-        (Metric::Cosine, Codes::Nibbles, 70),
-        (Metric::Euclidean, Codes::Bytes, 33),
-        (Metric::DotProduct, Codes::Floats, 5),
-        (Metric::Hamming, Codes::Auto, 90),
+        (DistanceMetric::Cosine, CodeChoice::Nibbles, 70),
+        (DistanceMetric::Euclidean, CodeChoice::Bytes, 33),
+        (DistanceMetric::DotProduct, CodeChoice::Floats, 5),
+        (DistanceMetric::Hamming, CodeChoice::Auto, 90),
     ] {
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
             codes,
-            ..Options::new(dimensions)
+            ..NeighbourIndexOptions::new(dimensions)
         };
         let (one, other) = (churned(options), churned(options));
         assert_eq!(one.len(), other.len());
@@ -68,6 +71,6 @@ fn two_indexes_made_alike_answer_alike_and_work_alike() {
 
 #[test]
 fn a_search_changes_nothing() {
-    let index = churned(Options::new(16));
+    let index = churned(NeighbourIndexOptions::new(16));
     assert_eq!(answers(&index), answers(&index));
 }

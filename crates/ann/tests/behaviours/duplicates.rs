@@ -1,15 +1,15 @@
 //! Equal vectors are answers of their own, and do not hide the rest.
 
-use ann::{Filter, Metric, Options, SearchOptions};
+use ann::{DistanceMetric, IdFilter, NeighbourIndexOptions, SearchOptions};
 
 use crate::data::{Rng, SPREAD, clustered};
 use crate::oracle::{Oracle, build};
 
 #[test]
 fn every_copy_is_returned() {
-    let options = Options {
-        metric: Metric::Euclidean,
-        ..Options::new(3)
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
+        ..NeighbourIndexOptions::new(3)
     };
     let index = build(options, &vec![vec![1.0, 2.0, 3.0]; 2_000]);
     let found = index.search(&[1.0, 2.0, 3.0], 5_000).expect("search");
@@ -19,7 +19,7 @@ fn every_copy_is_returned() {
 }
 
 #[test]
-fn the_rest_is_found_beside_any_number_of_copies() {
+fn other_vectors_are_found_among_many_copies() {
     for copies in [100, 500, 2_000] {
         let mut rng = Rng(41);
         let mut vectors = clustered(&mut rng, 4_060, 32, 40, SPREAD);
@@ -27,8 +27,8 @@ fn the_rest_is_found_beside_any_number_of_copies() {
         for copy in 1..copies {
             vectors[copy] = vectors[0].clone();
         }
-        let index = build(Options::new(32), &vectors);
-        let oracle = Oracle::of(Metric::Cosine, &vectors);
+        let index = build(NeighbourIndexOptions::new(32), &vectors);
+        let oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
         let shares = queries.iter().map(|q| oracle.check(&index, q, 10, 1e-6));
         let recall = shares.sum::<f64>() / queries.len() as f64;
         assert!(recall >= 0.99, "{copies} copies: {recall}");
@@ -40,7 +40,7 @@ fn copies_take_the_memory_of_one_and_are_changed_one_by_one() {
     const COPIES: u32 = 3_000;
     let mut rng = Rng(42);
     let others: Vec<_> = (0..1_000).map(|_| rng.vector(80)).collect();
-    let index = build(Options::new(80), &others);
+    let index = build(NeighbourIndexOptions::new(80), &others);
     let before = index.memory();
     let vector = rng.vector(80);
     let ids = 1_000..1_000 + COPIES;
@@ -61,7 +61,7 @@ fn copies_take_the_memory_of_one_and_are_changed_one_by_one() {
     let beam = Some(64);
     for wanted in [1_500, 3_999] {
         let admits = |id| id == wanted || id < 900;
-        let filter = Some(Filter::Predicate(&admits));
+        let filter = Some(IdFilter::Predicate(&admits));
         let search = SearchOptions {
             beam,
             filter,

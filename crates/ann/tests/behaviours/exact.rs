@@ -1,8 +1,11 @@
 //! An exact search answers with the true nearest, on any data and in any form.
 
-use ann::{Codes, Filter, IdSet, Index, Metric, Neighbour, Options, Quantization};
-use ann::{SearchOptions, Way};
-use vector_sets::Real;
+use ann::{AccessPath, SearchOptions};
+use ann::{
+    CodeChoice, DistanceMetric, IdFilter, IdSet, Neighbour, NeighbourIndex, NeighbourIndexOptions,
+    VectorQuantization,
+};
+use vector_sets::RealSamples;
 
 use crate::kept::kept;
 use crate::oracle::{admits, build, distance};
@@ -18,7 +21,7 @@ const ROUNDED: f64 = 2e-7;
 /// that is there.
 fn made(name: &str, rows: usize) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
     let set = vector_sets::find(name).expect("a kind");
-    let made = set.make(17, rows, QUERIES, &Real::default());
+    let made = set.make(17, rows, QUERIES, &RealSamples::default());
     let mut vectors: Vec<Vec<f32>> = made.vectors().map(<[f32]>::to_vec).collect();
     vectors.truncate(rows);
     for at in (7..rows).step_by(50) {
@@ -33,9 +36,9 @@ fn made(name: &str, rows: usize) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
 }
 
 /// Whether two distances are the same number, but for its rounding.
-fn are_equal(metric: Metric, a: f64, b: f64) -> bool {
+fn are_equal(metric: DistanceMetric, a: f64, b: f64) -> bool {
     let unit = match metric {
-        Metric::Euclidean => b.abs(),
+        DistanceMetric::Euclidean => b.abs(),
         _ => b.abs().max(1.0),
     };
     (a - b).abs() <= ROUNDED * unit
@@ -43,7 +46,7 @@ fn are_equal(metric: Metric, a: f64, b: f64) -> bool {
 
 /// Checks that an answer has the nearest of all in their order.
 fn check(
-    (metric, query, search): (Metric, &[f32], &SearchOptions<'_>),
+    (metric, query, search): (DistanceMetric, &[f32], &SearchOptions<'_>),
     found: &[Neighbour],
     kept: &[Vec<f32>],
 ) {
@@ -66,7 +69,7 @@ fn check(
 }
 
 /// Searches exactly for few and for many, with every kind of filter and without.
-fn check_index(index: &Index, queries: &[Vec<f32>], kept: &[Vec<f32>]) {
+fn check_index(index: &NeighbourIndex, queries: &[Vec<f32>], kept: &[Vec<f32>]) {
     let metric = index.options().metric;
     let rows = kept.len() as u32;
     let is_third = |id: u32| id.is_multiple_of(3);
@@ -76,8 +79,8 @@ fn check_index(index: &Index, queries: &[Vec<f32>], kept: &[Vec<f32>]) {
     }
     let filters = [
         None,
-        Some(Filter::Ids(&few)),
-        Some(Filter::Predicate(&is_third)),
+        Some(IdFilter::Ids(&few)),
+        Some(IdFilter::Predicate(&is_third)),
     ];
     for (number, query) in queries.iter().enumerate() {
         for filter in filters {
@@ -91,16 +94,16 @@ fn check_index(index: &Index, queries: &[Vec<f32>], kept: &[Vec<f32>]) {
             };
             let answer = index.explain(query, &search);
             let (found, explanation) = answer.expect("a valid query");
-            assert_ne!(explanation.way, Way::Walk);
+            assert_ne!(explanation.way, AccessPath::Walk);
             check((metric, query, &search), &found, kept);
         }
     }
 }
 
 /// Checks an index of a kind of vectors.
-fn check_kind(name: &str, rows: usize, options: Options) {
+fn check_kind(name: &str, rows: usize, options: NeighbourIndexOptions) {
     let (vectors, queries) = made(name, rows);
-    let options = Options {
+    let options = NeighbourIndexOptions {
         dimensions: vectors[0].len(),
         max_connections: 4,
         build_beam_width: 16,
@@ -108,7 +111,7 @@ fn check_kind(name: &str, rows: usize, options: Options) {
     };
     println!("{name} {options:?}");
     let index = build(options, &vectors);
-    let Options {
+    let NeighbourIndexOptions {
         metric,
         quantization,
         ..
@@ -135,15 +138,15 @@ const KINDS: [&str; 10] = [
     "globe",
 ];
 
-const CODES: [Codes; 3] = [Codes::Nibbles, Codes::Bytes, Codes::Floats];
+const CODES: [CodeChoice; 3] = [CodeChoice::Nibbles, CodeChoice::Bytes, CodeChoice::Floats];
 
-fn check_kinds(metric: Metric) {
+fn check_kinds(metric: DistanceMetric) {
     for (number, name) in KINDS.into_iter().enumerate() {
         for (rows, codes) in [(512, CODES[number % 3]), (2_000, CODES[(number + 1) % 3])] {
-            let options = Options {
+            let options = NeighbourIndexOptions {
                 metric,
                 codes,
-                ..Options::new(1)
+                ..NeighbourIndexOptions::new(1)
             };
             check_kind(name, rows, options);
         }
@@ -152,36 +155,40 @@ fn check_kinds(metric: Metric) {
 
 #[test]
 fn cosine() {
-    check_kinds(Metric::Cosine);
+    check_kinds(DistanceMetric::Cosine);
 }
 
 #[test]
 fn euclidean() {
-    check_kinds(Metric::Euclidean);
+    check_kinds(DistanceMetric::Euclidean);
 }
 
 #[test]
 fn dot_product() {
-    check_kinds(Metric::DotProduct);
+    check_kinds(DistanceMetric::DotProduct);
 }
 
 #[test]
 fn hamming() {
-    check_kinds(Metric::Hamming);
+    check_kinds(DistanceMetric::Hamming);
 }
 
 /// Distances are exact of the vectors as they are kept, though codes are made of what was given.
 #[test]
 fn every_form_and_every_code() {
-    use Quantization::*;
+    use VectorQuantization::*;
     for (number, quantization) in [F16, Bf16, I8, B1].into_iter().enumerate() {
-        for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
+        for metric in [
+            DistanceMetric::Cosine,
+            DistanceMetric::Euclidean,
+            DistanceMetric::DotProduct,
+        ] {
             for (turn, codes) in CODES.into_iter().enumerate() {
-                let options = Options {
+                let options = NeighbourIndexOptions {
                     metric,
                     quantization,
                     codes,
-                    ..Options::new(1)
+                    ..NeighbourIndexOptions::new(1)
                 };
                 let name = KINDS[(3 * number + turn + metric as usize) % KINDS.len()];
                 check_kind(name, 700, options);
@@ -194,12 +201,12 @@ fn every_form_and_every_code() {
 #[test]
 fn many_vectors() {
     for (name, metric) in [
-        ("clusters-200x150", Metric::Euclidean),
-        ("random-lengths-0.2", Metric::DotProduct),
+        ("clusters-200x150", DistanceMetric::Euclidean),
+        ("random-lengths-0.2", DistanceMetric::DotProduct),
     ] {
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
-            ..Options::new(1)
+            ..NeighbourIndexOptions::new(1)
         };
         check_kind(name, 20_000, options);
     }
@@ -223,10 +230,10 @@ fn products_that_cancel_out() {
             .for_each(|(x, next)| *x = (*x - next).round());
     }
     for codes in CODES {
-        let options = Options {
-            metric: Metric::DotProduct,
+        let options = NeighbourIndexOptions {
+            metric: DistanceMetric::DotProduct,
             codes,
-            ..Options::new(vectors[0].len())
+            ..NeighbourIndexOptions::new(vectors[0].len())
         };
         check_index(&build(options, &vectors), &queries, &vectors);
     }
@@ -236,9 +243,9 @@ fn products_that_cancel_out() {
 #[test]
 fn after_changes() {
     let (vectors, queries) = made("clusters-every-width", 2_000);
-    let options = Options {
-        metric: Metric::Euclidean,
-        ..Options::new(vectors[0].len())
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
+        ..NeighbourIndexOptions::new(vectors[0].len())
     };
     let index = build(options, &vectors[..1_500]);
     let mut left = vectors[..1_500].to_vec();

@@ -1,6 +1,9 @@
 //! The explanation of a search tells the work that it did.
 
-use ann::{Codes, Explanation, Filter, IdSet, Index, Metric, Options, SearchOptions, Way};
+use ann::{
+    AccessPath, CodeChoice, DistanceMetric, Explanation, IdFilter, IdSet, NeighbourIndex,
+    NeighbourIndexOptions, SearchOptions,
+};
 
 use crate::data::Rng;
 use crate::oracle::build;
@@ -8,18 +11,18 @@ use crate::oracle::build;
 const DIMENSIONS: usize = 100;
 const VECTORS: u32 = 1_200;
 
-fn index(codes: Codes) -> Index {
+fn index(codes: CodeChoice) -> NeighbourIndex {
     let mut rng = Rng(87);
     let vectors: Vec<_> = (0..VECTORS).map(|_| rng.vector(DIMENSIONS)).collect();
-    let options = Options {
-        metric: Metric::Euclidean,
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
         codes,
-        ..Options::new(DIMENSIONS)
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     };
     build(options, &vectors)
 }
 
-fn explain(index: &Index, search: &SearchOptions<'_>) -> Explanation {
+fn explain(index: &NeighbourIndex, search: &SearchOptions<'_>) -> Explanation {
     let query = Rng(88).vector(DIMENSIONS);
     let (found, explanation) = index.explain(&query, search).expect("search");
     assert_eq!(found, index.search_with(&query, search).expect("search"));
@@ -35,9 +38,9 @@ fn with_beam(k: usize, beam: usize) -> SearchOptions<'static> {
 
 #[test]
 fn a_walk_counts_what_it_touches() {
-    let index = index(Codes::Nibbles);
+    let index = index(CodeChoice::Nibbles);
     let narrow = explain(&index, &with_beam(5, 60));
-    assert_eq!(narrow.way, Way::Walk);
+    assert_eq!(narrow.way, AccessPath::Walk);
     // A walk expands at least all that it answers, and measures each slot that it expands once.
     assert!((5..=narrow.distances).contains(&narrow.hops), "{narrow:?}");
     assert!(narrow.distances < u64::from(VECTORS), "{narrow:?}");
@@ -66,9 +69,9 @@ fn a_walk_by_products_looks_as_far_as_one_by_distances() {
     let vectors: Vec<_> = (0..VECTORS).map(|_| direction()).collect();
     let queries: Vec<_> = (0..20).map(|_| direction()).collect();
     let hops = |metric, scale: f32| {
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
-            ..Options::new(DIMENSIONS)
+            ..NeighbourIndexOptions::new(DIMENSIONS)
         };
         let index = build(options, &vectors);
         let hops = queries.iter().map(|query| {
@@ -78,16 +81,16 @@ fn a_walk_by_products_looks_as_far_as_one_by_distances() {
         });
         hops.sum::<u64>() as f64
     };
-    let by_distances = hops(Metric::Cosine, 1.0);
+    let by_distances = hops(DistanceMetric::Cosine, 1.0);
     for scale in [1e-3, 1.0, 1e3] {
-        let share = hops(Metric::DotProduct, scale) / by_distances;
+        let share = hops(DistanceMetric::DotProduct, scale) / by_distances;
         assert!((0.8..1.25).contains(&share), "{scale}: {share}");
     }
 }
 
 #[test]
 fn more_is_rescored_if_asked_for() {
-    let index = index(Codes::Nibbles);
+    let index = index(CodeChoice::Nibbles);
     for rescored in [1, 5, 17, 60] {
         let search = SearchOptions {
             rescored: Some(rescored),
@@ -99,21 +102,21 @@ fn more_is_rescored_if_asked_for() {
 
 #[test]
 fn a_scan_of_codes_measures_each_code_once() {
-    let index = index(Codes::Nibbles);
+    let index = index(CodeChoice::Nibbles);
     let told = explain(&index, &SearchOptions::new(5));
-    assert_eq!(told.way, Way::ScanOfCodes);
+    assert_eq!(told.way, AccessPath::ScanOfCodes);
     assert_eq!((told.hops, told.distances), (0, u64::from(VECTORS)));
     assert!((5..u64::from(VECTORS)).contains(&told.rescored), "{told:?}");
 }
 
 #[test]
 fn a_scan_measures_each_vector_once() {
-    let index = index(Codes::Nibbles);
+    let index = index(CodeChoice::Nibbles);
     for k in [VECTORS as usize, usize::MAX] {
         let told = explain(&index, &SearchOptions::new(k));
         let bytes = u64::from(VECTORS) * 4 * DIMENSIONS as u64;
         let expected = Explanation {
-            way: Way::Scan,
+            way: AccessPath::Scan,
             walk_given_up: false,
             hops: 0,
             distances: 0,
@@ -128,23 +131,23 @@ fn a_scan_measures_each_vector_once() {
 fn a_small_index_is_scanned() {
     let mut rng = Rng(89);
     let vectors: Vec<_> = (0..300).map(|_| rng.vector(DIMENSIONS)).collect();
-    let index = build(Options::new(DIMENSIONS), &vectors);
+    let index = build(NeighbourIndexOptions::new(DIMENSIONS), &vectors);
     let told = explain(&index, &SearchOptions::new(5));
-    assert_eq!((told.way, told.rescored), (Way::Scan, 300));
+    assert_eq!((told.way, told.rescored), (AccessPath::Scan, 300));
     // A walk that is asked for before there are links becomes a scan, too.
     let told = explain(&index, &with_beam(5, 60));
-    assert_eq!((told.way, told.hops), (Way::Scan, 0));
+    assert_eq!((told.way, told.hops), (AccessPath::Scan, 0));
 }
 
 #[test]
 fn a_filter_bounds_the_scan() {
-    let index = index(Codes::Bytes);
+    let index = index(CodeChoice::Bytes);
     let mut ids = IdSet::default();
     (0..VECTORS).step_by(8).for_each(|id| {
         ids.insert(id);
     });
     let search = SearchOptions {
-        filter: Some(Filter::Ids(&ids)),
+        filter: Some(IdFilter::Ids(&ids)),
         ..SearchOptions::new(3)
     };
     let told = explain(&index, &search);
@@ -153,11 +156,11 @@ fn a_filter_bounds_the_scan() {
 }
 
 #[test]
-fn nothing_is_done_for_nothing() {
-    let index = index(Codes::Floats);
+fn searches_without_answers_do_no_work() {
+    let index = index(CodeChoice::Floats);
     let told = explain(&index, &SearchOptions::new(0));
     assert_eq!(told, Explanation::default());
-    let empty = Index::new(Options::new(DIMENSIONS)).expect("valid options");
+    let empty = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
     let told = explain(&empty, &SearchOptions::new(5));
     assert_eq!(told, Explanation::default());
 }

@@ -1,14 +1,14 @@
 //! The longest and the shortest vectors of floats have finite distances, and the right ones.
 
-use ann::{Metric, Options, Quantization, SearchOptions, Way};
+use ann::{AccessPath, DistanceMetric, NeighbourIndexOptions, SearchOptions, VectorQuantization};
 
 use crate::oracle::{Oracle, build};
 
-const METRICS: [Metric; 4] = [
-    Metric::Cosine,
-    Metric::Euclidean,
-    Metric::DotProduct,
-    Metric::Hamming,
+const METRICS: [DistanceMetric; 4] = [
+    DistanceMetric::Cosine,
+    DistanceMetric::Euclidean,
+    DistanceMetric::DotProduct,
+    DistanceMetric::Hamming,
 ];
 
 #[test]
@@ -22,13 +22,13 @@ fn no_finite_vector_has_an_infinite_distance() {
         vec![tiny, -tiny, 0.0],
         vec![0.0, 0.0, 0.0],
     ];
-    use Quantization::*;
+    use VectorQuantization::*;
     for metric in METRICS {
         for quantization in [F32, F16, Bf16, I8, B1] {
-            let options = Options {
+            let options = NeighbourIndexOptions {
                 metric,
                 quantization,
-                ..Options::new(3)
+                ..NeighbourIndexOptions::new(3)
             };
             let index = build(options, &vectors);
             for query in &vectors {
@@ -48,7 +48,7 @@ fn no_finite_vector_has_an_infinite_distance() {
 fn directions_of_the_longest_and_the_shortest_vectors_are_told_apart() {
     let (max, tiny) = (f32::MAX, f32::from_bits(1));
     let vectors = [vec![max, 0.0], vec![0.0, tiny], vec![-max, 0.0]];
-    let index = build(Options::new(2), &vectors);
+    let index = build(NeighbourIndexOptions::new(2), &vectors);
     for query in [[tiny, 0.0], [max, 0.0]] {
         let found = index.search(&query, 3).expect("search");
         let rows: Vec<(u32, f32)> = found.iter().map(|n| (n.id, n.distance)).collect();
@@ -63,7 +63,7 @@ fn a_cosine_distance_never_leaves_its_range() {
     let scaled = |factor: f32| base.iter().map(|x| x * factor).collect::<Vec<f32>>();
     let factors = [1.0, 3.0, 0.3, 1e20, 1e-20, -1.0, -3.0, -0.7];
     let vectors: Vec<_> = factors.map(scaled).to_vec();
-    let index = build(Options::new(5), &vectors);
+    let index = build(NeighbourIndexOptions::new(5), &vectors);
     for query in &vectors {
         for n in index.search(query, 8).expect("search") {
             assert!((0.0..=2.0).contains(&n.distance), "{n:?}");
@@ -81,9 +81,9 @@ fn walks_survive_distances_beyond_the_floats() {
         .map(|_| rng.vector(4).iter().map(|x| x * f32::MAX).collect())
         .collect();
     for metric in METRICS {
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
-            ..Options::new(4)
+            ..NeighbourIndexOptions::new(4)
         };
         let index = build(options, &vectors);
         for query in &vectors[..20] {
@@ -98,14 +98,17 @@ fn walks_survive_distances_beyond_the_floats() {
 fn a_vector_beyond_the_floats_hides_nothing() {
     // The outlier comes before training, while the index is young, and when it is grown.
     for outlier in [0, 100, 600, 3_000] {
-        for (metric, dimensions) in [(Metric::Euclidean, 16), (Metric::Euclidean, 96)] {
+        for (metric, dimensions) in [
+            (DistanceMetric::Euclidean, 16),
+            (DistanceMetric::Euclidean, 96),
+        ] {
             let mut rng = crate::data::Rng(6);
             let mut vectors: Vec<_> = (0..4_000).map(|_| rng.vector(dimensions)).collect();
             let queries = vectors.split_off(3_970);
             vectors[outlier] = vec![1e20; dimensions];
-            let options = Options {
+            let options = NeighbourIndexOptions {
                 metric,
-                ..Options::new(dimensions)
+                ..NeighbourIndexOptions::new(dimensions)
             };
             let index = build(options, &vectors);
             let oracle = Oracle::of(metric, &vectors);
@@ -118,7 +121,7 @@ fn a_vector_beyond_the_floats_hides_nothing() {
                 ..SearchOptions::new(10)
             };
             let (_, explanation) = index.explain(&queries[0], &search).expect("search");
-            assert_eq!(explanation.way, Way::Walk);
+            assert_eq!(explanation.way, AccessPath::Walk);
             let found = index.search(&vectors[outlier], 1).expect("search");
             assert_eq!(found[0].id, outlier as u32);
         }
@@ -129,7 +132,7 @@ fn a_vector_beyond_the_floats_hides_nothing() {
 fn the_length_of_a_query_is_of_no_consequence_to_its_direction() {
     let mut rng = crate::data::Rng(7);
     let vectors: Vec<_> = (0..3_000).map(|_| rng.vector(80)).collect();
-    let index = build(Options::new(80), &vectors);
+    let index = build(NeighbourIndexOptions::new(80), &vectors);
     let query = rng.vector(80);
     let ids = |factor: f32| {
         let query: Vec<f32> = query.iter().map(|x| x * factor).collect();
@@ -157,9 +160,9 @@ fn dot_products_near_the_end_of_the_floats_are_in_the_order_of_their_scores() {
     };
     let mut expected: Vec<u32> = (0..vectors.len() as u32).collect();
     expected.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
-    let options = Options {
-        metric: Metric::DotProduct,
-        ..Options::new(4)
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::DotProduct,
+        ..NeighbourIndexOptions::new(4)
     };
     let index = build(options, &vectors);
     for k in [1, 5, 20, vectors.len()] {

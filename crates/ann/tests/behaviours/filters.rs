@@ -6,7 +6,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use ann::{Codes, Filter, IdSet, Index, Metric, Options, SearchOptions, Way};
+use ann::{
+    AccessPath, CodeChoice, DistanceMetric, IdFilter, IdSet, NeighbourIndex, NeighbourIndexOptions,
+    SearchOptions,
+};
 
 use crate::data::{Rng, clustered};
 use crate::oracle::{Oracle, build};
@@ -18,7 +21,7 @@ const QUERIES: usize = 20;
 
 /// An index that no test changes, an oracle over its vectors, and queries.
 struct Fixture {
-    index: Index,
+    index: NeighbourIndex,
     oracle: Oracle,
     queries: Vec<Vec<f32>>,
 }
@@ -30,13 +33,13 @@ fn fixture() -> &'static Fixture {
         let all = VECTORS as usize + QUERIES;
         let mut vectors = clustered(&mut rng, all, DIMENSIONS, 40, 0.6);
         let queries = vectors.split_off(VECTORS as usize);
-        let options = Options {
+        let options = NeighbourIndexOptions {
             build_beam_width: 64,
-            ..Options::new(DIMENSIONS)
+            ..NeighbourIndexOptions::new(DIMENSIONS)
         };
         Fixture {
             index: build(options, &vectors),
-            oracle: Oracle::of(Metric::Cosine, &vectors),
+            oracle: Oracle::of(DistanceMetric::Cosine, &vectors),
             queries,
         }
     })
@@ -51,7 +54,7 @@ fn set(ids: impl IntoIterator<Item = u32>) -> IdSet {
 }
 
 /// A search for `k` neighbours that this filter admits.
-fn filtered(k: usize, filter: Filter<'_>) -> SearchOptions<'_> {
+fn filtered(k: usize, filter: IdFilter<'_>) -> SearchOptions<'_> {
     SearchOptions {
         filter: Some(filter),
         ..SearchOptions::new(k)
@@ -67,7 +70,7 @@ fn recalls(ids: &IdSet, k: usize) -> [f64; 2] {
         queries,
     } = fixture();
     let contains = |id| ids.contains(id);
-    [Filter::Ids(ids), Filter::Predicate(&contains)].map(|filter| {
+    [IdFilter::Ids(ids), IdFilter::Predicate(&contains)].map(|filter| {
         let search = filtered(k, filter);
         let shares = queries
             .iter()
@@ -126,7 +129,7 @@ fn only_what_is_far_away() {
             let opposite: Vec<f32> = query.iter().map(|x| -x).collect();
             let far = index.search(&opposite, admitted).expect("search");
             let ids = set(far.iter().map(|n| n.id));
-            let search = filtered(10, Filter::Ids(&ids));
+            let search = filtered(10, IdFilter::Ids(&ids));
             oracle.check_with(index, query, &search, 1e-6)
         });
         let recall = recalls.sum::<f64>() / queries.len() as f64;
@@ -141,20 +144,20 @@ fn a_filter_that_begins_in_the_midst_of_the_vectors() {
     const VECTORS: usize = 6_000;
     let mut rng = Rng(84);
     let vectors: Vec<_> = (0..VECTORS).map(|_| rng.vector(64)).collect();
-    let options = Options {
-        codes: Codes::Nibbles,
-        ..Options::new(64)
+    let options = NeighbourIndexOptions {
+        codes: CodeChoice::Nibbles,
+        ..NeighbourIndexOptions::new(64)
     };
     let index = build(options, &vectors);
-    let oracle = Oracle::of(Metric::Cosine, &vectors);
+    let oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
     let recalls = (0..QUERIES).map(|_| {
         let query = rng.vector(64);
         let opposite: Vec<f32> = query.iter().map(|x| -x).collect();
         let far = index.search(&opposite, VECTORS / 2).expect("search");
         let ids = set(far.iter().map(|n| n.id));
-        let search = filtered(10, Filter::Ids(&ids));
+        let search = filtered(10, IdFilter::Ids(&ids));
         let (_, explanation) = index.explain(&query, &search).expect("search");
-        assert_eq!(explanation.way, Way::ScanOfCodes);
+        assert_eq!(explanation.way, AccessPath::ScanOfCodes);
         oracle.check_with(&index, &query, &search, 1e-6)
     });
     let recall = recalls.sum::<f64>() / QUERIES as f64;
@@ -175,12 +178,12 @@ fn walks_leave_out_what_the_filter_does() {
         let search = SearchOptions {
             beam: Some(24),
             rescored: Some(24),
-            ..filtered(10, Filter::Predicate(&admits))
+            ..filtered(10, IdFilter::Predicate(&admits))
         };
         let mut recall = 0.0;
         for query in queries {
             let (found, explanation) = index.explain(query, &search).expect("search");
-            walks += usize::from(explanation.way == Way::Walk);
+            walks += usize::from(explanation.way == AccessPath::Walk);
             recall += oracle.judge(&found, query, &search, 1e-6);
         }
         let recall = recall / queries.len() as f64;
@@ -194,8 +197,8 @@ fn zero_vectors_pass_through_filters_too() {
     let mut rng = Rng(83);
     let mut vectors: Vec<_> = (0..1_500).map(|_| rng.vector(8)).collect();
     vectors.iter_mut().step_by(3).for_each(|v| v.fill(0.0));
-    let index = build(Options::new(8), &vectors);
-    let oracle = Oracle::of(Metric::Cosine, &vectors);
+    let index = build(NeighbourIndexOptions::new(8), &vectors);
+    let oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
     for query in [rng.vector(8), vec![0.0; 8]] {
         for ids in [
             set((0..1_500).step_by(3)),
@@ -203,7 +206,7 @@ fn zero_vectors_pass_through_filters_too() {
             set([0, 1]),
         ] {
             for k in [1, 10, 400, 1_500] {
-                let search = filtered(k, Filter::Ids(&ids));
+                let search = filtered(k, IdFilter::Ids(&ids));
                 assert!(oracle.check_with(&index, &query, &search, 1e-6) >= 0.98);
             }
         }
@@ -219,7 +222,7 @@ fn stable(id: u32) -> Vec<f32> {
 fn admitted_vectors_are_found_while_others_write() {
     /// Even ids are admitted; ids below this are not written to.
     const STABLE: u32 = 3_000;
-    let index = Index::new(Options::new(DIMENSIONS)).expect("valid options");
+    let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
     for id in 0..STABLE {
         index.insert(id, &stable(id)).expect("insert");
     }
@@ -248,8 +251,8 @@ fn admitted_vectors_are_found_while_others_write() {
         let is_even = |id| id % 2 == 0;
         for id in (0..STABLE).step_by(6) {
             let filter = match id % 4 {
-                0 => Filter::Ids(&even),
-                _ => Filter::Predicate(&is_even),
+                0 => IdFilter::Ids(&even),
+                _ => IdFilter::Predicate(&is_even),
             };
             let few = index.search_with(&stable(id), &filtered(10, filter));
             let few = few.expect("search");

@@ -1,6 +1,6 @@
 //! The memory that an index reports grows with its content, and what is free is used again.
 
-use ann::{Index, Options, Placement};
+use ann::{NeighbourIndex, NeighbourIndexOptions, VectorPlacement};
 
 use crate::data::Rng;
 
@@ -9,7 +9,7 @@ const VECTOR_BYTES: usize = 4 * DIMENSIONS;
 /// Bytes of a node: four bits a dimension, a header, and 32 links of four bytes.
 const NODE_BYTES: usize = DIMENSIONS / 2 + 32 + 32 * 4;
 
-fn insert(index: &Index, ids: std::ops::Range<u32>) {
+fn insert(index: &NeighbourIndex, ids: std::ops::Range<u32>) {
     let mut rng = Rng(61 + u64::from(ids.start));
     for id in ids {
         index.insert(id, &rng.vector(DIMENSIONS)).expect("insert");
@@ -18,7 +18,7 @@ fn insert(index: &Index, ids: std::ops::Range<u32>) {
 
 #[test]
 fn it_starts_small_and_grows_with_the_vectors() {
-    let index = Index::new(Options::new(DIMENSIONS)).expect("valid options");
+    let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
     let empty = index.memory();
     assert!(empty.anonymous() < 64 * 1024, "{empty:?}");
     assert_eq!(empty.mapped(), 0);
@@ -35,11 +35,11 @@ fn it_starts_small_and_grows_with_the_vectors() {
 
 #[test]
 fn pinned_vectors_stay_in_memory() {
-    let options = Options {
-        placement: Placement::Memory,
-        ..Options::new(DIMENSIONS)
+    let options = NeighbourIndexOptions {
+        placement: VectorPlacement::Memory,
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     };
-    let index = Index::new(options).expect("valid options");
+    let index = NeighbourIndex::new(options).expect("valid options");
     insert(&index, 0..1_000);
     assert_eq!(index.memory().mapped(), 0);
     assert_eq!(index.memory().vectors_pinned, 1_000 * VECTOR_BYTES);
@@ -47,7 +47,7 @@ fn pinned_vectors_stay_in_memory() {
 
 #[test]
 fn room_of_removed_vectors_is_used_again() {
-    let index = Index::new(Options::new(DIMENSIONS)).expect("valid options");
+    let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
     insert(&index, 0..3_000);
     let full = index.memory();
     for id in 0..2_800 {
@@ -62,7 +62,7 @@ fn room_of_removed_vectors_is_used_again() {
 
 #[test]
 fn ids_used_over_and_over_do_not_add_up() {
-    let index = Index::new(Options::new(DIMENSIONS)).expect("valid options");
+    let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
     insert(&index, 0..500);
     let full = index.memory().mapped();
     for _ in 0..20 {

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ann::{Filter, Index, Metric, Neighbour, SearchOptions};
+use ann::{DistanceMetric, IdFilter, Neighbour, NeighbourIndex, SearchOptions};
 
 /// The distance by the formulas of the contract, as they are written there.
-pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+pub fn distance(metric: DistanceMetric, a: &[f32], b: &[f32]) -> f64 {
     let pairs = || a.iter().zip(b).map(|(&x, &y)| (f64::from(x), f64::from(y)));
     let dot: f64 = pairs().map(|(x, y)| x * y).sum();
     match metric {
-        Metric::Cosine => {
+        DistanceMetric::Cosine => {
             let a_norm: f64 = pairs().map(|(x, _)| x * x).sum::<f64>().sqrt();
             let b_norm: f64 = pairs().map(|(_, y)| y * y).sum::<f64>().sqrt();
             // `a` is the query, and a zero vector comes after all others.
@@ -20,26 +20,26 @@ pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
                 (a_norm, b_norm) => 1.0 - dot / (a_norm * b_norm),
             }
         }
-        Metric::Euclidean => pairs().map(|(x, y)| (x - y) * (x - y)).sum(),
-        Metric::DotProduct => 1.0 - dot,
-        Metric::Hamming => pairs().filter(|(x, y)| (*x > 0.0) != (*y > 0.0)).count() as f64,
+        DistanceMetric::Euclidean => pairs().map(|(x, y)| (x - y) * (x - y)).sum(),
+        DistanceMetric::DotProduct => 1.0 - dot,
+        DistanceMetric::Hamming => pairs().filter(|(x, y)| (*x > 0.0) != (*y > 0.0)).count() as f64,
     }
 }
 
 /// An exact index.
 pub struct Oracle {
-    pub metric: Metric,
+    pub metric: DistanceMetric,
     pub vectors: BTreeMap<u32, Vec<f32>>,
 }
 
 impl Oracle {
-    pub fn new(metric: Metric) -> Oracle {
+    pub fn new(metric: DistanceMetric) -> Oracle {
         let vectors = BTreeMap::new();
         Oracle { metric, vectors }
     }
 
     /// The index of vectors that are numbered from 0.
-    pub fn of(metric: Metric, vectors: &[Vec<f32>]) -> Oracle {
+    pub fn of(metric: DistanceMetric, vectors: &[Vec<f32>]) -> Oracle {
         let vectors = (0..).zip(vectors.iter().cloned()).collect();
         Oracle { metric, vectors }
     }
@@ -57,7 +57,7 @@ impl Oracle {
 
     /// Checks what holds for every answer however it was found, and returns the share of it that is
     /// as near as the true answer (an equally near vector is as good).
-    pub fn check(&self, index: &Index, query: &[f32], k: usize, tolerance: f64) -> f64 {
+    pub fn check(&self, index: &NeighbourIndex, query: &[f32], k: usize, tolerance: f64) -> f64 {
         self.check_with(index, query, &SearchOptions::new(k), tolerance)
     }
 
@@ -65,7 +65,7 @@ impl Oracle {
     /// does.
     pub fn check_with(
         &self,
-        index: &Index,
+        index: &NeighbourIndex,
         query: &[f32],
         search: &SearchOptions<'_>,
         tolerance: f64,
@@ -107,14 +107,14 @@ impl Oracle {
 pub fn admits(search: &SearchOptions<'_>, id: u32) -> bool {
     match search.filter {
         None => true,
-        Some(Filter::Ids(ids)) => ids.contains(id),
-        Some(Filter::Predicate(admits)) => admits(id),
+        Some(IdFilter::Ids(ids)) => ids.contains(id),
+        Some(IdFilter::Predicate(admits)) => admits(id),
     }
 }
 
 /// An index of vectors numbered from 0.
-pub fn build(options: ann::Options, vectors: &[Vec<f32>]) -> Index {
-    let index = Index::new(options).expect("valid options");
+pub fn build(options: ann::NeighbourIndexOptions, vectors: &[Vec<f32>]) -> NeighbourIndex {
+    let index = NeighbourIndex::new(options).expect("valid options");
     for (id, vector) in (0..).zip(vectors) {
         index.insert(id, vector).expect("a new id");
     }

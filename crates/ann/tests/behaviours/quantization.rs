@@ -1,6 +1,6 @@
 //! The accuracy and the memory of each form of keeping vectors.
 
-use ann::{Index, Metric, Options, Quantization};
+use ann::{DistanceMetric, NeighbourIndex, NeighbourIndexOptions, VectorQuantization};
 
 use crate::data::{Rng, clustered};
 use crate::oracle::{Oracle, build};
@@ -9,14 +9,17 @@ use crate::oracle::{Oracle, build};
 const VECTORS: usize = 1_600;
 
 /// Clustered vectors in an index of this form, an oracle over them, and queries.
-fn setup(metric: Metric, quantization: Quantization) -> (Index, Oracle, Vec<Vec<f32>>) {
+fn setup(
+    metric: DistanceMetric,
+    quantization: VectorQuantization,
+) -> (NeighbourIndex, Oracle, Vec<Vec<f32>>) {
     let mut rng = Rng(51);
     let mut vectors = clustered(&mut rng, VECTORS + 20, 40, 30, 0.6);
     let queries = vectors.split_off(VECTORS);
-    let options = Options {
+    let options = NeighbourIndexOptions {
         metric,
         quantization,
-        ..Options::new(40)
+        ..NeighbourIndexOptions::new(40)
     };
     let index = build(options, &vectors);
     let oracle = Oracle::of(index.options().metric, &vectors);
@@ -25,8 +28,8 @@ fn setup(metric: Metric, quantization: Quantization) -> (Index, Oracle, Vec<Vec<
 
 #[test]
 fn distances_are_as_exact_as_the_form() {
-    use Metric::*;
-    use Quantization::*;
+    use DistanceMetric::*;
+    use VectorQuantization::*;
     for (metric, quantization, tolerance) in [
         (Cosine, F32, 1e-6),
         (Euclidean, F32, 1e-6),
@@ -55,13 +58,13 @@ fn distances_are_as_exact_as_the_form() {
 
 #[test]
 fn one_bit_vectors_are_measured_by_hamming_whatever_was_asked() {
-    let asked = Options {
-        metric: Metric::Euclidean,
-        quantization: Quantization::B1,
-        ..Options::new(11)
+    let asked = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
+        quantization: VectorQuantization::B1,
+        ..NeighbourIndexOptions::new(11)
     };
     let index = build(asked, &[vec![5.0; 11], vec![-5.0; 11], vec![0.0; 11]]);
-    assert_eq!(index.options().metric, Metric::Hamming);
+    assert_eq!(index.options().metric, DistanceMetric::Hamming);
     let mut query = vec![-1.0; 11];
     query[10] = 1e-30;
     let found = index.search(&query, 3).expect("search");
@@ -71,12 +74,12 @@ fn one_bit_vectors_are_measured_by_hamming_whatever_was_asked() {
 
 #[test]
 fn smaller_forms_take_less_memory() {
-    use Quantization::*;
+    use VectorQuantization::*;
     let bytes = |quantization| {
         let mut rng = Rng(52);
-        let options = Options {
+        let options = NeighbourIndexOptions {
             quantization,
-            ..Options::new(256)
+            ..NeighbourIndexOptions::new(256)
         };
         let vectors: Vec<_> = (0..600).map(|_| rng.vector(256)).collect();
         let memory = build(options, &vectors).memory();

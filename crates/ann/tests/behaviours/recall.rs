@@ -1,23 +1,23 @@
 //! The recall of the default options: at least 0.99.
 
-use ann::{Metric, Options, SearchOptions};
+use ann::{DistanceMetric, NeighbourIndexOptions, SearchOptions};
 
 use crate::data::{Rng, SPREAD, clustered, heaps};
 use crate::oracle::{Oracle, build};
 
 /// Mean share of the `k` nearest that is found.
-fn recall(metric: Metric, k: usize) -> f64 {
+fn recall(metric: DistanceMetric, k: usize) -> f64 {
     let vectors = clustered(&mut Rng(21), 6_100, 48, 60, SPREAD);
     recall_among(&vectors, metric, k)
 }
 
 /// The mean share that is found where the first hundred vectors are queries, and the others are
 /// searched.
-fn recall_among(vectors: &[Vec<f32>], metric: Metric, k: usize) -> f64 {
+fn recall_among(vectors: &[Vec<f32>], metric: DistanceMetric, k: usize) -> f64 {
     let (queries, base) = vectors.split_at(100);
-    let options = Options {
+    let options = NeighbourIndexOptions {
         metric,
-        ..Options::new(base[0].len())
+        ..NeighbourIndexOptions::new(base[0].len())
     };
     let index = build(options, base);
     let oracle = Oracle::of(metric, base);
@@ -27,31 +27,31 @@ fn recall_among(vectors: &[Vec<f32>], metric: Metric, k: usize) -> f64 {
 
 #[test]
 fn cosine() {
-    let recall = recall(Metric::Cosine, 10);
+    let recall = recall(DistanceMetric::Cosine, 10);
     assert!(recall >= 0.99, "{recall}");
 }
 
 #[test]
 fn euclidean() {
-    let recall = recall(Metric::Euclidean, 10);
+    let recall = recall(DistanceMetric::Euclidean, 10);
     assert!(recall >= 0.99, "{recall}");
 }
 
 #[test]
 fn dot_product() {
-    let recall = recall(Metric::DotProduct, 10);
+    let recall = recall(DistanceMetric::DotProduct, 10);
     assert!(recall >= 0.99, "{recall}");
 }
 
 #[test]
 fn hamming() {
-    let recall = recall(Metric::Hamming, 10);
+    let recall = recall(DistanceMetric::Hamming, 10);
     assert!(recall >= 0.99, "{recall}");
 }
 
 #[test]
 fn cosine_of_the_nearest_hundred() {
-    let recall = recall(Metric::Cosine, 100);
+    let recall = recall(DistanceMetric::Cosine, 100);
     assert!(recall >= 0.995, "{recall}");
 }
 
@@ -61,13 +61,13 @@ fn cosine_of_the_nearest_hundred() {
 fn a_narrow_walk_begins_near_its_query() {
     let vectors = heaps(&mut Rng(22), 30_100, 96, 20, 32);
     let (queries, base) = vectors.split_at(100);
-    let options = Options {
-        metric: Metric::Euclidean,
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
         build_beam_width: 32,
-        ..Options::new(base[0].len())
+        ..NeighbourIndexOptions::new(base[0].len())
     };
     let index = build(options, base);
-    let oracle = Oracle::of(Metric::Euclidean, base);
+    let oracle = Oracle::of(DistanceMetric::Euclidean, base);
     let search = SearchOptions {
         beam: Some(28),
         ..SearchOptions::new(10)

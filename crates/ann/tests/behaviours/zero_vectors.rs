@@ -1,7 +1,9 @@
 //! A zero vector has no direction. Under the cosine it comes after all others, opposite ones
 //! included; under the other metrics it is a vector like any other.
 
-use ann::{Filter, IdSet, Metric, Options, Quantization, SearchOptions};
+use ann::{
+    DistanceMetric, IdFilter, IdSet, NeighbourIndexOptions, SearchOptions, VectorQuantization,
+};
 
 use crate::data::Rng;
 use crate::oracle::{Oracle, build};
@@ -11,10 +13,14 @@ const BEYOND: f32 = 2.0f32.next_up();
 
 #[test]
 fn a_zero_vector_is_near_a_query_of_zeros_alone() {
-    for quantization in [Quantization::F32, Quantization::F16, Quantization::I8] {
-        let options = Options {
+    for quantization in [
+        VectorQuantization::F32,
+        VectorQuantization::F16,
+        VectorQuantization::I8,
+    ] {
+        let options = NeighbourIndexOptions {
             quantization,
-            ..Options::new(2)
+            ..NeighbourIndexOptions::new(2)
         };
         let vectors = [vec![0.0, -0.0], vec![1.0, 1.0], vec![-1.0, -1.0]];
         let index = build(options, &vectors);
@@ -40,13 +46,16 @@ fn zero_vectors_come_after_all_others_in_the_answers_of_walks() {
     for zero in 0..300 {
         vectors[zero * 10].fill(0.0);
     }
-    for (quantization, tolerance) in [(Quantization::F32, 1e-6), (Quantization::I8, 0.05)] {
-        let options = Options {
+    for (quantization, tolerance) in [
+        (VectorQuantization::F32, 1e-6),
+        (VectorQuantization::I8, 0.05),
+    ] {
+        let options = NeighbourIndexOptions {
             quantization,
-            ..Options::new(8)
+            ..NeighbourIndexOptions::new(8)
         };
         let index = build(options, &vectors);
-        let oracle = Oracle::of(Metric::Cosine, &vectors);
+        let oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
         for _ in 0..20 {
             let query = rng.vector(8);
             assert_eq!(oracle.check(&index, &query, 3_000, tolerance), 1.0);
@@ -73,7 +82,7 @@ fn zero_vectors_come_last_where_all_else_is_opposite() {
     for zero in zeros {
         vectors[zero].fill(0.0);
     }
-    let index = build(Options::new(8), &vectors);
+    let index = build(NeighbourIndexOptions::new(8), &vectors);
     let query = one_side(&mut rng).iter().map(|x| -x).collect::<Vec<_>>();
     let is_zero = |id: u32| zeros.contains(&(id as usize));
     for k in [10, 1_900] {
@@ -82,7 +91,7 @@ fn zero_vectors_come_last_where_all_else_is_opposite() {
     }
     let few: IdSet = [3, 7, 500, 900].into_iter().collect();
     let admits = |id: u32| id < 4 || is_zero(id);
-    let filters = [Filter::Ids(&few), Filter::Predicate(&admits)];
+    let filters = [IdFilter::Ids(&few), IdFilter::Predicate(&admits)];
     for exact in [false, true] {
         for filter in filters {
             let search = SearchOptions {
@@ -107,7 +116,7 @@ fn zero_vectors_come_last_where_all_else_is_opposite() {
 #[test]
 fn a_vector_may_become_zero_and_come_back() {
     let vectors = [vec![1.0, 0.0], vec![0.0, 1.0]];
-    let index = build(Options::new(2), &vectors);
+    let index = build(NeighbourIndexOptions::new(2), &vectors);
     let distance_of_0 = || {
         let found = index.search(&[1.0, 0.0], 2).expect("search");
         let of_0 = found.iter().find(|n| n.id == 0);
@@ -130,13 +139,13 @@ fn a_vector_may_become_zero_and_come_back() {
 #[test]
 fn other_metrics_measure_zero_vectors_as_they_are() {
     for (metric, expected) in [
-        (Metric::Euclidean, 25.0),
-        (Metric::DotProduct, 1.0),
-        (Metric::Hamming, 2.0),
+        (DistanceMetric::Euclidean, 25.0),
+        (DistanceMetric::DotProduct, 1.0),
+        (DistanceMetric::Hamming, 2.0),
     ] {
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
-            ..Options::new(2)
+            ..NeighbourIndexOptions::new(2)
         };
         let index = build(options, &[vec![0.0, 0.0]]);
         let found = index.search(&[3.0, 4.0], 1).expect("search");

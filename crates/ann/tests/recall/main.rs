@@ -3,8 +3,8 @@
 //!
 //! The recall of hnswlib is written down in `hnswlib.txt`, as it is no part of a test's build.
 
-use ann::{Index, Metric, Options, SearchOptions};
-use vector_sets::{Change, Changes, Made, Real, Set};
+use ann::{DistanceMetric, NeighbourIndex, NeighbourIndexOptions, SearchOptions};
+use vector_sets::{ChurnPattern, GeneratedSet, RealSamples, VectorChange, VectorSet};
 
 /// Neighbours wanted.
 const K: usize = 10;
@@ -16,7 +16,7 @@ const ALLOWED_AFTER_CHANGES: f64 = 0.01;
 const TIE: f64 = 1e-6;
 
 /// The set that a line of `hnswlib.txt` is about, made, and the recall of hnswlib.
-fn recorded(name: &str) -> (Set, Made, f64) {
+fn recorded(name: &str) -> (VectorSet, GeneratedSet, f64) {
     let lines = include_str!("hnswlib.txt").lines();
     let mut lines = lines.filter(|line| !line.starts_with('#'));
     let columns: Vec<&str> = lines
@@ -30,31 +30,31 @@ fn recorded(name: &str) -> (Set, Made, f64) {
         number(2) as u64,
         number(0) as usize,
         number(1) as usize,
-        &Real::default(),
+        &RealSamples::default(),
     );
     (set, made, number(3))
 }
 
 /// Builds an index with the default options, by one thread, so that it is the same each time.
-fn build(set: &Set, made: &Made) -> Index {
+fn build(set: &VectorSet, made: &GeneratedSet) -> NeighbourIndex {
     let metric = match set.metric {
-        vector_sets::Metric::Cosine => Metric::Cosine,
-        vector_sets::Metric::Euclidean => Metric::Euclidean,
-        vector_sets::Metric::DotProduct => Metric::DotProduct,
-        vector_sets::Metric::Hamming => Metric::Hamming,
+        vector_sets::NeighbourMetric::Cosine => DistanceMetric::Cosine,
+        vector_sets::NeighbourMetric::Euclidean => DistanceMetric::Euclidean,
+        vector_sets::NeighbourMetric::DotProduct => DistanceMetric::DotProduct,
+        vector_sets::NeighbourMetric::Hamming => DistanceMetric::Hamming,
     };
-    let options = Options {
+    let options = NeighbourIndexOptions {
         metric,
-        ..Options::new(made.dimensions)
+        ..NeighbourIndexOptions::new(made.dimensions)
     };
-    let index = Index::new(options).expect("valid options");
+    let index = NeighbourIndex::new(options).expect("valid options");
     for (id, vector) in (0..).zip(made.vectors()) {
         index.insert(id, vector).expect("a new id");
     }
     for change in &made.changes {
         match change {
-            Change::Replace(id, vector) => index.replace(*id, vector),
-            Change::Remove(id) => index.remove(*id),
+            VectorChange::Replace(id, vector) => index.replace(*id, vector),
+            VectorChange::Remove(id) => index.remove(*id),
         }
         .expect("an id that is held");
     }
@@ -62,7 +62,7 @@ fn build(set: &Set, made: &Made) -> Index {
 }
 
 /// The mean share of the true neighbours that searches find.
-fn recall(set: &Set, made: &Made, index: &Index) -> f64 {
+fn recall(set: &VectorSet, made: &GeneratedSet, index: &NeighbourIndex) -> f64 {
     let left = made.left();
     let mut found = 0;
     for query in made.each_query() {
@@ -92,8 +92,8 @@ fn compare(name: &str) {
     let index = build(&set, &made);
     let ours = recall(&set, &made, &index);
     let allowed = match set.changes {
-        Changes::None => ALLOWED,
-        Changes::HalfDeleted | Changes::ThirdReplacedHalfDeleted => ALLOWED_AFTER_CHANGES,
+        ChurnPattern::None => ALLOWED,
+        ChurnPattern::HalfDeleted | ChurnPattern::ThirdReplacedHalfDeleted => ALLOWED_AFTER_CHANGES,
     };
     assert!(
         ours >= hnswlib - allowed,

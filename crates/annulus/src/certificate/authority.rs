@@ -18,24 +18,24 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const AUTHORITY_DAYS: u32 = 3650;
 
 /// An authority with its key.
-pub struct Authority {
+pub struct SigningAuthority {
     issuer: Issuer<'static, KeyPair>,
     /// The end of its certificate, since the epoch.
     ends: Duration,
 }
 
 /// A certificate and its key, as PEM texts.
-pub struct Pair {
+pub struct PemPair {
     pub certificate: String,
     pub key: String,
 }
 
-impl Authority {
+impl SigningAuthority {
     /// Makes the certificate and the key of a new authority. It is valid for at least `days`.
     ///
     /// # Errors
     /// If no key can be made.
-    pub fn new_pair(days: u32) -> Result<Pair, Error> {
+    pub fn new_pair(days: u32) -> Result<PemPair, Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([])?;
         // Authorities are distinguished by their names, so part of the key belongs to it.
@@ -49,7 +49,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         for_days(&mut params, AUTHORITY_DAYS.max(days));
-        Ok(Pair {
+        Ok(PemPair {
             certificate: params.self_signed(&key)?.pem(),
             key: key.serialize_pem(),
         })
@@ -59,7 +59,7 @@ impl Authority {
     ///
     /// # Errors
     /// If they are no certificate and no key, or don't belong together.
-    pub fn read(certificate: &Pem, key: &Pem) -> anyhow::Result<Authority> {
+    pub fn read(certificate: &Pem, key: &Pem) -> anyhow::Result<SigningAuthority> {
         // It is no server's certificate, but all that is checked of such a one holds for it, too.
         let options = TlsOptions {
             certificates: certificate.clone(),
@@ -71,7 +71,7 @@ impl Authority {
         let der = CertificateDer::from_pem_slice(&certificate.bytes)?;
         let ends = tls::ends_at(&der).context("the certificate has no end")?;
         let certificate = std::str::from_utf8(&certificate.bytes)?;
-        Ok(Authority {
+        Ok(SigningAuthority {
             ends: Duration::from_secs(u64::try_from(ends).unwrap_or(0)),
             issuer: Issuer::from_ca_cert_pem(certificate, key)?,
         })
@@ -87,7 +87,7 @@ impl Authority {
     ///
     /// # Errors
     /// If one of the names is none.
-    pub fn sign_server(&self, names: &[String], days: u32) -> Result<Pair, Error> {
+    pub fn sign_server(&self, names: &[String], days: u32) -> Result<PemPair, Error> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = match names.iter().find(|name| name.len() <= 64) {
             Some(name) => named(name),
@@ -101,14 +101,14 @@ impl Authority {
     ///
     /// # Errors
     /// If no key can be made.
-    pub fn sign_client(&self, name: &str, days: u32) -> Result<Pair, Error> {
+    pub fn sign_client(&self, name: &str, days: u32) -> Result<PemPair, Error> {
         let mut params = CertificateParams::new([])?;
         params.distinguished_name = named(name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params, days)
     }
 
-    fn sign(&self, mut params: CertificateParams, days: u32) -> Result<Pair, Error> {
+    fn sign(&self, mut params: CertificateParams, days: u32) -> Result<PemPair, Error> {
         let key = KeyPair::generate()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         // Strict clients, such as Python's, require it.
@@ -116,7 +116,7 @@ impl Authority {
         for_days(&mut params, days);
         // No client takes a certificate for longer than its authority's.
         params.not_after = params.not_after.min(date_time_ymd(1970, 1, 1) + self.ends);
-        Ok(Pair {
+        Ok(PemPair {
             certificate: params.signed_by(&key, &self.issuer)?.pem(),
             key: key.serialize_pem(),
         })

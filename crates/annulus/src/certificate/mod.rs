@@ -16,9 +16,9 @@ use anyhow::Context;
 use clap::Args;
 use credentials::files::pem;
 
-use self::authority::Authority;
+use self::authority::SigningAuthority;
 use self::out::{write_all, write_new};
-use self::plan::{Plan, Signed};
+use self::plan::{IssuancePlan, LeafCertificate};
 use crate::output;
 
 /// The end of the help.
@@ -66,7 +66,7 @@ pub struct CertificateArguments {
 /// Runs `annulus certificate`.
 pub fn run(arguments: &CertificateArguments) -> anyhow::Result<()> {
     let directory = &arguments.out;
-    let plan = Plan::of(arguments)?;
+    let plan = IssuancePlan::of(arguments)?;
     std::fs::create_dir_all(directory)
         .with_context(|| format!("creating {}", directory.display()))?;
     let authority = match plan.makes_authority {
@@ -81,7 +81,10 @@ pub fn run(arguments: &CertificateArguments) -> anyhow::Result<()> {
 }
 
 /// Refuses days that outlast the authority.
-fn ensure_lasts(authority: &Authority, arguments: &CertificateArguments) -> anyhow::Result<()> {
+fn ensure_lasts(
+    authority: &SigningAuthority,
+    arguments: &CertificateArguments,
+) -> anyhow::Result<()> {
     let (days, left) = (arguments.days, authority.days_left());
     let certificate = arguments.out.join("ca.pem");
     let certificate = certificate.display();
@@ -99,13 +102,13 @@ fn ensure_lasts(authority: &Authority, arguments: &CertificateArguments) -> anyh
 /// Makes a certificate and writes its files.
 fn write_signed(
     directory: &Path,
-    signed: &Signed,
-    authority: &Authority,
+    signed: &LeafCertificate,
+    authority: &SigningAuthority,
     days: u32,
 ) -> anyhow::Result<()> {
     let made = match signed {
-        Signed::Server { names } => authority.sign_server(names, days),
-        Signed::Client { name } => authority.sign_client(name, days),
+        LeafCertificate::Server { names } => authority.sign_server(names, days),
+        LeafCertificate::Client { name } => authority.sign_client(name, days),
     };
     let made = made.with_context(|| format!("the certificate of {signed}"))?;
     let [certificate, key] = ["pem", "key"].map(|ending| signed.file(ending));
@@ -114,7 +117,7 @@ fn write_signed(
         (certificate.clone(), &made.certificate[..]),
     ];
     let for_cqlsh = cqlshrc(directory, &certificate, &key).context("the current directory")?;
-    if let Signed::Client { .. } = signed {
+    if let LeafCertificate::Client { .. } = signed {
         files.push((signed.file("cqlshrc"), &for_cqlsh));
     }
     write_all(directory, &files)?;
@@ -145,8 +148,8 @@ fn cqlshrc(directory: &Path, certificate: &str, key: &str) -> std::io::Result<St
     ))
 }
 
-fn new_authority(directory: &Path, days: u32) -> anyhow::Result<Authority> {
-    let made = Authority::new_pair(days).context("the certificate of the authority")?;
+fn new_authority(directory: &Path, days: u32) -> anyhow::Result<SigningAuthority> {
+    let made = SigningAuthority::new_pair(days).context("the certificate of the authority")?;
     // The key comes first, as an authority without it could sign nothing.
     write_new(&directory.join("ca.key"), &made.key, true)?;
     write_new(&directory.join("ca.pem"), &made.certificate, false)?;
@@ -159,9 +162,9 @@ fn new_authority(directory: &Path, days: u32) -> anyhow::Result<Authority> {
 }
 
 /// Reads the authority that the directory has.
-fn known_authority(directory: &Path) -> anyhow::Result<Authority> {
+fn known_authority(directory: &Path) -> anyhow::Result<SigningAuthority> {
     let (certificate, key) = (directory.join("ca.pem"), directory.join("ca.key"));
-    let authority = Authority::read(&pem(&certificate)?, &pem(&key)?);
+    let authority = SigningAuthority::read(&pem(&certificate)?, &pem(&key)?);
     authority.with_context(|| {
         format!(
             "{} and {} are not an authority and its key",

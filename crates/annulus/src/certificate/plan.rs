@@ -7,7 +7,7 @@ use std::path::Path;
 use rustls::pki_types::ServerName;
 
 use super::CertificateArguments;
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 
 /// The names of a server for which none are given.
 const DEFAULT_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -20,51 +20,51 @@ const CLIENT_BYTES_MAX: usize = 64;
 
 /// The authority and the certificates that a run makes.
 #[derive(Debug, PartialEq)]
-pub struct Plan {
+pub struct IssuancePlan {
     /// Whether an authority is made. Otherwise the directory has one.
     pub makes_authority: bool,
     /// The certificates that the authority signs.
-    pub signed: Vec<Signed>,
+    pub signed: Vec<LeafCertificate>,
     /// The name by which a client of the server reaches it, for examples.
     host: String,
 }
 
 /// A certificate that the authority signs.
 #[derive(Debug, PartialEq)]
-pub enum Signed {
+pub enum LeafCertificate {
     /// The certificate of a server with these names and addresses.
     Server { names: Vec<String> },
     /// The certificate of a client.
     Client { name: String },
 }
 
-impl fmt::Display for Signed {
+impl fmt::Display for LeafCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Signed::Server { names } => write!(f, "the server {}", names.join(", ")),
-            Signed::Client { name } => write!(f, "the client {name}"),
+            LeafCertificate::Server { names } => write!(f, "the server {}", names.join(", ")),
+            LeafCertificate::Client { name } => write!(f, "the client {name}"),
         }
     }
 }
 
-impl Signed {
+impl LeafCertificate {
     /// The name of its file with this ending.
     pub fn file(&self, ending: &str) -> String {
         let stem = match self {
-            Signed::Server { .. } => SERVER,
-            Signed::Client { name } => name,
+            LeafCertificate::Server { .. } => SERVER,
+            LeafCertificate::Client { name } => name,
         };
         format!("{stem}.{ending}")
     }
 }
 
-impl Plan {
+impl IssuancePlan {
     /// Decides what is made, and checks that no file is lost by it.
     ///
     /// # Errors
     /// If a file would be replaced without --force, the authority is there by half, or a name can't
     /// be that of a client.
-    pub fn of(arguments: &CertificateArguments) -> Result<Plan, Failure> {
+    pub fn of(arguments: &CertificateArguments) -> Result<IssuancePlan, ProcessFailure> {
         let directory = &arguments.out;
         let is_there = |name: &str| directory.join(name).symlink_metadata().is_ok();
         let makes_authority = match (is_there("ca.pem"), is_there("ca.key")) {
@@ -79,7 +79,7 @@ impl Plan {
             .iter()
             .try_for_each(|name| check_name(name))?;
         if has_server && arguments.names.is_empty() && arguments.clients.is_empty() {
-            return Err(Failure::Configuration(format!(
+            return Err(ProcessFailure::Configuration(format!(
                 "{} has the certificate of a server already: to make it anew give its names (--name) and --force, \
                  or name clients (--client)",
                 directory.display()
@@ -91,12 +91,12 @@ impl Plan {
                 [] => DEFAULT_NAMES.map(str::to_owned).to_vec(),
                 names => names.to_vec(),
             };
-            signed.push(Signed::Server { names });
+            signed.push(LeafCertificate::Server { names });
         }
         for name in &arguments.clients {
             check_client(name)?;
             let name = name.clone();
-            let client = Signed::Client { name };
+            let client = LeafCertificate::Client { name };
             if !signed.contains(&client) {
                 signed.push(client);
             }
@@ -106,7 +106,7 @@ impl Plan {
             .flat_map(|signed| ["pem", "key"].map(|ending| signed.file(ending)));
         let lost: Vec<String> = files.filter(|file| is_there(file)).collect();
         if !lost.is_empty() && !arguments.force {
-            return Err(Failure::Configuration(format!(
+            return Err(ProcessFailure::Configuration(format!(
                 "{} is there already in {}: nothing was changed; add --force to replace it, or take another \
                  directory",
                 lost.join(", "),
@@ -114,7 +114,7 @@ impl Plan {
             )));
         }
         let host = arguments.names.first();
-        Ok(Plan {
+        Ok(IssuancePlan {
             makes_authority,
             signed,
             host: host.map_or("localhost", String::as_str).to_owned(),
@@ -126,10 +126,10 @@ impl Plan {
         let path = |file: &str| directory.join(file).display().to_string();
         let (authority, host) = (path("ca.pem"), &self.host);
         let client = self.signed.iter().find_map(|signed| match signed {
-            Signed::Client { .. } => {
+            LeafCertificate::Client { .. } => {
                 Some(["pem", "key", "cqlshrc"].map(|ending| path(&signed.file(ending))))
             }
-            Signed::Server { .. } => None,
+            LeafCertificate::Server { .. } => None,
         });
         let mut text = "\nTo use them:\n".to_owned();
         let serve = format!(
@@ -165,8 +165,8 @@ impl Plan {
     }
 }
 
-fn half(directory: &Path, there: &str, missing: &str) -> Failure {
-    Failure::Configuration(format!(
+fn half(directory: &Path, there: &str, missing: &str) -> ProcessFailure {
+    ProcessFailure::Configuration(format!(
         "{} has {there}, but no {missing}: put it back to use that authority, or take another directory to make a \
          new one",
         directory.display()
@@ -174,18 +174,18 @@ fn half(directory: &Path, there: &str, missing: &str) -> Failure {
 }
 
 /// Refuses a name by which no client could reach a server. A whole label may be a `*`.
-fn check_name(name: &str) -> Result<(), Failure> {
+fn check_name(name: &str) -> Result<(), ProcessFailure> {
     let host = name.strip_prefix("*.").unwrap_or(name);
     match ServerName::try_from(host) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Failure::Configuration(format!(
+        Err(_) => Err(ProcessFailure::Configuration(format!(
             "--name '{name}' is neither a host name nor an IP address, such as db.example or 10.0.0.5"
         ))),
     }
 }
 
 /// Refuses a name that would be no file's, or one of the other files'.
-fn check_client(name: &str) -> Result<(), Failure> {
+fn check_client(name: &str) -> Result<(), ProcessFailure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.@".contains(c);
     let problem = if name.is_empty() || name.len() > CLIENT_BYTES_MAX {
         format!("has to have 1 to {CLIENT_BYTES_MAX} characters")
@@ -199,7 +199,7 @@ fn check_client(name: &str) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::Configuration(format!(
+    Err(ProcessFailure::Configuration(format!(
         "--client '{name}' {problem}"
     )))
 }

@@ -10,14 +10,14 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use super::*;
-use crate::cli::{Command, CommandLine};
+use crate::cli::{CommandLine, ProgramCommand};
 
 fn parsed(directory: &Path, arguments: &[&str]) -> CertificateArguments {
     let directory = directory.to_str().unwrap();
     let front = ["annulus", "certificate", "--out", directory];
     let line = CommandLine::try_parse_from(front.iter().chain(arguments)).unwrap();
     match line.command {
-        Command::Certificate(arguments) => arguments,
+        ProgramCommand::Certificate(arguments) => arguments,
         _ => unreachable!("it is named"),
     }
 }
@@ -56,7 +56,7 @@ fn a_server_and_a_client_take_the_files() {
 }
 
 #[test]
-fn nothing_is_replaced_unless_it_is_told_to_and_the_authority_never() {
+fn files_are_replaced_only_on_request_and_the_authority_never() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     make(directory, &[]).unwrap();

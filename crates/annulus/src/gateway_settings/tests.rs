@@ -35,7 +35,7 @@ fn every_setting_stands_in_the_file_under_its_long_name() {
         };
         let nonsense = toml::Table::from_iter([(name.to_owned(), toml::Value::Array(vec![]))]);
         let read = GatewaySettings::of_file(nonsense).map(drop);
-        let is_unknown = |error: &Failure| error.to_string().contains("unknown field");
+        let is_unknown = |error: &ProcessFailure| error.to_string().contains("unknown field");
         assert!(!read.is_err_and(|error| is_unknown(&error)), "{name}");
     }
 }

@@ -2,7 +2,7 @@
 
 use store_api::types::{IndexInfo, IndexState, IndexStatus};
 
-use super::columns::aligned;
+use super::text_table::aligned;
 
 const HEADING: [&str; 6] = ["INDEX", "STATE", "ROWS", "BUILT", "BEHIND", "WAITING"];
 
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lag_is_told_where_it_is_known() {
+    fn a_known_lag_is_shown() {
         let info = |index: &str, status: &str| {
             let json = format!(
                 r#"{{"keyspace": "ks", "index": "{index}",

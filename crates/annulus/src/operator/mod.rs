@@ -1,13 +1,13 @@
 //! The commands that send requests to a running service: `annulus tasks`, `annulus repair`,
 //! `annulus status`, `annulus scrub`.
 
-mod columns;
 mod indexes;
 pub mod progress;
 mod recall;
 pub mod repair;
 pub mod status;
-pub mod tasks;
+pub mod task_commands;
+mod text_table;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use credentials::authorization::{basic, bearer};
 use credentials::files::pem;
 use hyper::header::HeaderValue;
 use serde::Serialize;
-use store_api::{Client, ClientError, ClientOptions};
+use store_api::{ClientError, ClientOptions, StoreClient};
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 use crate::output;
 
 /// The longest time that an answer may take, unless a command waits on purpose.
@@ -31,7 +31,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The service to talk to, and the form of the answer.
 #[derive(Args, Clone, Debug)]
-pub struct Asking {
+pub struct ServiceArguments {
     /// URL of the service's HTTP API
     #[arg(
         long,
@@ -110,10 +110,10 @@ pub struct Asking {
     json: bool,
 }
 
-impl Asking {
+impl ServiceArguments {
     /// Makes a client of the named service. It sends requests to no other, as no other knows what
     /// runs there.
-    pub async fn client(&self) -> anyhow::Result<Client> {
+    pub async fn client(&self) -> anyhow::Result<StoreClient> {
         let authorities = self.http_ca_cert_path.as_ref().map(std::fs::read);
         let options = ClientOptions {
             base_uris: vec![self.http.clone()],
@@ -127,13 +127,13 @@ impl Asking {
             connect_timeout: CONNECT_TIMEOUT,
             ..ClientOptions::default()
         };
-        let client = Client::of_one_service(options).await;
-        client.map_err(|error| Failure::Configuration(error.to_string()).into())
+        let client = StoreClient::of_one_service(options).await;
+        client.map_err(|error| ProcessFailure::Configuration(error.to_string()).into())
     }
 
     /// The login as a header of HTTP Basic, or the token. Variables may give both, for services of
     /// either kind; then it is the login.
-    fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
+    fn authorization(&self) -> Result<Option<HeaderValue>, ProcessFailure> {
         let header = match (&self.user, &self.password_file, &self.token_file) {
             (Some(user), Some(path), _) => basic(user, path)?,
             (_, _, Some(path)) => bearer(path)?,

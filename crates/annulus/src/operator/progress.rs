@@ -9,7 +9,7 @@ use store_api::types::TaskStatus;
 const DRAWN_EVERY: Duration = Duration::from_millis(200);
 
 /// The line of some work.
-pub struct Bar(ProgressBar);
+pub struct TerminalBar(ProgressBar);
 
 /// The form of a line whose total is known, and that of another.
 fn style(has_total: bool) -> ProgressStyle {
@@ -20,23 +20,23 @@ fn style(has_total: bool) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-impl Bar {
+impl TerminalBar {
     /// The line of a task of which nothing is known yet.
-    pub fn of_task() -> Bar {
-        Bar::on(ProgressDrawTarget::stderr())
+    pub fn of_task() -> TerminalBar {
+        TerminalBar::on(ProgressDrawTarget::stderr())
     }
 
-    fn on(target: ProgressDrawTarget) -> Bar {
+    fn on(target: ProgressDrawTarget) -> TerminalBar {
         let bar = ProgressBar::with_draw_target(None, target).with_style(style(false));
-        Bar(bar)
+        TerminalBar(bar)
     }
 
     /// The line of work on so many bytes.
-    pub fn of_bytes(what: &str, total: u64) -> Bar {
+    pub fn of_bytes(what: &str, total: u64) -> TerminalBar {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr())
             .with_style(style(true));
         bar.set_prefix(what.to_owned());
-        Bar(bar)
+        TerminalBar(bar)
     }
 
     /// Whether somebody sees it.
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_task_is_shown_by_its_share_of_the_total() {
-        let bar = Bar::on(ProgressDrawTarget::hidden());
+        let bar = TerminalBar::on(ProgressDrawTarget::hidden());
         assert!(!bar.is_seen());
         bar.show(&task(3, None), "3 rows".to_owned());
         assert_eq!((bar.0.position(), bar.0.length()), (0, None));

@@ -8,23 +8,23 @@ use store_api::types::{
     RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus,
 };
 
-use super::tasks::{details, follow};
-use super::{Asking, block_on};
-use crate::exit::Failure;
-use crate::span::Span;
+use super::task_commands::{details, follow};
+use super::{ServiceArguments, block_on};
+use crate::exit::ProcessFailure;
+use crate::span::HumanDuration;
 
 #[derive(Args, Debug)]
 #[command(subcommand_negates_reqs = true)]
 pub struct RepairArguments {
     #[command(flatten)]
-    asking: Asking,
+    asking: ServiceArguments,
 
     #[command(subcommand)]
     command: Option<RepairCommand>,
 
     /// The index, as ks.index
     #[arg(required = true, value_name = "KEYSPACE.INDEX")]
-    index: Option<Index>,
+    index: Option<QualifiedIndex>,
 
     /// Sets of replicas repaired at a time; 0 for as many as share no node [default: 0]
     #[arg(long, value_name = "N")]
@@ -37,7 +37,7 @@ pub struct RepairArguments {
 
     /// Time that ranges in flight may still take after a request to stop the repair [default: 30s]
     #[arg(long, value_name = "DURATION")]
-    grace: Option<Span>,
+    grace: Option<HumanDuration>,
 
     /// Return at once with the task, without waiting for its end
     #[arg(long)]
@@ -50,7 +50,7 @@ enum RepairCommand {
     Control {
         /// The index, as ks.index
         #[arg(value_name = "KEYSPACE.INDEX")]
-        index: Index,
+        index: QualifiedIndex,
         #[command(flatten)]
         speed: SpeedArguments,
     },
@@ -58,10 +58,10 @@ enum RepairCommand {
     Update {
         /// The index, as ks.index
         #[arg(value_name = "KEYSPACE.INDEX")]
-        index: Index,
+        index: QualifiedIndex,
         /// Interval of repairs, such as 24h or 7d
         #[arg(long, value_name = "DURATION", conflicts_with = "never")]
-        every: Option<Span>,
+        every: Option<HumanDuration>,
         /// Never repair by schedule, even if there is a setting for all indexes
         #[arg(long)]
         never: bool,
@@ -72,7 +72,7 @@ enum RepairCommand {
     Status {
         /// The index, as ks.index
         #[arg(value_name = "KEYSPACE.INDEX")]
-        index: Index,
+        index: QualifiedIndex,
     },
 }
 
@@ -90,20 +90,22 @@ struct SpeedArguments {
 
 /// An index: the names of its keyspace and of itself, case preserved.
 #[derive(Clone, Debug, PartialEq)]
-struct Index {
+struct QualifiedIndex {
     keyspace: String,
     name: String,
 }
 
-impl FromStr for Index {
+impl FromStr for QualifiedIndex {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Index, String> {
+    fn from_str(text: &str) -> Result<QualifiedIndex, String> {
         match text.split_once('.') {
-            Some((keyspace, name)) if !keyspace.is_empty() && !name.is_empty() => Ok(Index {
-                keyspace: keyspace.to_owned(),
-                name: name.to_owned(),
-            }),
+            Some((keyspace, name)) if !keyspace.is_empty() && !name.is_empty() => {
+                Ok(QualifiedIndex {
+                    keyspace: keyspace.to_owned(),
+                    name: name.to_owned(),
+                })
+            }
             _ => Err(
                 "write the keyspace and the index with a dot between them, as shop.products_v"
                     .to_owned(),
@@ -117,7 +119,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 impl RepairArguments {
     /// Refuses what only a repair that begins now takes, where a subcommand is given.
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), ProcessFailure> {
         let before = [
             ("the index", self.index.is_some()),
             ("--parallel", self.parallel.is_some()),
@@ -126,10 +128,12 @@ impl RepairArguments {
             ("--detach", self.detach),
         ];
         match before.iter().find(|(_, is_given)| *is_given) {
-            Some((what, _)) if self.command.is_some() => Err(Failure::Configuration(format!(
-                "{what} before the subcommand is of a repair that begins now: write it behind the subcommand, or \
+            Some((what, _)) if self.command.is_some() => {
+                Err(ProcessFailure::Configuration(format!(
+                    "{what} before the subcommand is of a repair that begins now: write it behind the subcommand, or \
                  leave it out"
-            ))),
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -157,7 +161,7 @@ pub fn run(arguments: RepairArguments) -> anyhow::Result<()> {
 async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
     let asking = &arguments.asking;
     let Some(index) = &arguments.index else {
-        return Err(Failure::Configuration("name an index, as ks.index".to_owned()).into());
+        return Err(ProcessFailure::Configuration("name an index, as ks.index".to_owned()).into());
     };
     let request = RepairRequest {
         parallel: arguments.parallel.unwrap_or(0),
@@ -170,7 +174,11 @@ async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
     follow(asking, &client, task, arguments.detach).await
 }
 
-async fn control(asking: &Asking, index: &Index, speed: SpeedArguments) -> anyhow::Result<()> {
+async fn control(
+    asking: &ServiceArguments,
+    index: &QualifiedIndex,
+    speed: SpeedArguments,
+) -> anyhow::Result<()> {
     let speed = RepairSpeed {
         parallel: speed.parallel,
         intensity: speed.intensity,
@@ -191,9 +199,9 @@ async fn control(asking: &Asking, index: &Index, speed: SpeedArguments) -> anyho
 }
 
 async fn update(
-    asking: &Asking,
-    index: &Index,
-    every: Option<Span>,
+    asking: &ServiceArguments,
+    index: &QualifiedIndex,
+    every: Option<HumanDuration>,
     never: bool,
     speed: SpeedArguments,
 ) -> anyhow::Result<()> {
@@ -211,7 +219,7 @@ async fn update(
     asking.print(&schedule, |schedule| shown(schedule.as_ref()))
 }
 
-async fn status(asking: &Asking, index: &Index) -> anyhow::Result<()> {
+async fn status(asking: &ServiceArguments, index: &QualifiedIndex) -> anyhow::Result<()> {
     let client = asking.client().await?;
     let status = client.repair_status(&index.keyspace, &index.name).await;
     let status = status.map_err(|error| asking.explain(error))?;
@@ -239,17 +247,17 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Command, CommandLine};
+    use crate::cli::{CommandLine, ProgramCommand};
 
     #[test]
     fn an_index_is_named_with_its_keyspace() {
-        let index: Index = "Shop.products.v".parse().unwrap();
+        let index: QualifiedIndex = "Shop.products.v".parse().unwrap();
         assert_eq!(
             (index.keyspace.as_str(), index.name.as_str()),
             ("Shop", "products.v")
         );
         for wrong in ["", "products", ".v", "shop."] {
-            let error = wrong.parse::<Index>().unwrap_err();
+            let error = wrong.parse::<QualifiedIndex>().unwrap_err();
             assert!(error.contains("with a dot"), "{wrong}: {error}");
         }
     }
@@ -286,7 +294,7 @@ mod tests {
             ("annulus repair --detach status ks.i", "--detach"),
         ] {
             let typed = CommandLine::try_parse_from(line.split(' ')).unwrap();
-            let Command::Repair(arguments) = typed.command else {
+            let ProgramCommand::Repair(arguments) = typed.command else {
                 panic!("{line}");
             };
             let error = arguments.check().unwrap_err().to_string();

@@ -6,16 +6,16 @@ use store_api::types::{ClockStatus, IndexInfo, Info, NodeStatus};
 
 use super::indexes::table;
 use super::recall::notes;
-use super::{Asking, block_on};
+use super::{ServiceArguments, block_on};
 
 #[derive(Args, Debug)]
 pub struct StatusArguments {
     #[command(flatten)]
-    asking: Asking,
+    asking: ServiceArguments,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct ServiceReport {
     status: NodeStatus,
     info: Info,
     clock: ClockStatus,
@@ -28,7 +28,7 @@ pub fn run(arguments: StatusArguments) -> anyhow::Result<()> {
     block_on(async {
         let client = asking.client().await?;
         let explained = |error| asking.explain(error);
-        let answer = Answer {
+        let answer = ServiceReport {
             status: client.node_status().await.map_err(explained)?,
             info: client.info().await.map_err(explained)?,
             clock: client.clock().await.map_err(explained)?,
@@ -38,8 +38,8 @@ pub fn run(arguments: StatusArguments) -> anyhow::Result<()> {
     })
 }
 
-fn shown(answer: &Answer) -> String {
-    let Answer {
+fn shown(answer: &ServiceReport) -> String {
+    let ServiceReport {
         status,
         info,
         clock,
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_is_told() {
         let answer = |lead_ms| {
-            shown(&Answer {
+            shown(&ServiceReport {
                 status: NodeStatus::Serving,
                 info: Info {
                     service: "annulus".to_owned(),

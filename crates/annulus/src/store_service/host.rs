@@ -6,37 +6,37 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use store::{StoreOptions, UnknownKeys};
+use store::{StoreOptions, UnknownKeyRule};
 
 use super::StoreSettings;
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 use crate::memory_limit::MemoryLimit;
 
 /// The command that runs an index service.
 #[derive(Clone, Debug)]
-pub enum Host {
+pub enum ServiceHost {
     /// `annulus store`, with these command-line flags.
     Alone(Vec<OsString>),
     /// `annulus gateway`, in whose process the index service runs.
-    Gateway(OfGateway),
+    Gateway(EnclosingGateway),
 }
 
 /// The facts about the gateway that an index service in its process needs.
 #[derive(Clone, Debug)]
-pub struct OfGateway {
+pub struct EnclosingGateway {
     /// The gateway's TOML file, which may have a table `[store]`.
     pub file: Option<PathBuf>,
     /// The address on which the gateway listens.
     pub address: SocketAddr,
     /// The demands of the gateway on clients.
-    pub asks: Asks,
+    pub asks: ClientTlsPolicy,
     /// The memory limit of the process.
     pub memory: MemoryLimit,
 }
 
 /// The demands of a gateway on clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
+pub enum ClientTlsPolicy {
     /// No TLS.
     Nothing,
     /// TLS.
@@ -45,7 +45,7 @@ pub enum Asks {
     Certificate,
 }
 
-impl OfGateway {
+impl EnclosingGateway {
     /// The address at which the gateway is reached from its own process.
     fn contact_point(&self) -> String {
         let ip = match self.address.ip() {
@@ -57,20 +57,20 @@ impl OfGateway {
     }
 
     /// Checks that the settings of the database fit the gateway, which is the database.
-    fn check(&self, set: &StoreSettings) -> Result<(), Failure> {
-        let wrong = |what: &str| Err(Failure::Configuration(format!("with-store: {what}")));
+    fn check(&self, set: &StoreSettings) -> Result<(), ProcessFailure> {
+        let wrong = |what: &str| Err(ProcessFailure::Configuration(format!("with-store: {what}")));
         match (self.asks, &set.scylladb_certificate_file) {
-            (Asks::Nothing, None) | (Asks::Tls, Some(_)) => Ok(()),
-            (Asks::Nothing, Some(_)) => wrong(
+            (ClientTlsPolicy::Nothing, None) | (ClientTlsPolicy::Tls, Some(_)) => Ok(()),
+            (ClientTlsPolicy::Nothing, Some(_)) => wrong(
                 "scylladb-certificate-file is set, but this gateway, which is the index service's database, serves in \
                  clear: leave it out, or set tls-cert-path",
             ),
-            (Asks::Tls, None) => wrong(
+            (ClientTlsPolicy::Tls, None) => wrong(
                 "this gateway, which is the index service's database, serves under TLS alone (tls-cert-path): set \
                  scylladb-certificate-file in [store], or VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE, to the authorities that \
                  sign its certificate",
             ),
-            (Asks::Certificate, _) => wrong(
+            (ClientTlsPolicy::Certificate, _) => wrong(
                 "this gateway asks for certificates (tls-client-ca-cert-path), and the index service has none to show: \
                  leave that out, or set scylladb-uri in [store] to a gateway that asks for none",
             ),
@@ -78,10 +78,10 @@ impl OfGateway {
     }
 }
 
-impl Host {
+impl ServiceHost {
     /// Fills in settings that follow from the host and are not set.
-    pub fn complete(&self, mut set: StoreSettings) -> Result<StoreSettings, Failure> {
-        if let Host::Gateway(gateway) = self
+    pub fn complete(&self, mut set: StoreSettings) -> Result<StoreSettings, ProcessFailure> {
+        if let ServiceHost::Gateway(gateway) = self
             && set.scylladb_uri.is_none()
         {
             gateway.check(&set)?;
@@ -94,13 +94,13 @@ impl Host {
     pub fn adjust(&self, options: &mut StoreOptions) {
         let unknown_keys = match self {
             // ScyllaDB adds keys from version to version.
-            Host::Alone(_) => UnknownKeys::Counted,
-            Host::Gateway(_) => UnknownKeys::Refused,
+            ServiceHost::Alone(_) => UnknownKeyRule::Counted,
+            ServiceHost::Gateway(_) => UnknownKeyRule::Refused,
         };
         for listener in &mut options.listeners {
             listener.unknown_keys = unknown_keys;
         }
-        if let Host::Gateway(gateway) = self {
+        if let ServiceHost::Gateway(gateway) = self {
             let limit = &mut options.memory.limit_bytes;
             *limit = limit.or(gateway.memory.bytes);
             options.share_memory();
@@ -122,8 +122,8 @@ mod tests {
         settings: StoreSettings,
     }
 
-    fn complete(listen: &str, asks: Asks, flags: &[&str]) -> Result<String, String> {
-        let host = Host::Gateway(OfGateway {
+    fn complete(listen: &str, asks: ClientTlsPolicy, flags: &[&str]) -> Result<String, String> {
+        let host = ServiceHost::Gateway(EnclosingGateway {
             memory: MemoryLimit { bytes: None },
             file: None,
             address: listen.parse().unwrap(),
@@ -142,11 +142,15 @@ mod tests {
             ("0.0.0.0:9043", "127.0.0.1:9043"),
             ("[::]:9043", "[::1]:9043"),
         ] {
-            let uri = complete(listen, Asks::Nothing, &[]).unwrap();
+            let uri = complete(listen, ClientTlsPolicy::Nothing, &[]).unwrap();
             assert_eq!(uri, reached_at);
         }
         let named = ["--scylladb-uri", "10.0.0.2:9043"];
-        for asks in [Asks::Nothing, Asks::Tls, Asks::Certificate] {
+        for asks in [
+            ClientTlsPolicy::Nothing,
+            ClientTlsPolicy::Tls,
+            ClientTlsPolicy::Certificate,
+        ] {
             let uri = complete("10.0.0.1:9043", asks, &named);
             assert_eq!(uri.unwrap(), "10.0.0.2:9043");
         }
@@ -156,11 +160,19 @@ mod tests {
     fn settings_that_the_gateway_requires_are_set() {
         let of = |asks, flags: &[&str]| complete("10.0.0.1:9043", asks, flags);
         let authorities = ["--scylladb-certificate-file", "ca.pem"];
-        assert!(of(Asks::Tls, &authorities).is_ok());
+        assert!(of(ClientTlsPolicy::Tls, &authorities).is_ok());
         for (asks, flags, named) in [
-            (Asks::Nothing, &authorities[..], "tls-cert-path"),
-            (Asks::Tls, &[], "VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE"),
-            (Asks::Certificate, &authorities, "tls-client-ca-cert-path"),
+            (ClientTlsPolicy::Nothing, &authorities[..], "tls-cert-path"),
+            (
+                ClientTlsPolicy::Tls,
+                &[],
+                "VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE",
+            ),
+            (
+                ClientTlsPolicy::Certificate,
+                &authorities,
+                "tls-client-ca-cert-path",
+            ),
         ] {
             let error = of(asks, flags).unwrap_err();
             assert!(error.contains(named), "{error}");

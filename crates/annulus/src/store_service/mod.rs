@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 use crate::logging;
 use crate::open_files;
-use crate::stop::Stop;
-pub use host::{Asks, Host, OfGateway};
-pub use running::Bound;
-use settings::Resolved;
+use crate::stop::TerminationSignals;
+pub use host::{ClientTlsPolicy, EnclosingGateway, ServiceHost};
+pub use running::BoundIndexService;
+use settings::EffectiveStoreSettings;
 pub use settings::StoreSettings;
 
 /// The time to wait at the end for threads that still read files or look up names.
@@ -34,27 +34,30 @@ pub const READING_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Settings of an index service, with everything that follows from them.
 #[derive(Debug)]
-pub struct Settings {
-    host: Host,
+pub struct IndexServiceSettings {
+    host: ServiceHost,
     /// The settings as they were set.
     set: StoreSettings,
     /// The settings with the host's values for those that are not set, and with the files that they
     /// name.
-    resolved: Resolved,
+    resolved: EffectiveStoreSettings,
 }
 
-impl Settings {
+impl IndexServiceSettings {
     /// Reads all sources of settings, and the files that they name, but for the tokens.
-    pub fn read(host: Host) -> Result<Settings, Failure> {
+    pub fn read(host: ServiceHost) -> Result<IndexServiceSettings, ProcessFailure> {
         let set = sources::read(&host)?;
-        Settings::resolve(host, set)
+        IndexServiceSettings::resolve(host, set)
     }
 
     /// Reads the files that settings name, but for the tokens.
-    fn resolve(host: Host, set: StoreSettings) -> Result<Settings, Failure> {
+    fn resolve(
+        host: ServiceHost,
+        set: StoreSettings,
+    ) -> Result<IndexServiceSettings, ProcessFailure> {
         let mut resolved = host.complete(set.clone())?.resolve()?;
         host.adjust(&mut resolved.options);
-        Ok(Settings {
+        Ok(IndexServiceSettings {
             host,
             set,
             resolved,
@@ -73,7 +76,7 @@ impl Settings {
 pub fn run() -> anyhow::Result<()> {
     // The first two arguments are the program and the subcommand.
     let flags = std::env::args_os().skip(2).collect();
-    let settings = Settings::read(Host::Alone(flags))?;
+    let settings = IndexServiceSettings::read(ServiceHost::Alone(flags))?;
     let resolved = &settings.resolved;
     logging::start(&resolved.log, resolved.log_format, resolved.colours)?;
     open_files::raise_limit();
@@ -88,11 +91,11 @@ pub fn run() -> anyhow::Result<()> {
     served
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<()> {
-    let mut stop = Stop::listen()?;
-    let mut service = Bound::bind(settings).await?.start()?;
+async fn serve(settings: IndexServiceSettings) -> anyhow::Result<()> {
+    let mut stop = TerminationSignals::listen()?;
+    let mut service = BoundIndexService::bind(settings).await?.start()?;
     let outcome = tokio::select! {
-        signal = stop.asked_for() => Ok(signal),
+        signal = stop.received() => Ok(signal),
         ended = service.keep(std::future::ready(Ok(()))) => ended.map(|never| match never {}),
     };
     if let Ok(signal) = outcome {

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use http_server::TokenSet;
 
 use super::settings::StoreSettings;
-use super::{Host, Settings, sources};
-use crate::exit::Failure;
+use super::{IndexServiceSettings, ServiceHost, sources};
+use crate::exit::ProcessFailure;
 
 /// The sources of settings that are read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sources {
+pub enum SettingSources {
     /// All of them.
     All,
     /// None: the files that the settings in effect name.
@@ -18,36 +18,40 @@ pub enum Sources {
 }
 
 /// Settings and tokens that were read again, each with a failure of its own.
-pub struct Reread {
+pub struct ReloadedSettings {
     /// The file of the tokens; `None` if none is named.
     pub token_file: Option<PathBuf>,
     /// The tokens in it.
-    pub tokens: Result<Option<TokenSet>, Failure>,
+    pub tokens: Result<Option<TokenSet>, ProcessFailure>,
     /// All else.
-    pub settings: Result<Settings, Failure>,
+    pub settings: Result<IndexServiceSettings, ProcessFailure>,
 }
 
-impl Reread {
+impl ReloadedSettings {
     /// Reads the sources and the files that they name. If the sources can't be used, the tokens are
     /// those of the settings in effect.
-    pub fn read(host: Host, in_effect: StoreSettings, from: Sources) -> Reread {
+    pub fn read(
+        host: ServiceHost,
+        in_effect: StoreSettings,
+        from: SettingSources,
+    ) -> ReloadedSettings {
         match from {
-            Sources::InEffect => Reread::of(host, in_effect),
-            Sources::All => match sources::read(&host) {
-                Ok(set) => Reread::of(host, set),
-                Err(failure) => Reread {
+            SettingSources::InEffect => ReloadedSettings::of(host, in_effect),
+            SettingSources::All => match sources::read(&host) {
+                Ok(set) => ReloadedSettings::of(host, set),
+                Err(failure) => ReloadedSettings {
                     settings: Err(failure),
-                    ..Reread::of(host, in_effect)
+                    ..ReloadedSettings::of(host, in_effect)
                 },
             },
         }
     }
 
-    fn of(host: Host, set: StoreSettings) -> Reread {
-        Reread {
+    fn of(host: ServiceHost, set: StoreSettings) -> ReloadedSettings {
+        ReloadedSettings {
             token_file: set.token_file.clone(),
             tokens: set.tokens(),
-            settings: Settings::resolve(host, set),
+            settings: IndexServiceSettings::resolve(host, set),
         }
     }
 }
@@ -74,7 +78,11 @@ mod tests {
             line.extend(path.into_iter().flatten());
         }
         let set = Line::parse_from(line).settings;
-        let read = Reread::read(Host::Alone(Vec::new()), set, Sources::InEffect);
+        let read = ReloadedSettings::read(
+            ServiceHost::Alone(Vec::new()),
+            set,
+            SettingSources::InEffect,
+        );
         assert_eq!(read.token_file.as_deref(), Some(tokens));
         (read.tokens.is_ok(), read.settings.is_ok())
     }

@@ -6,41 +6,41 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use http_server::{TokenSet, Tokens};
-use store::{ListenerOptions, Listeners, StartError, Store, StoreHandle};
-use store_api::Stores;
+use http_server::{TokenAuthorizer, TokenSet};
+use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle};
+use store_api::IndexServices;
 use store_api::types::NodeStatus;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::reread::{Reread, Sources};
-use super::{Host, Settings, StoreSettings};
-use crate::exit::Failure;
+use super::reread::{ReloadedSettings, SettingSources};
+use super::{IndexServiceSettings, ServiceHost, StoreSettings};
+use crate::exit::ProcessFailure;
 use crate::open_files;
-use crate::renewal::Failures;
+use crate::renewal::FileFaultLog;
 
 /// Makes the limits of connections fit the limit of open files.
-fn fit(listeners: &mut [ListenerOptions]) {
+fn fit(listeners: &mut [ApiSocketOptions]) {
     open_files::fit_connections(listeners.iter_mut().map(|it| &mut it.connections_max));
 }
 
 /// An index service whose HTTP addresses are bound, but which has not started.
-pub struct Bound {
-    settings: Settings,
+pub struct BoundIndexService {
+    settings: IndexServiceSettings,
     tokens: Option<TokenSet>,
-    listeners: Listeners,
+    listeners: ApiListeners,
     hang_up: Signal,
 }
 
-impl Bound {
+impl BoundIndexService {
     /// Reads the tokens, binds the addresses, and catches SIGHUP from now on.
-    pub async fn bind(mut settings: Settings) -> anyhow::Result<Bound> {
+    pub async fn bind(mut settings: IndexServiceSettings) -> anyhow::Result<BoundIndexService> {
         let tokens = settings.set.tokens()?;
         let hang_up = signal(SignalKind::hangup())?;
         fit(&mut settings.resolved.options.listeners);
-        let listeners = Listeners::bind(&settings.resolved.options.listeners).await;
-        Ok(Bound {
+        let listeners = ApiListeners::bind(&settings.resolved.options.listeners).await;
+        Ok(BoundIndexService {
             listeners: listeners.map_err(failed)?,
             settings,
             tokens,
@@ -49,66 +49,66 @@ impl Bound {
     }
 
     /// The service for searches by a call. It is not available until the service starts.
-    pub fn local(&self) -> Stores {
+    pub fn local(&self) -> IndexServices {
         self.listeners.local().into()
     }
 
     /// Starts in the process of a gateway that listens on `address`. Its port may have been chosen
     /// only when it was bound.
-    pub fn start_in_gateway(mut self, address: SocketAddr) -> anyhow::Result<Service> {
-        let Settings { mut host, set, .. } = self.settings;
-        if let Host::Gateway(gateway) = &mut host {
+    pub fn start_in_gateway(mut self, address: SocketAddr) -> anyhow::Result<IndexService> {
+        let IndexServiceSettings { mut host, set, .. } = self.settings;
+        if let ServiceHost::Gateway(gateway) = &mut host {
             gateway.address = address;
         }
-        self.settings = Settings::resolve(host, set)?;
+        self.settings = IndexServiceSettings::resolve(host, set)?;
         self.start()
     }
 
     /// Starts the service. The database need not be up yet.
-    pub fn start(self) -> anyhow::Result<Service> {
-        let Settings {
+    pub fn start(self) -> anyhow::Result<IndexService> {
+        let IndexServiceSettings {
             host,
             set,
             resolved,
         } = self.settings;
-        let tokens = Arc::new(Tokens::new(self.tokens));
+        let tokens = Arc::new(TokenAuthorizer::new(self.tokens));
         let mut listeners = self.listeners;
         listeners.set_authorizer(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
         tracing::info!(http = ?store.addresses(), "the index service listens");
-        Ok(Service {
+        Ok(IndexService {
             store,
             tokens,
             host,
             set,
             hang_up: self.hang_up,
             checks,
-            of_settings: Failures::of("the settings of the index service"),
-            of_tokens: Failures::of_tokens(),
+            of_settings: FileFaultLog::of("the settings of the index service"),
+            of_tokens: FileFaultLog::of_tokens(),
         })
     }
 }
 
 /// A running index service.
-pub struct Service {
+pub struct IndexService {
     store: StoreHandle,
     /// The tokens at its door.
-    tokens: Arc<Tokens>,
-    host: Host,
+    tokens: Arc<TokenAuthorizer>,
+    host: ServiceHost,
     /// The settings in effect.
     set: StoreSettings,
     hang_up: Signal,
     /// The times at which the files are checked.
     checks: Interval,
     /// The faults of the settings and their files at the last check.
-    of_settings: Failures,
+    of_settings: FileFaultLog,
     /// Those of the file of tokens.
-    of_tokens: Failures,
+    of_tokens: FileFaultLog,
 }
 
-impl Service {
+impl IndexService {
     /// Prints that the service is ready once it serves, and puts changes of the settings into
     /// effect. Ends only with the service.
     ///
@@ -126,14 +126,14 @@ impl Service {
         tokio::pin!(serves);
         let mut ready = false;
         // Reading files and looking up host names may take long. Signals are received meanwhile.
-        let mut reading: Option<Reading> = None;
+        let mut reading: Option<PendingReload> = None;
         loop {
             tokio::select! {
                 _ = self.hang_up.recv(), if reading.is_none() => {
-                    reading = Some(self.read(Sources::All));
+                    reading = Some(self.read(SettingSources::All));
                 }
                 _ = self.checks.tick(), if reading.is_none() => {
-                    reading = Some(self.read(Sources::InEffect));
+                    reading = Some(self.read(SettingSources::InEffect));
                 }
                 (reread, asked_for) = ended(&mut reading) => {
                     reading = None;
@@ -150,17 +150,17 @@ impl Service {
     }
 
     /// Begins to read settings and files.
-    fn read(&self, from: Sources) -> Reading {
+    fn read(&self, from: SettingSources) -> PendingReload {
         let (host, set) = (self.host.clone(), self.set.clone());
-        Reading {
-            reread: tokio::task::spawn_blocking(move || Reread::read(host, set, from)),
-            asked_for: from == Sources::All,
+        PendingReload {
+            reread: tokio::task::spawn_blocking(move || ReloadedSettings::read(host, set, from)),
+            asked_for: from == SettingSources::All,
         }
     }
 
     /// Puts changes into effect: first the tokens, so that one that is withdrawn is so whatever
     /// becomes of the rest. Logs what can't be used.
-    async fn reload(&mut self, reread: Result<Reread, Failure>, asked_for: bool) {
+    async fn reload(&mut self, reread: Result<ReloadedSettings, ProcessFailure>, asked_for: bool) {
         let (tokens, settings) = match reread {
             Ok(reread) => {
                 let tokens = reread.tokens.map(|tokens| {
@@ -171,7 +171,7 @@ impl Service {
             }
             Err(failure) => (Ok(false), Err(failure)),
         };
-        self.of_tokens.tell(tokens, asked_for);
+        self.of_tokens.report(tokens, asked_for);
         let changed = match settings {
             Ok(settings) => self.change(settings).await,
             Err(failure) => Err(failure),
@@ -179,19 +179,19 @@ impl Service {
         if changed.is_ok() && asked_for {
             tracing::info!("settings of the index service read again");
         }
-        self.of_settings.tell(changed.map(|()| false), asked_for);
+        self.of_settings.report(changed.map(|()| false), asked_for);
     }
 
     /// Puts other settings into effect, but for the tokens. If they can't be used, everything stays
     /// as it was.
-    async fn change(&mut self, settings: Settings) -> Result<(), Failure> {
-        let Settings { set, resolved, .. } = settings;
+    async fn change(&mut self, settings: IndexServiceSettings) -> Result<(), ProcessFailure> {
+        let IndexServiceSettings { set, resolved, .. } = settings;
         let mut options = resolved.options;
         fit(&mut options.listeners);
         self.store
             .reload(&options.listeners, options.database, options.memory)
             .await
-            .map_err(|error| Failure::Configuration(error.to_string()))?;
+            .map_err(|error| ProcessFailure::Configuration(error.to_string()))?;
         self.set = set;
         Ok(())
     }
@@ -204,38 +204,40 @@ impl Service {
 }
 
 /// Settings that are being read.
-struct Reading {
-    reread: JoinHandle<Reread>,
+struct PendingReload {
+    reread: JoinHandle<ReloadedSettings>,
     /// Whether a signal requested it.
     asked_for: bool,
 }
 
 /// Waits for the settings that are being read, and returns them with whether a signal requested
 /// them. Waits for ever if none are being read.
-async fn ended(reading: &mut Option<Reading>) -> (Result<Reread, Failure>, bool) {
+async fn ended(
+    reading: &mut Option<PendingReload>,
+) -> (Result<ReloadedSettings, ProcessFailure>, bool) {
     let Some(reading) = reading else {
         return std::future::pending().await;
     };
     let reread = (&mut reading.reread).await;
-    let reread = reread.map_err(|error| Failure::Configuration(error.to_string()));
+    let reread = reread.map_err(|error| ProcessFailure::Configuration(error.to_string()));
     (reread, reading.asked_for)
 }
 
 /// The error for an index service that could not start.
 fn failed(error: StartError) -> anyhow::Error {
     match error {
-        StartError::Listen { address, source } => Failure::AddressInUse(format!(
+        StartError::Listen { address, source } => ProcessFailure::AddressInUse(format!(
             "cannot listen on {address}: {source}; choose another address by uri (VECTOR_STORE_URI) or mtls-uri \
              (VECTOR_STORE_MTLS_URI), or stop what uses it"
         ))
         .into(),
-        StartError::IndexDirectory { .. } => Failure::Configuration(format!(
+        StartError::IndexDirectory { .. } => ProcessFailure::Configuration(format!(
             "{error}; choose another directory by index-dir (ANNULUS_INDEX_DIR), or keep vectors in memory by \
              index-vectors memory (ANNULUS_INDEX_VECTORS)"
         ))
         .into(),
         StartError::Certificates(_) | StartError::DatabaseAuthorities(_) => {
-            Failure::Configuration(error.to_string()).into()
+            ProcessFailure::Configuration(error.to_string()).into()
         }
     }
 }

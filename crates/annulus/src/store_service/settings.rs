@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::Deserialize;
-use store::WhenShort;
+use store::ShortAnswerPolicy;
 
-use super::values::{AddressMap, text_or_list};
+use super::values::{AddressTranslations, text_or_list};
 use crate::logging::LogFormat;
 use crate::settings::IndexVectors;
 use crate::settings_table::settings_table;
-use crate::size::Size;
-use crate::span::Span;
-pub use resolve::Resolved;
+use crate::size::ByteSize;
+use crate::span::HumanDuration;
+pub use resolve::EffectiveStoreSettings;
 
 settings_table! {
     /// All settings. Each is optional here; [`StoreSettings::resolve`] fills in the defaults.
@@ -51,7 +51,7 @@ settings_table! {
             env = "VECTOR_STORE_TLS_FILE_CHECK_INTERVAL",
             value_name = "DURATION"
         )]
-        pub tls_file_check_interval: Option<Span>,
+        pub tls_file_check_interval: Option<HumanDuration>,
 
         /// Address for clients with a certificate, if --mtls-ca-cert-path is set [default:
         /// 127.0.0.1:6081]
@@ -119,7 +119,7 @@ settings_table! {
         /// Memory that the process may take without mapped files; at the limit new rows wait
         /// [default: the memory of the machine or the control group, less 1 % or 200 MB]
         #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]
-        pub memory_limit: Option<Size>,
+        pub memory_limit: Option<ByteSize>,
 
         /// Answer of a search while its index has had no room for some rows of the table: from what
         /// the index holds (`answer`; JSON says `"short": true`), or 503 (`error`) [default:
@@ -133,7 +133,7 @@ settings_table! {
             env = "VECTOR_STORE_MEMORY_USAGE_CHECK_INTERVAL",
             value_name = "DURATION"
         )]
-        pub memory_usage_check_interval: Option<Span>,
+        pub memory_usage_check_interval: Option<HumanDuration>,
 
         /// Longest time that a connection to the database may take to open [default: 5s]
         #[arg(
@@ -141,7 +141,7 @@ settings_table! {
             env = "VECTOR_STORE_CQL_CONNECTION_TIMEOUT",
             value_name = "DURATION"
         )]
-        pub cql_connection_timeout: Option<Span>,
+        pub cql_connection_timeout: Option<HumanDuration>,
 
         /// Interval at which an idle connection to the database is probed by a request [default:
         /// the driver's, 30s]
@@ -150,7 +150,7 @@ settings_table! {
             env = "VECTOR_STORE_CQL_KEEPALIVE_INTERVAL",
             value_name = "DURATION"
         )]
-        pub cql_keepalive_interval: Option<Span>,
+        pub cql_keepalive_interval: Option<HumanDuration>,
 
         /// Longest time that the answer to such a probe may take [default: the driver's, 30s]
         #[arg(
@@ -158,7 +158,7 @@ settings_table! {
             env = "VECTOR_STORE_CQL_KEEPALIVE_TIMEOUT",
             value_name = "DURATION"
         )]
-        pub cql_keepalive_timeout: Option<Span>,
+        pub cql_keepalive_timeout: Option<HumanDuration>,
 
         /// TCP keepalive interval of connections to the database [default: none]
         #[arg(
@@ -166,7 +166,7 @@ settings_table! {
             env = "VECTOR_STORE_CQL_TCP_KEEPALIVE_INTERVAL",
             value_name = "DURATION"
         )]
-        pub cql_tcp_keepalive_interval: Option<Span>,
+        pub cql_tcp_keepalive_interval: Option<HumanDuration>,
 
         /// Addresses that nodes report, and those at which this service reaches them, as a JSON
         /// object: {"theirs:port": "ours:port"}
@@ -175,7 +175,7 @@ settings_table! {
             env = "VECTOR_STORE_CQL_URI_TRANSLATION_MAP",
             value_name = "JSON"
         )]
-        pub cql_uri_translation_map: Option<AddressMap>,
+        pub cql_uri_translation_map: Option<AddressTranslations>,
 
         /// Data centre whose nodes are used first
         #[arg(
@@ -195,11 +195,11 @@ settings_table! {
             env = "VECTOR_STORE_CDC_SAFETY_INTERVAL",
             value_name = "DURATION"
         )]
-        pub cdc_safety_interval: Option<Span>,
+        pub cdc_safety_interval: Option<HumanDuration>,
 
         /// Pause between two reads of that reader [default: 10s]
         #[arg(long, env = "VECTOR_STORE_CDC_SLEEP_INTERVAL", value_name = "DURATION")]
-        pub cdc_sleep_interval: Option<Span>,
+        pub cdc_sleep_interval: Option<HumanDuration>,
 
         /// Age that log rows need before the quick reader reads them [default: 100ms]
         #[arg(
@@ -207,7 +207,7 @@ settings_table! {
             env = "VECTOR_STORE_CDC_FINE_SAFETY_INTERVAL",
             value_name = "DURATION"
         )]
-        pub cdc_fine_safety_interval: Option<Span>,
+        pub cdc_fine_safety_interval: Option<HumanDuration>,
 
         /// Pause between two reads of that reader [default: 500ms]
         #[arg(
@@ -215,7 +215,7 @@ settings_table! {
             env = "VECTOR_STORE_CDC_FINE_SLEEP_INTERVAL",
             value_name = "DURATION"
         )]
-        pub cdc_fine_sleep_interval: Option<Span>,
+        pub cdc_fine_sleep_interval: Option<HumanDuration>,
 
         /// Interval at which the schema of the database is checked for changes [default: 1s]
         #[arg(
@@ -223,7 +223,7 @@ settings_table! {
             env = "VECTOR_STORE_MONITOR_INDEXES_INTERVAL",
             value_name = "DURATION"
         )]
-        pub monitor_indexes_interval: Option<Span>,
+        pub monitor_indexes_interval: Option<HumanDuration>,
 
         /// Place of the full vectors of indexes [default: file]
         #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
@@ -236,13 +236,13 @@ settings_table! {
         /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
         /// snapshots are taken or used, and every start builds all indexes [default: 5m]
         #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
-        pub snapshot_interval: Option<Span>,
+        pub snapshot_interval: Option<HumanDuration>,
 
         /// Interval at which every index is compared with its table and mended, such as 7d; 0s for
         /// never. An index may have a schedule of its own (`annulus repair update`) [default: 1d if
         /// the database is Apache Cassandra with gateways, else never]
         #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
-        pub repair_interval: Option<Span>,
+        pub repair_interval: Option<HumanDuration>,
 
         /// Token ranges that such a repair compares at a time; 0 for as many as the nodes allow,
         /// which is also the limit [default: 1]
@@ -252,7 +252,7 @@ settings_table! {
         /// Interval at which the snapshots of indexes are read and their checksums checked, such as
         /// 7d; `annulus scrub` does it at once [default: never]
         #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
-        pub scrub_interval: Option<Span>,
+        pub scrub_interval: Option<HumanDuration>,
 
         /// MiB that such a scrub may read in a second [default: 32]
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
@@ -287,10 +287,10 @@ pub enum AnswerOrError {
 }
 
 impl AnswerOrError {
-    fn when_short(self) -> WhenShort {
+    fn when_short(self) -> ShortAnswerPolicy {
         match self {
-            AnswerOrError::Answer => WhenShort::Answer,
-            AnswerOrError::Error => WhenShort::Error,
+            AnswerOrError::Answer => ShortAnswerPolicy::Answer,
+            AnswerOrError::Error => ShortAnswerPolicy::Error,
         }
     }
 }

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use clap::{Arg, Args, Command, FromArgMatches};
 
-use super::host::Host;
+use super::host::ServiceHost;
 use super::settings::StoreSettings;
-use crate::exit::Failure;
+use crate::exit::ProcessFailure;
 
 /// The name of a file in the working directory, which is read if it exists.
 const DOT_ENV: &str = ".env";
@@ -40,14 +40,14 @@ const OF_THE_PROCESS: [(&str, &str, bool); 5] = [
 ];
 
 /// Reads the settings from all sources of that host.
-pub fn read(host: &Host) -> Result<StoreSettings, Failure> {
+pub fn read(host: &ServiceHost) -> Result<StoreSettings, ProcessFailure> {
     let mut dot_env = dot_env(Path::new(DOT_ENV))?;
     dot_env.retain(|name, _| !is_in_environment(name));
     layered(host, given(host)?, &dot_env)
 }
 
 /// The variables that are set and have no effect.
-pub fn without_effect(host: &Host) -> Vec<&'static str> {
+pub fn without_effect(host: &ServiceHost) -> Vec<&'static str> {
     let dot_env = dot_env(Path::new(DOT_ENV)).unwrap_or_default();
     without_effect_in(host, &is_in_environment, &dot_env)
 }
@@ -57,13 +57,13 @@ fn is_in_environment(name: &str) -> bool {
 }
 
 fn without_effect_in(
-    host: &Host,
+    host: &ServiceHost,
     in_environment: &dyn Fn(&str) -> bool,
     dot_env: &BTreeMap<String, String>,
 ) -> Vec<&'static str> {
     let of_the_process = OF_THE_PROCESS
         .iter()
-        .filter(|_| matches!(host, Host::Gateway(_)))
+        .filter(|_| matches!(host, ServiceHost::Gateway(_)))
         .map(|(_, name, is_gateways)| (*name, !is_gateways));
     let names = WITHOUT_EFFECT.into_iter().map(|name| (name, true));
     names
@@ -75,14 +75,14 @@ fn without_effect_in(
 
 /// All settings, of which flags and the environment give the first.
 fn layered(
-    host: &Host,
+    host: &ServiceHost,
     given: StoreSettings,
     dot_env: &BTreeMap<String, String>,
-) -> Result<StoreSettings, Failure> {
+) -> Result<StoreSettings, ProcessFailure> {
     let settings = given.or(of_dot_env(host, dot_env)?);
     let file = match host {
-        Host::Alone(_) => settings.config.clone(),
-        Host::Gateway(gateway) => gateway.file.clone(),
+        ServiceHost::Alone(_) => settings.config.clone(),
+        ServiceHost::Gateway(gateway) => gateway.file.clone(),
     };
     match file {
         Some(file) => Ok(settings.or(of_file(host, &file)?)),
@@ -91,16 +91,19 @@ fn layered(
 }
 
 /// The settings that flags and the environment give.
-fn given(host: &Host) -> Result<StoreSettings, Failure> {
+fn given(host: &ServiceHost) -> Result<StoreSettings, ProcessFailure> {
     let flags: &[OsString] = match host {
-        Host::Alone(flags) => flags,
-        Host::Gateway(_) => &[],
+        ServiceHost::Alone(flags) => flags,
+        ServiceHost::Gateway(_) => &[],
     };
     parse(known(host), flags, "settings")
 }
 
 /// The settings that the variables of a `.env` file give.
-fn of_dot_env(host: &Host, dot_env: &BTreeMap<String, String>) -> Result<StoreSettings, Failure> {
+fn of_dot_env(
+    host: &ServiceHost,
+    dot_env: &BTreeMap<String, String>,
+) -> Result<StoreSettings, ProcessFailure> {
     let known = known(host);
     let flags = known.get_arguments().filter_map(|argument| {
         let (long, name) = (argument.get_long()?, argument.get_env()?);
@@ -112,10 +115,10 @@ fn of_dot_env(host: &Host, dot_env: &BTreeMap<String, String>) -> Result<StoreSe
 }
 
 /// The settings in a TOML file.
-fn of_file(host: &Host, path: &Path) -> Result<StoreSettings, Failure> {
+fn of_file(host: &ServiceHost, path: &Path) -> Result<StoreSettings, ProcessFailure> {
     let mut origin = format!("configuration file {}", path.display());
     let mut table = toml_file(path, &origin)?;
-    if let Host::Gateway(_) = host {
+    if let ServiceHost::Gateway(_) = host {
         table = table_of(table, &origin)?;
         origin.push_str(", [store]");
     }
@@ -127,8 +130,8 @@ fn of_file(host: &Host, path: &Path) -> Result<StoreSettings, Failure> {
             let what = format!("there is no setting `{long}`");
             return Err(wrong(&origin, &what));
         };
-        if matches!(host, Host::Gateway(_)) && is_of_the_process(argument) {
-            return Err(Failure::Configuration(format!(
+        if matches!(host, ServiceHost::Gateway(_)) && is_of_the_process(argument) {
+            return Err(ProcessFailure::Configuration(format!(
                 "{origin}: `{long}` concerns the whole process, so it has no effect here: leave it out"
             )));
         }
@@ -140,12 +143,12 @@ fn of_file(host: &Host, path: &Path) -> Result<StoreSettings, Failure> {
 }
 
 /// The settings that exist, in the form of a parser.
-fn known(host: &Host) -> Command {
+fn known(host: &ServiceHost) -> Command {
     let command = Command::new("settings").no_binary_name(true);
     let known = StoreSettings::augment_args(command).args_override_self(true);
     match host {
-        Host::Alone(_) => known,
-        Host::Gateway(_) => known.mut_args(|argument| match is_of_the_process(&argument) {
+        ServiceHost::Alone(_) => known,
+        ServiceHost::Gateway(_) => known.mut_args(|argument| match is_of_the_process(&argument) {
             true => argument.env(None::<&str>),
             false => argument,
         }),
@@ -162,23 +165,27 @@ fn without_environment(known: Command) -> Command {
 }
 
 /// Parses flags, of which a later one wins. Errors name the origin of the flags.
-fn parse(known: Command, typed: &[OsString], origin: &str) -> Result<StoreSettings, Failure> {
+fn parse(
+    known: Command,
+    typed: &[OsString],
+    origin: &str,
+) -> Result<StoreSettings, ProcessFailure> {
     let matches = known.try_get_matches_from(typed);
     matches
         .and_then(|matches| StoreSettings::from_arg_matches(&matches))
         .map_err(|error| configuration(origin, &error))
 }
 
-fn configuration(origin: &str, error: &clap::Error) -> Failure {
+fn configuration(origin: &str, error: &clap::Error) -> ProcessFailure {
     let text = error.to_string();
     let text = text.trim_start_matches("error: ");
     // The rest of the text is about usage.
     let first = text.split("\n\n").next().unwrap_or(text);
-    Failure::Configuration(format!("{origin}: {first}"))
+    ProcessFailure::Configuration(format!("{origin}: {first}"))
 }
 
 /// Reads the variables of a `.env` file; none if there is no such file.
-fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
+fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, ProcessFailure> {
     let wrong = |error: dotenvy::Error| {
         let why = match error {
             // The error contains the whole line, which may have a password.
@@ -188,7 +195,7 @@ fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
             }
             error => error.to_string(),
         };
-        Failure::Configuration(format!("{}: {why}", path.display()))
+        ProcessFailure::Configuration(format!("{}: {why}", path.display()))
     };
     match dotenvy::from_path_iter(path) {
         Ok(variables) => variables.collect::<Result<_, _>>().map_err(wrong),
@@ -197,13 +204,13 @@ fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     }
 }
 
-fn toml_file(path: &Path, origin: &str) -> Result<toml::Table, Failure> {
+fn toml_file(path: &Path, origin: &str) -> Result<toml::Table, ProcessFailure> {
     let text = std::fs::read_to_string(path).map_err(|error| wrong(origin, &error))?;
     toml::from_str(&text).map_err(|error| wrong(origin, &error))
 }
 
 /// The table of the index service in a gateway's file; an empty table if there is none.
-fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, Failure> {
+fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, ProcessFailure> {
     match file.remove("store") {
         None => Ok(toml::Table::new()),
         Some(toml::Value::Table(table)) => Ok(table),
@@ -211,8 +218,8 @@ fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, Failure>
     }
 }
 
-fn wrong(origin: &str, what: &dyn ToString) -> Failure {
-    Failure::Configuration(format!("{origin}: {}", what.to_string()))
+fn wrong(origin: &str, what: &dyn ToString) -> ProcessFailure {
+    ProcessFailure::Configuration(format!("{origin}: {}", what.to_string()))
 }
 
 #[cfg(test)]

@@ -9,22 +9,24 @@ use serde::{Deserialize, Deserializer};
 /// A JSON object from addresses that nodes report to those at which they are reached.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
-pub struct AddressMap(pub HashMap<SocketAddr, SocketAddr>);
+pub struct AddressTranslations(pub HashMap<SocketAddr, SocketAddr>);
 
-impl FromStr for AddressMap {
+impl FromStr for AddressTranslations {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<AddressMap, String> {
-        serde_json::from_str(text).map(AddressMap).map_err(|error| {
-            format!(r#"{error} (write for example {{"10.0.0.1:9042": "192.0.2.1:9042"}})"#)
-        })
+    fn from_str(text: &str) -> Result<AddressTranslations, String> {
+        serde_json::from_str(text)
+            .map(AddressTranslations)
+            .map_err(|error| {
+                format!(r#"{error} (write for example {{"10.0.0.1:9042": "192.0.2.1:9042"}})"#)
+            })
     }
 }
 
-impl TryFrom<String> for AddressMap {
+impl TryFrom<String> for AddressTranslations {
     type Error = String;
 
-    fn try_from(text: String) -> Result<AddressMap, String> {
+    fn try_from(text: String) -> Result<AddressTranslations, String> {
         text.parse()
     }
 }
@@ -52,13 +54,13 @@ mod tests {
 
     #[test]
     fn addresses_are_mapped_one_by_one() {
-        let map: AddressMap = r#"{"10.0.0.1:9042": "192.0.2.1:19042"}"#.parse().unwrap();
+        let map: AddressTranslations = r#"{"10.0.0.1:9042": "192.0.2.1:19042"}"#.parse().unwrap();
         let expected = HashMap::from([(
             "10.0.0.1:9042".parse().unwrap(),
             "192.0.2.1:19042".parse().unwrap(),
         )]);
         assert_eq!(map.0, expected);
-        let error = r#"{"here": "there"}"#.parse::<AddressMap>().unwrap_err();
+        let error = r#"{"here": "there"}"#.parse::<AddressTranslations>().unwrap_err();
         assert!(error.contains("write for example"), "{error}");
     }
 }

@@ -137,7 +137,7 @@ fn assert_rot_is_named(data_dir: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
+async fn a_scrub_names_damage_with_and_without_a_running_server() {
     let directory = tempfile::tempdir().expect("a directory");
     let data_dir = directory.path();
     let path = data_dir.to_str().expect("plain names");

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use store_api::types::NodeStatus;
-use store_api::{Client, ClientOptions};
+use store_api::{ClientOptions, StoreClient};
 use test_support::{Running, eventually, free_address};
 
 /// The longest time that the process may take to stop.
@@ -37,7 +37,7 @@ fn write_settings(directory: &Path, cql: SocketAddr, http: SocketAddr, more: &st
 async fn wait_for_store(http: SocketAddr) {
     let answers = async || {
         // A client that has found no service does not ask again for a while.
-        let client = Client::new(ClientOptions {
+        let client = StoreClient::new(ClientOptions {
             base_uris: vec![format!("http://{http}")],
             ..ClientOptions::default()
         });

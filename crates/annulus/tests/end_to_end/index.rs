@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use store_api::types::{AnnRequest, IndexState};
-use store_api::{Client, ClientError, ClientOptions, KeyValue};
+use store_api::{ClientError, ClientOptions, KeyValue, StoreClient};
 use test_support::until_ok;
 
 use crate::server::Server;
@@ -19,7 +19,7 @@ pub type Scores = BTreeMap<Vec<i32>, f32>;
 
 /// An index with the similarity function `euclidean`, over a table whose keys are `int`s.
 pub struct Index<'a> {
-    client: Client,
+    client: StoreClient,
     keyspace: &'a str,
     name: &'a str,
     key_columns: &'a [&'a str],
@@ -34,7 +34,7 @@ impl<'a> Index<'a> {
         key_columns: &'a [&'a str],
         dimensions: usize,
     ) -> Index<'a> {
-        let client = Client::new(ClientOptions {
+        let client = StoreClient::new(ClientOptions {
             base_uris: vec![format!("http://{}", server.http)],
             ..ClientOptions::default()
         })

@@ -11,7 +11,7 @@ use scylla::statement::Consistency;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use store_api::types::AnnRequest;
-use store_api::{Client, ClientOptions, KeyValue};
+use store_api::{ClientOptions, KeyValue, StoreClient};
 
 use crate::memory::Watch;
 use crate::server::Server;
@@ -59,7 +59,7 @@ fn nearest(vectors: &[Vec<f32>], query: &[f32]) -> Vec<f32> {
 
 struct Tables {
     session: Arc<Session>,
-    http: Client,
+    http: StoreClient,
     inserts: Vec<PreparedStatement>,
     searches: Vec<PreparedStatement>,
     /// The vectors of each table, by the number of their row.
@@ -100,7 +100,7 @@ impl Tables {
                 searches.push(session.prepare(search).await.unwrap());
             }
         }
-        let http = Client::new(ClientOptions {
+        let http = StoreClient::new(ClientOptions {
             base_uris: vec![format!("http://{}", server.http)],
             ..ClientOptions::default()
         });

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use store_api::types::IndexState;
-use store_api::{Client, ClientOptions};
+use store_api::{ClientOptions, StoreClient};
 use test_support::eventually;
 
 use crate::server::Server;
@@ -38,7 +38,7 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
         session.query_unpaged(statement, ()).await.unwrap();
     }
     let http = format!("http://{}", server.http);
-    let client = Client::new(ClientOptions {
+    let client = StoreClient::new(ClientOptions {
         base_uris: vec![http.clone()],
         ..ClientOptions::default()
     })
@@ -148,7 +148,7 @@ fn a_scrub_shows_on_a_terminal_how_far_it_is(directory: &Path) {
 fn a_clock_that_was_set_back_is_seen() {
     let directory = tempfile::tempdir().unwrap();
     // The clock gave times of an hour from now before it was set back.
-    let hour = storage::clock::HandClock::new(
+    let hour = storage::clock::ManualClock::new(
         storage::clock::Clock::now_micros(&storage::clock::SystemClock) + 3_600_000_000,
     );
     let storage =

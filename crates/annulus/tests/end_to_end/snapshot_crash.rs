@@ -45,7 +45,7 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
         .wait_until_serving()
         .await;
     while_saving(&snapshots, |generations| {
-        generations > 0 && stands(&snapshots)
+        generations > 0 && has_finished_generation(&snapshots)
     });
     let mut in_a_save = 0;
     for kill in 1..=kills {
@@ -157,7 +157,7 @@ fn generations(snapshots: &Path) -> usize {
 }
 
 /// Whether there is a finished generation.
-fn stands(snapshots: &Path) -> bool {
+fn has_finished_generation(snapshots: &Path) -> bool {
     let of_index = entries(snapshots)
         .into_iter()
         .flat_map(|path| entries(&path));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use store_api::types::{AnnRequest, NodeStatus};
-use store_api::{Client, ClientOptions, KeyValue};
+use store_api::{ClientOptions, KeyValue, StoreClient};
 use test_support::{Running, eventually, free_address};
 
 use crate::server::Server;
@@ -46,7 +46,7 @@ fn write_settings(directory: &Path, database: SocketAddr, http: SocketAddr, more
 }
 
 async fn serves(http: SocketAddr) -> bool {
-    let client = Client::new(ClientOptions {
+    let client = StoreClient::new(ClientOptions {
         base_uris: vec![format!("http://{http}")],
         ..ClientOptions::default()
     });
@@ -94,7 +94,7 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     let ready = tokio::time::timeout(PATIENCE, ready).await;
     let ready = ready.expect("a ready line").unwrap().unwrap();
     assert_eq!(ready, format!("annulus store is ready: HTTP on {before}\n"));
-    let client = Client::new(ClientOptions {
+    let client = StoreClient::new(ClientOptions {
         base_uris: vec![format!("http://{before}")],
         ..ClientOptions::default()
     });
@@ -170,7 +170,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
         ],
     );
     let answers = async |certificate: &[u8]| {
-        let client = Client::new(ClientOptions {
+        let client = StoreClient::new(ClientOptions {
             base_uris: vec![format!("https://{http}")],
             certificate_authorities: Some(certificate.to_vec()),
             ..ClientOptions::default()

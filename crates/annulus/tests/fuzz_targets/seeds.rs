@@ -9,8 +9,8 @@ use std::process::Command;
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
 use cql::wire::{
-    ColumnSpec, Compression, Event, Metadata, Prepared, ProtocolVersion, Response, ResponseContext,
-    RowsEncoder, SchemaChange, SchemaChangeKind, SchemaTarget,
+    ColumnSpec, ColumnsMetadata, Compression, PreparedResponse, ProtocolVersion, Response,
+    ResponseContext, RowsEncoder, SchemaChange, SchemaChangeKind, SchemaTarget, ServerEvent,
 };
 
 use super::fuzz;
@@ -169,7 +169,7 @@ fn responses() {
         name: name.into(),
         cql_type: cql::parser::parse_type(cql_type).unwrap(),
     };
-    let metadata = Metadata {
+    let metadata = ColumnsMetadata {
         columns: vec![
             column("id", "int"),
             column("tags", "map<text, frozen<list<int>>>"),
@@ -188,7 +188,7 @@ fn responses() {
         ("rows", Response::Rows(rows)),
         (
             "prepared",
-            Response::Prepared(Prepared {
+            Response::Prepared(PreparedResponse {
                 id: Bytes::from_static(b"sixteen bytes id"),
                 result_metadata_id: Some(Bytes::from_static(b"id of the columns")),
                 bind: metadata.clone(),
@@ -203,7 +203,7 @@ fn responses() {
         ),
         (
             "schema_change",
-            Response::Event(Event::SchemaChange(SchemaChange {
+            Response::Event(ServerEvent::SchemaChange(SchemaChange {
                 change: SchemaChangeKind::Created,
                 keyspace: "shop".to_owned(),
                 target: SchemaTarget::Table("products".to_owned()),

@@ -7,11 +7,11 @@ use anyhow::{bail, ensure};
 use clap::{Args, ValueEnum};
 use scylla::statement::Consistency;
 
-use crate::load::{Length, Plan};
+use crate::load::{TrafficLength, TrafficPlan};
 use crate::servers::access::AccessArguments;
-use crate::servers::cql::Database;
-use crate::servers::http::{Server, Url};
-use crate::servers::wire::Wire;
+use crate::servers::cql_server::DatabaseSession;
+use crate::servers::http_server::{ApiServer, ServerUrl};
+use crate::servers::wire::SearchEncoding;
 
 /// The arguments that name a CQL server and say how to send it requests.
 #[derive(Args, Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct CqlArguments {
 
 impl CqlArguments {
     /// Connects to the server.
-    pub async fn connect(&self) -> anyhow::Result<Database> {
+    pub async fn connect(&self) -> anyhow::Result<DatabaseSession> {
         self.requests.connect(&self.cql).await
     }
 }
@@ -50,13 +50,13 @@ impl RequestArguments {
     }
 
     /// Connects to a CQL server.
-    pub async fn connect(&self, address: &str) -> anyhow::Result<Database> {
+    pub async fn connect(&self, address: &str) -> anyhow::Result<DatabaseSession> {
         let builder = self.access.read()?.session(address).await?;
-        Database::connect(builder, address, self.consistency.into(), self.timeout()?).await
+        DatabaseSession::connect(builder, address, self.consistency.into(), self.timeout()?).await
     }
 
     /// The HTTP server at a URL.
-    pub fn server(&self, url: &Url) -> anyhow::Result<Server> {
+    pub fn server(&self, url: &ServerUrl) -> anyhow::Result<ApiServer> {
         self.access.read()?.server(url)
     }
 }
@@ -88,19 +88,19 @@ impl From<ConsistencyName> for Consistency {
 
 /// A server that searches go to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Target {
+pub enum SearchTarget {
     /// A server of the HTTP API, and the form of searches and answers.
-    Http(Url, Wire),
+    Http(ServerUrl, SearchEncoding),
     /// A CQL server, `HOST:PORT`.
     Cql(String),
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for SearchTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Http(url, Wire::Json) => write!(f, "{url}"),
-            Target::Http(url, Wire::Binary) => write!(f, "{url} binary"),
-            Target::Cql(address) => write!(f, "cql://{address}"),
+            SearchTarget::Http(url, SearchEncoding::Json) => write!(f, "{url}"),
+            SearchTarget::Http(url, SearchEncoding::Binary) => write!(f, "{url} binary"),
+            SearchTarget::Cql(address) => write!(f, "cql://{address}"),
         }
     }
 }
@@ -113,25 +113,26 @@ const HTTP_SERVER: &str = "http://127.0.0.1:6080";
 /// The arguments that name one target of searches.
 #[derive(Args, Clone, Debug)]
 pub struct TargetArguments {
-    /// Search by the HTTP API of this server [default: http://127.0.0.1:6080, unless --cql is given]
+    /// Search by the HTTP API of this server [default: http://127.0.0.1:6080, unless --cql is
+    /// given]
     #[arg(long, value_name = "http[s]://HOST:PORT")]
-    http: Option<Url>,
+    http: Option<ServerUrl>,
     /// Search by ANN OF on this CQL server instead
     #[arg(long, value_name = "HOST:PORT")]
     cql: Option<String>,
     /// The form of searches and answers by HTTP
-    #[arg(long, value_enum, default_value_t = Wire::Json, conflicts_with = "cql")]
-    wire: Wire,
+    #[arg(long, value_enum, default_value_t = SearchEncoding::Json, conflicts_with = "cql")]
+    wire: SearchEncoding,
 }
 
 impl TargetArguments {
     /// The target that is given, or the HTTP API of this machine. Fails if --http and --cql are.
-    pub fn target(&self) -> anyhow::Result<Target> {
+    pub fn target(&self) -> anyhow::Result<SearchTarget> {
         match (&self.http, &self.cql) {
             (Some(_), Some(_)) => bail!("name one target, with --http or --cql"),
-            (None, Some(address)) => Ok(Target::Cql(address.clone())),
-            (Some(url), None) => Ok(Target::Http(url.clone(), self.wire)),
-            (None, None) => Ok(Target::Http(self.status_server(None)?, self.wire)),
+            (None, Some(address)) => Ok(SearchTarget::Cql(address.clone())),
+            (Some(url), None) => Ok(SearchTarget::Http(url.clone(), self.wire)),
+            (None, None) => Ok(SearchTarget::Http(self.status_server(None)?, self.wire)),
         }
     }
 
@@ -147,7 +148,7 @@ impl TargetArguments {
     ///
     /// # Errors
     /// None: the default is a URL.
-    pub fn status_server(&self, given: Option<&Url>) -> anyhow::Result<Url> {
+    pub fn status_server(&self, given: Option<&ServerUrl>) -> anyhow::Result<ServerUrl> {
         match given.or(self.http.as_ref()) {
             Some(url) => Ok(url.clone()),
             None => HTTP_SERVER.parse().map_err(anyhow::Error::msg),
@@ -177,14 +178,14 @@ pub struct LoadArguments {
 
 impl LoadArguments {
     /// The plan of the load. Fails if a value is out of range.
-    pub fn plan(&self) -> anyhow::Result<Plan> {
+    pub fn plan(&self) -> anyhow::Result<TrafficPlan> {
         ensure!(self.k > 0, "-k must be at least 1");
         ensure!(self.requests != Some(0), "--requests must be at least 1");
-        Ok(Plan {
+        Ok(TrafficPlan {
             rate_per_s: self.rate,
             length: match self.requests {
-                Some(requests) => Length::Requests(requests),
-                None => Length::Duration(seconds("--seconds", self.seconds)?),
+                Some(requests) => TrafficLength::Requests(requests),
+                None => TrafficLength::Duration(seconds("--seconds", self.seconds)?),
             },
             warm_up: seconds_or_none("--warm-up", self.warm_up)?,
             keep_requests: false,
@@ -193,14 +194,14 @@ impl LoadArguments {
 
     /// The plan of the load and its duration, for commands that do two things at a time or in
     /// turns. Fails if the duration is not known.
-    pub fn timed_plan(&self) -> anyhow::Result<(Plan, Duration)> {
+    pub fn timed_plan(&self) -> anyhow::Result<(TrafficPlan, Duration)> {
         let plan = self.plan()?;
         let duration = match (plan.length, plan.rate_per_s) {
-            (Length::Duration(duration), _) => duration,
-            (Length::Requests(requests), Some(rate)) => {
+            (TrafficLength::Duration(duration), _) => duration,
+            (TrafficLength::Requests(requests), Some(rate)) => {
                 seconds("--requests by --rate", requests as f64 / rate)?
             }
-            (Length::Requests(_), None) => {
+            (TrafficLength::Requests(_), None) => {
                 bail!("the time for --requests is not known: use --seconds, or --rate as well")
             }
         };

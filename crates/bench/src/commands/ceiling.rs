@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use annulus_bench::data::{Neighbours, Vectors};
+use annulus_bench::data::{TrueNeighbours, VectorRows};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use clap::Args;
@@ -19,11 +19,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::arguments::seconds;
-use crate::load::{self, Judge, Length, Plan};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::http::{self, Server, Url};
-use crate::servers::wire::{self, Bodies, Wire};
-use crate::servers::{Names, Questions, Searcher};
+use crate::load::{self, AnswerJudge, TrafficLength, TrafficPlan};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::http_server::{self, ApiServer, ServerUrl};
+use crate::servers::wire::{self, SearchBodies, SearchEncoding};
+use crate::servers::{SearchQueries, SearchWorker, TableNames};
 
 const QUERIES: usize = 100;
 const HEADER_END: &[u8] = b"\r\n\r\n";
@@ -38,8 +38,8 @@ pub struct CeilingArguments {
     #[arg(short, default_value_t = 10)]
     k: usize,
     /// The form of searches and answers
-    #[arg(long, value_enum, default_value_t = Wire::Json)]
-    wire: Wire,
+    #[arg(long, value_enum, default_value_t = SearchEncoding::Json)]
+    wire: SearchEncoding,
     /// Requests under way at once
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
@@ -47,7 +47,7 @@ pub struct CeilingArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     seconds: f64,
     #[command(flatten)]
-    names: Names,
+    names: TableNames,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -56,22 +56,22 @@ pub struct CeilingArguments {
 pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
     ensure!(arguments.dimensions > 0, "--dimensions must be at least 1");
     ensure!(arguments.k > 0, "-k must be at least 1");
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
-    let url: Url = format!("http://{}", listener.local_addr()?)
+    let url: ServerUrl = format!("http://{}", listener.local_addr()?)
         .parse()
         .map_err(anyhow::Error::msg)?;
-    let server = Server::from(url);
+    let server = ApiServer::from(url);
     let answer = answer(arguments.wire, arguments.k, &arguments.names.key_column);
     // The thread holds nothing that must be closed, so it ends with the process.
     std::thread::spawn(move || respond(listener, &answer));
 
     let questions = questions(arguments);
-    let bodies = Bodies::new(arguments.wire, &questions)?;
+    let bodies = SearchBodies::new(arguments.wire, &questions)?;
     let timeout = Duration::from_secs(10);
     let worker = || {
-        Searcher::Http(http::Searcher::new(
+        SearchWorker::Http(http_server::ApiSearcher::new(
             &server,
             &arguments.names,
             &questions,
@@ -80,9 +80,9 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
         ))
     };
     let workers: Vec<_> = (0..arguments.concurrency).map(|_| worker()).collect();
-    let plan = Plan {
+    let plan = TrafficPlan {
         rate_per_s: None,
-        length: Length::Duration(seconds("--seconds", arguments.seconds)?),
+        length: TrafficLength::Duration(seconds("--seconds", arguments.seconds)?),
         warm_up: Duration::ZERO,
         keep_requests: false,
     };
@@ -119,32 +119,32 @@ fn one_thread() -> anyhow::Result<tokio::runtime::Runtime> {
 }
 
 /// Random queries whose true neighbours are the rows that the responder answers with.
-fn questions(arguments: &CeilingArguments) -> Questions {
+fn questions(arguments: &CeilingArguments) -> SearchQueries {
     let mut numbers = StdRng::seed_from_u64(1);
     let elements = QUERIES * arguments.dimensions;
-    let neighbours = Neighbours {
+    let neighbours = TrueNeighbours {
         per_query: arguments.k,
         ids: (0..QUERIES).flat_map(|_| 0..arguments.k as i64).collect(),
     };
-    Questions {
-        queries: Arc::new(Vectors {
+    SearchQueries {
+        queries: Arc::new(VectorRows {
             dimensions: arguments.dimensions,
             values: (0..elements)
                 .map(|_| numbers.random_range(-1.0..1.0))
                 .collect(),
             ids: None,
         }),
-        judge: Arc::new(Judge::new(&neighbours, arguments.k, &HashSet::new())),
+        judge: Arc::new(AnswerJudge::new(&neighbours, arguments.k, &HashSet::new())),
         k: arguments.k,
         metric: None,
     }
 }
 
 /// A whole HTTP answer of `k` rows.
-fn answer(wire: Wire, k: usize, key_column: &str) -> Vec<u8> {
+fn answer(wire: SearchEncoding, k: usize, key_column: &str) -> Vec<u8> {
     let (distance, similarity) = (0.123_456_7_f32, 0.938_271_6_f32);
     let body = match wire {
-        Wire::Json => {
+        SearchEncoding::Json => {
             let ids: Vec<usize> = (0..k).collect();
             let body = serde_json::json!({
                 "primary_keys": { key_column: ids },
@@ -153,10 +153,10 @@ fn answer(wire: Wire, k: usize, key_column: &str) -> Vec<u8> {
             });
             Bytes::from(body.to_string())
         }
-        Wire::Binary => {
+        SearchEncoding::Binary => {
             let ids: Vec<[u8; 8]> = (0..k as u64).map(u64::to_be_bytes).collect();
             let scores = std::iter::repeat_n((distance, similarity), k);
-            let mut body = binary::Writer::new(scores, 1, 0);
+            let mut body = binary::AnswerWriter::new(scores, 1, 0);
             body.column(key_column, wire::BIGINT, ids.iter().map(|id| &id[..]));
             body.finish()
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use annulus_bench::data::{DataArguments, Lift, Role, Source, describe};
+use annulus_bench::data::{ArrayRole, ArraySource, DataArguments, Lift, describe};
 use clap::Subcommand;
 
 /// The commands of `annulus bench data`.
@@ -13,7 +13,7 @@ pub enum DataCommand {
         /// Files; FILE:PART names a column of a parquet file or a dataset of an HDF5 file, FILE
         /// without PART all of them
         #[arg(required = true)]
-        files: Vec<Source>,
+        files: Vec<ArraySource>,
     },
     /// Compute the true neighbours of a set's queries and save them next to it, unless the set has
     /// them
@@ -47,7 +47,7 @@ pub fn run(command: DataCommand) -> anyhow::Result<()> {
             for file in files {
                 for part in file.parts()? {
                     say!("{part}");
-                    for line in describe(part.read(Role::Base)?).lines() {
+                    for line in describe(part.read(ArrayRole::Base)?).lines() {
                         say!("  {line}");
                     }
                 }

@@ -8,17 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use annulus_bench::data::{DataArguments, Vectors};
+use annulus_bench::data::{DataArguments, VectorRows};
 use anyhow::ensure;
 use clap::Args;
 use hdrhistogram::Histogram;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::arguments::{CqlArguments, seconds};
-use crate::load::{self, Done, Failure, Length, Operation, Plan};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::Names;
-use crate::servers::cql::{Inserter, Searches};
+use crate::load::{
+    self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
+};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::TableNames;
+use crate::servers::cql_server::{RowInserter, SearchStatement};
 
 /// The number of probes that run at once.
 const PROBES_AT_ONCE: usize = 2;
@@ -33,7 +35,7 @@ pub struct IngestArguments {
     #[command(flatten)]
     cql: CqlArguments,
     #[command(flatten)]
-    names: Names,
+    names: TableNames,
     #[command(flatten)]
     data: DataArguments,
     /// Skip the first N rows, which are in the table already
@@ -64,7 +66,7 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
     let database = arguments.cql.connect().await?;
     let writes = database.writes(&arguments.names).await?;
     let searches = database.searches(&arguments.names, PROBE_ROWS).await?;
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
 
     let (samples, incoming) = mpsc::channel(PROBES_AT_ONCE);
     let probes = tokio::spawn(probe(
@@ -74,8 +76,8 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
         patience,
     ));
     let last = Arc::new(AtomicUsize::new(arguments.from));
-    let worker = || Sampled {
-        inserter: Inserter {
+    let worker = || SamplingInserter {
+        inserter: RowInserter {
             writes: writes.clone(),
             base: Arc::clone(&base),
             first: arguments.from,
@@ -84,9 +86,9 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
         last: Arc::clone(&last),
     };
     let workers = (0..arguments.concurrency).map(|_| worker()).collect();
-    let plan = Plan {
+    let plan = TrafficPlan {
         rate_per_s: arguments.rate,
-        length: Length::Requests((base.len() - arguments.from) as u64),
+        length: TrafficLength::Requests((base.len() - arguments.from) as u64),
         warm_up: Duration::ZERO,
         keep_requests: false,
     };
@@ -117,8 +119,8 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
 fn measurement(
     arguments: &IngestArguments,
     target: String,
-    measured: &load::Measured,
-    probed: &Probed,
+    measured: &load::TrafficResults,
+    probed: &ProbeResults,
     caught_up: Duration,
 ) -> Measurement {
     let mut measurement = Measurement {
@@ -143,15 +145,15 @@ fn measurement(
 }
 
 /// A worker that inserts rows, and hands a row to a probe whenever one is free.
-struct Sampled {
-    inserter: Inserter,
+struct SamplingInserter {
+    inserter: RowInserter,
     samples: mpsc::Sender<(usize, Instant)>,
     /// The highest position of a row that was inserted, over all workers.
     last: Arc<AtomicUsize>,
 }
 
-impl Operation for Sampled {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for SamplingInserter {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         let done = self.inserter.perform(number).await?;
         let position = self.inserter.first + number as usize;
         self.last.fetch_max(position, Ordering::Relaxed);
@@ -162,18 +164,18 @@ impl Operation for Sampled {
 }
 
 /// The results of the probes.
-struct Probed {
+struct ProbeResults {
     delays_ns: Histogram<u64>,
     lost: u64,
 }
 
 /// Searches for each row that arrives, until the channel is closed.
 async fn probe(
-    searches: Searches,
-    base: Arc<Vectors>,
+    searches: SearchStatement,
+    base: Arc<VectorRows>,
     mut incoming: mpsc::Receiver<(usize, Instant)>,
     patience: Duration,
-) -> Probed {
+) -> ProbeResults {
     let free = Arc::new(Semaphore::new(PROBES_AT_ONCE));
     let mut running = tokio::task::JoinSet::new();
     loop {
@@ -194,7 +196,7 @@ async fn probe(
             found.then(|| acknowledged.elapsed())
         });
     }
-    let mut probed = Probed {
+    let mut probed = ProbeResults {
         delays_ns: load::latencies(),
         lost: 0,
     };
@@ -209,8 +211,8 @@ async fn probe(
 
 /// Searches for a row until it is found or `patience` has passed. Returns whether it was found.
 async fn wait_until_found(
-    searches: &Searches,
-    base: &Vectors,
+    searches: &SearchStatement,
+    base: &VectorRows,
     position: usize,
     patience: Duration,
 ) -> bool {

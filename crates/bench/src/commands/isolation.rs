@@ -7,19 +7,21 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use annulus_bench::data::{DataArguments, Vectors};
+use annulus_bench::data::{DataArguments, VectorRows};
 use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use super::arguments::{CqlArguments, Target};
-use super::searching::{Searching, questions};
-use crate::load::{self, Done, Failure, Length, Operation, Plan};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::Names;
-use crate::servers::cql::{Inserter, Reads};
-use crate::servers::http::Url;
-use crate::servers::wire::Wire;
+use super::arguments::{CqlArguments, SearchTarget};
+use super::search_setup::{SearchSetup, questions};
+use crate::load::{
+    self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
+};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::TableNames;
+use crate::servers::cql_server::{ReadStatements, RowInserter};
+use crate::servers::http_server::ServerUrl;
+use crate::servers::wire::SearchEncoding;
 
 /// The most point reads or writes that are under way at once.
 const AT_ONCE: usize = 64;
@@ -35,11 +37,11 @@ pub struct IsolationArguments {
         value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
-    http: Url,
+    http: ServerUrl,
     #[command(flatten)]
     data: DataArguments,
     #[command(flatten)]
-    names: Names,
+    names: TableNames,
     #[command(flatten)]
     load: super::arguments::LoadArguments,
     /// Searches under way at once
@@ -57,7 +59,7 @@ pub struct IsolationArguments {
 
 /// The kind of requests.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ReadOrWrite {
     Read,
     Write,
 }
@@ -66,26 +68,26 @@ enum Kind {
 pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let (plan, duration) = arguments.load.timed_plan()?;
-    let requests_plan = Plan {
+    let requests_plan = TrafficPlan {
         rate_per_s: Some(arguments.requests_rate),
-        length: Length::Duration(duration),
+        length: TrafficLength::Duration(duration),
         ..plan.clone()
     };
     let base = Arc::new(arguments.data.read_base()?);
     let questions = questions(&arguments.data, arguments.load.k, &HashSet::new())?;
     let dataset = arguments.data.name();
-    let target = Target::Http(arguments.http.clone(), Wire::Json);
+    let target = SearchTarget::Http(arguments.http.clone(), SearchEncoding::Json);
     let (names, requests) = (&arguments.names, &arguments.cql.requests);
-    let searching = Searching::new(&target, names, requests, &questions, dataset.clone()).await?;
+    let searching = SearchSetup::new(&target, names, requests, &questions, dataset.clone()).await?;
     let database = arguments.cql.connect().await?;
     let (reads, writes) = (database.reads(names).await?, database.writes(names).await?);
-    let workers = |kind| -> Vec<Worker> {
+    let workers = |kind| -> Vec<ReadWriteWorker> {
         let worker = |_| match kind {
-            Kind::Read => Worker::Read(Reader {
+            ReadOrWrite::Read => ReadWriteWorker::Read(RandomRowReader {
                 reads: reads.clone(),
                 base: Arc::clone(&base),
             }),
-            Kind::Write => Worker::Write(Inserter {
+            ReadOrWrite::Write => ReadWriteWorker::Write(RowInserter {
                 writes: writes.clone(),
                 base: Arc::clone(&base),
                 first: 0,
@@ -94,13 +96,13 @@ pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
         (0..AT_ONCE).map(worker).collect()
     };
 
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let label = arguments.output.label.clone();
     let label = label.unwrap_or_else(|| arguments.http.to_string());
-    for kind in [Kind::Read, Kind::Write] {
+    for kind in [ReadOrWrite::Read, ReadOrWrite::Write] {
         let operation = match kind {
-            Kind::Read => "read",
-            Kind::Write => "write",
+            ReadOrWrite::Read => "read",
+            ReadOrWrite::Write => "write",
         };
         let mut ratios: [Vec<f64>; 2] = Default::default();
         for round in 0..arguments.rounds {
@@ -112,7 +114,7 @@ pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
                 searching.run(&plan, arguments.concurrency, &hidden),
             );
             progress.finish_and_clear();
-            let of = |measured: &load::Measured, where_: &str| Measurement {
+            let of = |measured: &load::TrafficResults, where_: &str| Measurement {
                 operation: operation.to_owned(),
                 target: format!("cql://{}", arguments.cql.cql),
                 series: format!("{label}, {where_}"),
@@ -148,17 +150,17 @@ fn summary(series: String, ratios: &[Vec<f64>; 2]) -> Measurement {
     summary
 }
 
-enum Worker {
-    Read(Reader),
-    Write(Inserter),
+enum ReadWriteWorker {
+    Read(RandomRowReader),
+    Write(RowInserter),
 }
 
-impl Operation for Worker {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for ReadWriteWorker {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         match self {
-            Worker::Read(reader) => reader.perform(number).await,
+            ReadWriteWorker::Read(reader) => reader.perform(number).await,
             // The same rows are overwritten again and again.
-            Worker::Write(inserter) => {
+            ReadWriteWorker::Write(inserter) => {
                 let rows = inserter.base.len() as u64;
                 inserter.perform(number % rows).await
             }
@@ -167,21 +169,21 @@ impl Operation for Worker {
 }
 
 /// A worker that reads rows from all over the table.
-struct Reader {
-    reads: Reads,
-    base: Arc<Vectors>,
+struct RandomRowReader {
+    reads: ReadStatements,
+    base: Arc<VectorRows>,
 }
 
-impl Reader {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RandomRowReader {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         // The step is prime, so it has no factor in common with most numbers of rows. Rows that are
         // neighbours in the file are read far apart in time.
         const STEP: u64 = 7_919;
         let position = (number.wrapping_mul(STEP) % self.base.len() as u64) as usize;
         let found = self.reads.row(self.base.id(position)).await?;
         match found {
-            true => Ok(Done::now()),
-            false => Err(Failure("the row is not there".to_owned())),
+            true => Ok(AnsweredRequest::now()),
+            false => Err(RequestFailure("the row is not there".to_owned())),
         }
     }
 }

@@ -6,17 +6,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use annulus_bench::data::Vectors;
+use annulus_bench::data::VectorRows;
 use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 
 use super::arguments::TargetArguments;
-use super::searching::SearchArguments;
-use crate::load::{self, Done, Failure, Length, Operation, Plan};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::cql::Writes;
+use super::search_setup::SearchArguments;
+use crate::load::{
+    self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
+};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::cql_server::WriteStatements;
 
 /// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;
@@ -60,19 +62,19 @@ pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
     let write_server = arguments.target.write_server(arguments.write_cql.as_ref());
     let database = arguments.search.requests.connect(&write_server);
     let writes = database.await?.writes(&arguments.search.names).await?;
-    let write_plan = Plan {
+    let write_plan = TrafficPlan {
         rate_per_s: Some(arguments.write_rate),
-        length: Length::Duration(duration),
+        length: TrafficLength::Duration(duration),
         ..plan.clone()
     };
-    let worker = || Churner {
+    let worker = || RowChurner {
         writes: writes.clone(),
         base: Arc::clone(&base),
         first,
     };
-    let writers: Vec<Churner> = (0..WRITES_AT_ONCE).map(|_| worker()).collect();
+    let writers: Vec<RowChurner> = (0..WRITES_AT_ONCE).map(|_| worker()).collect();
 
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let progress = output.progress("mixed")?;
     let hidden = ProgressBar::hidden();
     let (searched, written) = tokio::join!(
@@ -100,7 +102,7 @@ pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
 }
 
 /// Inserts all rows that may have been deleted, so that the table is as it was.
-async fn put_back(writes: &Writes, base: &Vectors, first: usize) -> anyhow::Result<()> {
+async fn put_back(writes: &WriteStatements, base: &VectorRows, first: usize) -> anyhow::Result<()> {
     stream::iter(first..base.len())
         .map(|at| writes.insert(base.id(at), base.row(at)))
         .buffer_unordered(WRITES_AT_ONCE)
@@ -111,15 +113,15 @@ async fn put_back(writes: &Writes, base: &Vectors, first: usize) -> anyhow::Resu
 }
 
 /// A worker that deletes rows and inserts them again, pass after pass.
-struct Churner {
-    writes: Writes,
-    base: Arc<Vectors>,
+struct RowChurner {
+    writes: WriteStatements,
+    base: Arc<VectorRows>,
     /// The position in `base` of the first row that is written.
     first: usize,
 }
 
-impl Operation for Churner {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for RowChurner {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         // Two writes of a row are a whole pass apart, so that they do not overtake each other.
         let rows = (self.base.len() - self.first) as u64;
         let position = self.first + (number % rows) as usize;
@@ -129,6 +131,6 @@ impl Operation for Churner {
         } else {
             self.writes.insert(id, self.base.row(position)).await?;
         }
-        Ok(Done::now())
+        Ok(AnsweredRequest::now())
     }
 }

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use annulus_bench::data::{DataArguments, Neighbours, SearchSet};
+use annulus_bench::data::{DataArguments, SearchSet, TrueNeighbours};
 use anyhow::{Context, ensure};
 use clap::Args;
 
 use super::arguments::{CqlArguments, LoadArguments};
-use crate::load::{self, Done, Failure, Operation};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::Names;
-use crate::servers::cql::Reads;
+use crate::load::{self, AnsweredRequest, RepeatedRequest, RequestFailure};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::TableNames;
+use crate::servers::cql_server::ReadStatements;
 
 /// The arguments of `read-rows`.
 #[derive(Args, Debug)]
@@ -21,7 +21,7 @@ pub struct ReadRowsArguments {
     #[command(flatten)]
     cql: CqlArguments,
     #[command(flatten)]
-    names: Names,
+    names: TableNames,
     #[command(flatten)]
     data: DataArguments,
     #[command(flatten)]
@@ -42,9 +42,9 @@ pub async fn run(arguments: ReadRowsArguments) -> anyhow::Result<()> {
     let database = arguments.cql.connect().await?;
     let reads = database.reads(&arguments.names).await;
     let reads = reads.context("`annulus bench build-table` makes the table")?;
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let neighbours = Arc::new(neighbours);
-    let worker = || Reader {
+    let worker = || NeighbourReader {
         reads: reads.clone(),
         neighbours: neighbours.clone(),
         k,
@@ -68,14 +68,14 @@ pub async fn run(arguments: ReadRowsArguments) -> anyhow::Result<()> {
 }
 
 /// A worker that reads the true neighbours of one query after the other.
-struct Reader {
-    reads: Reads,
-    neighbours: Arc<Neighbours>,
+struct NeighbourReader {
+    reads: ReadStatements,
+    neighbours: Arc<TrueNeighbours>,
     k: usize,
 }
 
-impl Operation for Reader {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for NeighbourReader {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         let query = (number % self.neighbours.len() as u64) as usize;
         let ids = &self.neighbours.of(query)[..self.k];
         let (mut done, found) = self.reads.rows(ids).await?;

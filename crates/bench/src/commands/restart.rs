@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use annulus_bench::spread::Spread;
+use annulus_bench::spread::MedianRange;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use store_api::types::IndexState;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::arguments::CqlArguments;
-use crate::report::{Measurement, Output, OutputArguments, progress_bar};
-use crate::servers::Names;
+use crate::report::{Measurement, OutputArguments, ResultOutput, progress_bar};
+use crate::servers::TableNames;
 use crate::servers::access::AccessArguments;
-use crate::servers::http::{self, Server, Url};
+use crate::servers::http_server::{self, ApiServer, ServerUrl};
 
 /// The arguments of `restart`.
 #[derive(Args, Debug)]
@@ -32,7 +32,7 @@ pub struct RestartArguments {
     #[command(flatten)]
     cql: CqlArguments,
     #[command(flatten)]
-    names: Names,
+    names: TableNames,
     /// Times that the index is built
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -72,7 +72,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
         "--rounds and --restarts must be at least 1"
     );
     let database = arguments.cql.connect().await?;
-    let Names {
+    let TableNames {
         keyspace,
         table,
         index,
@@ -90,7 +90,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
             ))
             .await?;
     }
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let (mut built_s, mut restarted_s, mut caught_up_s) = (Vec::new(), Vec::new(), None);
     let mut rows = 0;
     let starts = arguments.rounds * (1 + arguments.restarts);
@@ -98,7 +98,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     for round in 0..arguments.rounds {
         let directory = tempfile::tempdir().context("a directory for the index")?;
         for restart in 0..=arguments.restarts {
-            let mut service = Service::start(&arguments, directory.path())?;
+            let mut service = StoreProcess::start(&arguments, directory.path())?;
             let (seconds, count) = service.serves(&arguments).await?;
             match restart {
                 0 => built_s.push(seconds),
@@ -110,14 +110,14 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
         }
         if let Some(hours) = arguments.behind.filter(|_| round + 1 == arguments.rounds) {
             set_back(directory.path(), hours)?;
-            let mut service = Service::start(&arguments, directory.path())?;
+            let mut service = StoreProcess::start(&arguments, directory.path())?;
             service.serves(&arguments).await?;
             caught_up_s = Some(service.has_caught_up(&arguments).await?);
             service.stop(&arguments).await?;
         }
     }
     bar.finish_and_clear();
-    let spread = |values: &[f64]| Spread::of(values).context("nothing was measured");
+    let spread = |values: &[f64]| MedianRange::of(values).context("nothing was measured");
     let (built, restarted) = (spread(&built_s)?, spread(&restarted_s)?);
     let target = format!("cql://{}", arguments.cql.cql);
     let caught_up = arguments.behind.zip(caught_up_s);
@@ -130,8 +130,8 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
 fn measurement(
     target: String,
     rows: usize,
-    built: &Spread,
-    restarted: &Spread,
+    built: &MedianRange,
+    restarted: &MedianRange,
     caught_up: Option<(f64, f64)>,
 ) -> Measurement {
     let mut measurement = Measurement {
@@ -161,24 +161,24 @@ fn measurement(
 }
 
 /// A running `annulus store`, killed when dropped.
-struct Service {
+struct StoreProcess {
     process: Child,
-    server: Server,
+    server: ApiServer,
     began: Instant,
     began_at: SystemTime,
 }
 
-impl Service {
+impl StoreProcess {
     #[expect(
         clippy::disallowed_methods,
         reason = "times of another process are compared with it"
     )]
-    fn start(arguments: &RestartArguments, directory: &Path) -> anyhow::Result<Service> {
+    fn start(arguments: &RestartArguments, directory: &Path) -> anyhow::Result<StoreProcess> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let address = free.context("a free port")?.to_string();
         let program = arguments.program()?;
         let (began, began_at) = (Instant::now(), SystemTime::now());
-        let url: Url = format!("http://{address}")
+        let url: ServerUrl = format!("http://{address}")
             .parse()
             .map_err(anyhow::Error::msg)?;
         let process = Command::new(&program)
@@ -190,7 +190,7 @@ impl Service {
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("starting {} store (--annulus)", program.display()))?;
-        Ok(Service {
+        Ok(StoreProcess {
             process,
             server: url.into(),
             began,
@@ -201,7 +201,7 @@ impl Service {
     /// Waits until the index serves. Returns the seconds since the start, and its number of rows.
     async fn serves(&mut self, arguments: &RestartArguments) -> anyhow::Result<(f64, usize)> {
         loop {
-            let status = http::index_status(&self.server, &arguments.names).await;
+            let status = http_server::index_status(&self.server, &arguments.names).await;
             if let Ok(status) = &status
                 && status.status == IndexState::Serving
             {
@@ -223,7 +223,7 @@ impl Service {
         let begin = "cdc_last_processed_timestamp_seconds{";
         let reader = r#"reader="fine""#;
         loop {
-            let metrics = http::metrics(&self.server).await.unwrap_or_default();
+            let metrics = http_server::metrics(&self.server).await.unwrap_or_default();
             let line = metrics
                 .lines()
                 .find(|line| line.starts_with(begin) && line.contains(reader));
@@ -285,7 +285,7 @@ fn access(arguments: &AccessArguments) -> anyhow::Result<Vec<OsString>> {
     Ok(settings)
 }
 
-impl Drop for Service {
+impl Drop for StoreProcess {
     fn drop(&mut self) {
         // The process may have ended already.
         let _ = self.process.kill();

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::Args;
 
-use super::arguments::{Target, TargetArguments, seconds_or_none};
-use super::searching::SearchArguments;
-use crate::report::{Output, OutputArguments};
-use crate::servers::http::Url;
-use crate::servers::wire::Wire;
+use super::arguments::{SearchTarget, TargetArguments, seconds_or_none};
+use super::search_setup::SearchArguments;
+use crate::report::{OutputArguments, ResultOutput};
+use crate::servers::http_server::ServerUrl;
+use crate::servers::wire::SearchEncoding;
 
 /// The arguments of `search-http`.
 #[derive(Args, Debug)]
@@ -22,10 +22,10 @@ pub struct SearchHttpArguments {
         value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
-    http: Url,
+    http: ServerUrl,
     /// The form of searches and answers
-    #[arg(long, value_enum, default_value_t = Wire::Json)]
-    wire: Wire,
+    #[arg(long, value_enum, default_value_t = SearchEncoding::Json)]
+    wire: SearchEncoding,
     /// Open a connection for each search
     #[arg(long)]
     reconnect: bool,
@@ -78,18 +78,22 @@ pub struct SweepArguments {
 
 /// Measures searches by HTTP.
 pub async fn http(arguments: SearchHttpArguments) -> anyhow::Result<()> {
-    let target = Target::Http(arguments.http, arguments.wire);
+    let target = SearchTarget::Http(arguments.http, arguments.wire);
     one(&target, arguments.reconnect, arguments.one).await
 }
 
 /// Measures searches by CQL.
 pub async fn cql(arguments: SearchCqlArguments) -> anyhow::Result<()> {
-    one(&Target::Cql(arguments.cql), false, arguments.one).await
+    one(&SearchTarget::Cql(arguments.cql), false, arguments.one).await
 }
 
-async fn one(target: &Target, reconnect: bool, arguments: OneArguments) -> anyhow::Result<()> {
+async fn one(
+    target: &SearchTarget,
+    reconnect: bool,
+    arguments: OneArguments,
+) -> anyhow::Result<()> {
     let plan = arguments.search.load.plan()?;
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let mut searching = arguments.search.searching(target, &HashSet::new()).await?;
     if reconnect {
         searching = searching.reconnecting();
@@ -112,7 +116,7 @@ async fn one(target: &Target, reconnect: bool, arguments: OneArguments) -> anyho
 pub async fn sweep(arguments: SweepArguments) -> anyhow::Result<()> {
     let plan = arguments.search.load.plan()?;
     let pause = seconds_or_none("--pause", arguments.pause)?;
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let target = arguments.target.target()?;
     let searching = arguments.search.searching(&target, &HashSet::new()).await?;
     for (step, &concurrency) in arguments.concurrency.iter().enumerate() {

@@ -17,14 +17,14 @@ use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use super::arguments::{ConsistencyName, RequestArguments, Target};
-use super::searching::{SearchArguments, Searching, questions};
-use crate::load::{Length, Plan};
+use super::arguments::{ConsistencyName, RequestArguments, SearchTarget};
+use super::search_setup::{SearchArguments, SearchSetup, questions};
+use crate::load::{TrafficLength, TrafficPlan};
 use crate::proc::process_cpu_time;
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::http::{self, Url};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::http_server::{self, ServerUrl};
 use crate::servers::in_process::InProcess;
-use crate::servers::wire::Wire;
+use crate::servers::wire::SearchEncoding;
 
 const CPU_FIGURE: &str = "processor time a search, µs";
 
@@ -37,7 +37,7 @@ pub struct ServingCostArguments {
         value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
-    http: Url,
+    http: ServerUrl,
     /// The CQL server, if it is the same process
     #[arg(long, value_name = "HOST:PORT")]
     cql: Option<String>,
@@ -57,10 +57,10 @@ pub struct ServingCostArguments {
 }
 
 /// A way to search, with its cost in each round.
-struct Way {
+struct SearchVariant {
     name: &'static str,
     /// The target to search; absent for the search in this process.
-    searching: Option<Searching>,
+    searching: Option<SearchSetup>,
     /// Processor time of a search in microseconds, one value for each round.
     costs: Vec<f64>,
 }
@@ -70,23 +70,23 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let search = &arguments.search;
     let (plan, duration) = search.load.timed_plan()?;
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let questions = questions(&search.data, search.load.k, &HashSet::new())?;
     let server = search.requests.server(&arguments.http)?;
-    let info = http::index_info(&server, &search.names).await?;
+    let info = http_server::index_info(&server, &search.names).await?;
     let base = search.data.read_base()?;
     let index = tokio::task::block_in_place(|| InProcess::build(&info.options, &base))?;
     drop(base);
 
-    let mut ways = vec![Way {
+    let mut ways = vec![SearchVariant {
         name: "in process",
         searching: None,
         costs: Vec::new(),
     }];
     for (name, target, requests) in targets(&arguments) {
         let (names, dataset) = (&search.names, search.data.name());
-        let searching = Searching::new(&target, names, &requests, &questions, dataset).await?;
-        ways.push(Way {
+        let searching = SearchSetup::new(&target, names, &requests, &questions, dataset).await?;
+        ways.push(SearchVariant {
             name,
             searching: Some(searching),
             costs: Vec::new(),
@@ -130,15 +130,21 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
 }
 
 /// The servers that are measured, by the names of their ways, and how requests are sent to them.
-fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target, RequestArguments)> {
+fn targets(
+    arguments: &ServingCostArguments,
+) -> Vec<(&'static str, SearchTarget, RequestArguments)> {
     let requests = &arguments.search.requests;
-    let http = |wire| Target::Http(arguments.http.clone(), wire);
+    let http = |wire| SearchTarget::Http(arguments.http.clone(), wire);
     let mut targets = vec![
-        ("HTTP binary", http(Wire::Binary), requests.clone()),
-        ("HTTP JSON", http(Wire::Json), requests.clone()),
+        (
+            "HTTP binary",
+            http(SearchEncoding::Binary),
+            requests.clone(),
+        ),
+        ("HTTP JSON", http(SearchEncoding::Json), requests.clone()),
     ];
     if let Some(address) = &arguments.cql {
-        let cql = Target::Cql(address.clone());
+        let cql = SearchTarget::Cql(address.clone());
         targets.push(("CQL", cql.clone(), requests.clone()));
         // Beyond ONE the node answers from the rows, even if the index has the columns.
         let of_rows = RequestArguments {
@@ -153,15 +159,15 @@ fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target, Reque
 /// Searches by a server, and measures its processor time.
 async fn served(
     arguments: &ServingCostArguments,
-    searching: &Searching,
-    plan: &Plan,
+    searching: &SearchSetup,
+    plan: &TrafficPlan,
     progress: &ProgressBar,
 ) -> anyhow::Result<Measurement> {
     // The warm-up is a load of its own, so that processor time is counted over exactly the measured
     // searches.
     if plan.warm_up > Duration::ZERO {
-        let warm_up = Plan {
-            length: Length::Duration(plan.warm_up),
+        let warm_up = TrafficPlan {
+            length: TrafficLength::Duration(plan.warm_up),
             warm_up: Duration::ZERO,
             ..plan.clone()
         };
@@ -169,7 +175,7 @@ async fn served(
             .run(&warm_up, arguments.concurrency, progress)
             .await?;
     }
-    let measured = Plan {
+    let measured = TrafficPlan {
         warm_up: Duration::ZERO,
         ..plan.clone()
     };
@@ -196,7 +202,7 @@ fn cost(cpu: Duration, searches: u64) -> Measurement {
 }
 
 /// The ratios of each way to the search in this process, which is the first way.
-fn summary(ways: &[Way], idle: f64) -> Measurement {
+fn summary(ways: &[SearchVariant], idle: f64) -> Measurement {
     let mut summary = Measurement {
         operation: "serving cost".to_owned(),
         series: "processor time of the server, by that of the search alone".to_owned(),
@@ -229,7 +235,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_rounds() {
-        let way = |name, costs: &[f64]| Way {
+        let way = |name, costs: &[f64]| SearchVariant {
             name,
             searching: None,
             costs: costs.to_vec(),

@@ -14,19 +14,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use annulus_bench::data::Vectors;
+use annulus_bench::data::VectorRows;
 use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 use tokio::sync::oneshot;
 
-use super::arguments::{Target, TargetArguments};
-use super::searching::{SearchArguments, Searching};
-use crate::load::{self, Done, Failure, Length, Operation, Plan};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::Names;
-use crate::servers::cql::Writes;
-use crate::servers::http::{self, Server, Url};
+use super::arguments::{SearchTarget, TargetArguments};
+use super::search_setup::{SearchArguments, SearchSetup};
+use crate::load::{
+    self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
+};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::TableNames;
+use crate::servers::cql_server::WriteStatements;
+use crate::servers::http_server::{self, ApiServer, ServerUrl};
 
 /// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;
@@ -50,7 +52,7 @@ pub struct SharesArguments {
     /// The index service, which says when it has taken in all writes [default: that of --http,
     /// else http://127.0.0.1:6080]
     #[arg(long, value_name = "http[s]://HOST:PORT")]
-    status_http: Option<Url>,
+    status_http: Option<ServerUrl>,
     /// Searches in flight during the writes, a measurement for each
     #[arg(
         long,
@@ -77,8 +79,8 @@ pub async fn run(arguments: SharesArguments) -> anyhow::Result<()> {
         "--searches must be numbers above 0"
     );
     let (plan, duration) = arguments.search.load.timed_plan()?;
-    let bench = Bench::new(&arguments, plan, duration).await?;
-    let mut output = Output::new(&arguments.output)?;
+    let bench = ShareExperiment::new(&arguments, plan, duration).await?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     for &searches in &arguments.searches {
         let mut kept = [Vec::new(), Vec::new()];
         for round in 0..arguments.rounds {
@@ -108,27 +110,27 @@ pub async fn run(arguments: SharesArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-struct Bench {
-    searching: Searching,
-    target: Target,
+struct ShareExperiment {
+    searching: SearchSetup,
+    target: SearchTarget,
     dataset: String,
-    plan: Plan,
+    plan: TrafficPlan,
     duration: Duration,
     write_rate: f64,
-    writes: Writes,
-    base: Arc<Vectors>,
+    writes: WriteStatements,
+    base: Arc<VectorRows>,
     /// The number of the next write, over all measurements.
     next: Arc<AtomicU64>,
-    names: Names,
-    status: Server,
+    names: TableNames,
+    status: ApiServer,
 }
 
-impl Bench {
+impl ShareExperiment {
     async fn new(
         arguments: &SharesArguments,
-        plan: Plan,
+        plan: TrafficPlan,
         duration: Duration,
-    ) -> anyhow::Result<Bench> {
+    ) -> anyhow::Result<ShareExperiment> {
         let search = &arguments.search;
         let base = Arc::new(search.data.read_base()?);
         ensure!(base.len() > WRITES_AT_ONCE, "there are too few rows");
@@ -138,7 +140,7 @@ impl Bench {
             .target
             .status_server(arguments.status_http.as_ref())?;
         let database = search.requests.connect(&write_server).await?;
-        Ok(Bench {
+        Ok(ShareExperiment {
             searching: search.searching(&target, &HashSet::new()).await?,
             target,
             dataset: search.data.name(),
@@ -153,8 +155,8 @@ impl Bench {
         })
     }
 
-    fn writers(&self) -> Vec<Overwriter> {
-        let writer = |_| Overwriter {
+    fn writers(&self) -> Vec<VectorOverwriter> {
+        let writer = |_| VectorOverwriter {
             writes: self.writes.clone(),
             base: Arc::clone(&self.base),
             next: Arc::clone(&self.next),
@@ -169,15 +171,15 @@ impl Bench {
         searches: Option<usize>,
         progress: &ProgressBar,
     ) -> anyhow::Result<(Measurement, Option<Measurement>)> {
-        let plan = Plan {
+        let plan = TrafficPlan {
             rate_per_s: None,
-            length: Length::Duration(self.duration),
+            length: TrafficLength::Duration(self.duration),
             ..self.plan.clone()
         };
         let ingest = async {
             let began = Instant::now() + plan.warm_up;
             let measured = load::run(&plan, self.writers(), progress).await?;
-            self.taken_in().await?;
+            self.wait_until_indexed().await?;
             anyhow::Ok((measured, began.elapsed()))
         };
         let (ingested, mut searched) = match searches {
@@ -190,8 +192,8 @@ impl Bench {
                     ingested
                 };
                 let hidden = ProgressBar::hidden();
-                let go_on = Plan {
-                    length: Length::Duration(INGEST_MAX),
+                let go_on = TrafficPlan {
+                    length: TrafficLength::Duration(INGEST_MAX),
                     ..plan.clone()
                 };
                 // Searches go on until everything is taken in.
@@ -230,9 +232,9 @@ impl Bench {
         progress: &ProgressBar,
     ) -> anyhow::Result<[Measurement; 3]> {
         let mut alone = self.searching.run(&self.plan, searches, progress).await?;
-        let writes = Plan {
+        let writes = TrafficPlan {
             rate_per_s: Some(self.write_rate),
-            length: Length::Duration(self.duration),
+            length: TrafficLength::Duration(self.duration),
             ..self.plan.clone()
         };
         let hidden = ProgressBar::hidden();
@@ -241,7 +243,7 @@ impl Bench {
             load::run(&writes, self.writers(), progress),
         );
         let mut searched = searched?;
-        self.taken_in().await?;
+        self.wait_until_indexed().await?;
         // The rows have the vectors of others, so recall would say nothing.
         (alone.recall, searched.recall) = (None, None);
         alone.series = format!("{searches} searches in flight, alone");
@@ -257,7 +259,7 @@ impl Bench {
         &self,
         operation: &str,
         series: String,
-        measured: &load::Measured,
+        measured: &load::TrafficResults,
     ) -> Measurement {
         Measurement {
             operation: operation.to_owned(),
@@ -271,10 +273,10 @@ impl Bench {
 
     /// Waits until the index has all acknowledged writes. A service that doesn't tell its lag is
     /// believed to have them.
-    async fn taken_in(&self) -> anyhow::Result<()> {
+    async fn wait_until_indexed(&self) -> anyhow::Result<()> {
         let deadline = Instant::now() + INGEST_MAX;
         while Instant::now() < deadline {
-            let status = http::index_status(&self.status, &self.names).await?;
+            let status = http_server::index_status(&self.status, &self.names).await?;
             if status.changes_waiting == 0 && status.lag_seconds.unwrap_or(0.0) == 0.0 {
                 return Ok(());
             }
@@ -285,14 +287,14 @@ impl Bench {
 }
 
 /// A worker that gives rows the vectors of others, pass after pass.
-struct Overwriter {
-    writes: Writes,
-    base: Arc<Vectors>,
+struct VectorOverwriter {
+    writes: WriteStatements,
+    base: Arc<VectorRows>,
     next: Arc<AtomicU64>,
 }
 
-impl Operation for Overwriter {
-    async fn perform(&mut self, _: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for VectorOverwriter {
+    async fn perform(&mut self, _: u64) -> Result<AnsweredRequest, RequestFailure> {
         let rows = self.base.len() as u64;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // In each pass a row gets another vector than in the one before.
@@ -302,6 +304,6 @@ impl Operation for Overwriter {
         self.writes
             .insert(id, self.base.row(vector as usize))
             .await?;
-        Ok(Done::now())
+        Ok(AnsweredRequest::now())
     }
 }

@@ -48,8 +48,8 @@ pub struct VisibleAfterArguments {
     #[arg(long, default_value_t = 384)]
     dimensions: usize,
     /// The write timestamps that the client gives
-    #[arg(long, value_enum, default_value_t = Timestamps::Server)]
-    timestamps: Timestamps,
+    #[arg(long, value_enum, default_value_t = TimestampChoice::Server)]
+    timestamps: TimestampChoice,
     /// Updates a second in the background
     #[arg(long, default_value_t = 0)]
     background: u32,
@@ -64,7 +64,7 @@ pub struct VisibleAfterArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Timestamps {
+enum TimestampChoice {
     /// None, so the server gives them
     Server,
     /// An hour ago
@@ -75,13 +75,13 @@ enum Timestamps {
     Equal,
 }
 
-impl Timestamps {
+impl TimestampChoice {
     fn micros(self, start_micros: i64) -> Option<i64> {
         match self {
-            Timestamps::Server => None,
-            Timestamps::Past => Some(start_micros - HOUR_MICROS),
-            Timestamps::Future => Some(start_micros + HOUR_MICROS),
-            Timestamps::Equal => Some(start_micros),
+            TimestampChoice::Server => None,
+            TimestampChoice::Past => Some(start_micros - HOUR_MICROS),
+            TimestampChoice::Future => Some(start_micros + HOUR_MICROS),
+            TimestampChoice::Equal => Some(start_micros),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Timestamps {
 pub async fn run(arguments: VisibleAfterArguments) -> anyhow::Result<()> {
     ensure!(arguments.writes > 0, "--writes must be at least 1");
     ensure!(arguments.dimensions > 0, "--dimensions must be at least 1");
-    let table = Arc::new(Table::create(&arguments).await?);
+    let table = Arc::new(ProbedTable::create(&arguments).await?);
 
     let stop = Arc::new(AtomicBool::new(false));
     let background = tokio::spawn(update(
@@ -128,16 +128,16 @@ pub async fn run(arguments: VisibleAfterArguments) -> anyhow::Result<()> {
 }
 
 /// The table that is written to and searched.
-struct Table {
+struct ProbedTable {
     session: Session,
     insert: PreparedStatement,
     search: PreparedStatement,
     dimensions: usize,
 }
 
-impl Table {
+impl ProbedTable {
     /// Makes the table with its first rows, and waits until its index answers.
-    async fn create(arguments: &VisibleAfterArguments) -> anyhow::Result<Table> {
+    async fn create(arguments: &VisibleAfterArguments) -> anyhow::Result<ProbedTable> {
         let access = arguments.access.read()?;
         let session = access
             .session(&arguments.cql)
@@ -166,7 +166,7 @@ impl Table {
         session.query_unpaged(index, ()).await?;
         let search = format!("SELECT id FROM {KEYSPACE}.t ORDER BY v ANN OF ? LIMIT 1");
         let search = session.prepare(search).await?;
-        let table = Table {
+        let table = ProbedTable {
             session,
             insert,
             search,
@@ -240,7 +240,7 @@ fn vector(id: i64, dimensions: usize) -> Vec<f32> {
 
 /// Inserts rows and measures the delay of each.
 async fn measure(
-    table: &Table,
+    table: &ProbedTable,
     arguments: &VisibleAfterArguments,
 ) -> anyhow::Result<Vec<Duration>> {
     let timestamp = arguments.timestamps.micros(now_micros());
@@ -264,7 +264,7 @@ async fn measure(
 
 /// Overwrites rows at a steady rate until `stop` is set. Returns the number of writes.
 async fn update(
-    table: Arc<Table>,
+    table: Arc<ProbedTable>,
     rows: i64,
     rate_per_s: u32,
     stop: Arc<AtomicBool>,

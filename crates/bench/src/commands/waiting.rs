@@ -12,9 +12,9 @@ use anyhow::{Context, anyhow, bail, ensure};
 use indicatif::ProgressBar;
 use store_api::types::{IndexState, IndexStatus};
 
-use crate::servers::Names;
-use crate::servers::cql::Database;
-use crate::servers::http::{self, Server};
+use crate::servers::TableNames;
+use crate::servers::cql_server::DatabaseSession;
+use crate::servers::http_server::{self, ApiServer};
 
 /// The pause between two requests for the status.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -30,14 +30,14 @@ pub const FORGETTING_MAX: Duration = Duration::from_secs(60);
 
 /// Waits until the index service says that the index serves.
 pub async fn serving(
-    server: &Server,
-    names: &Names,
+    server: &ApiServer,
+    names: &TableNames,
     deadline: Instant,
     progress: &ProgressBar,
 ) -> anyhow::Result<IndexStatus> {
     progress.set_length(100);
     loop {
-        let status = http::index_status(server, names).await;
+        let status = http_server::index_status(server, names).await;
         if let Ok(status) = &status {
             if status.status == IndexState::Serving {
                 return Ok(*status);
@@ -54,8 +54,8 @@ pub async fn serving(
 
 /// Waits until the server answers `ANN OF` for the index.
 pub async fn answering(
-    database: &Database,
-    names: &Names,
+    database: &DatabaseSession,
+    names: &TableNames,
     deadline: Instant,
 ) -> anyhow::Result<()> {
     let searches = database.searches(names, 1).await?;
@@ -75,7 +75,11 @@ pub async fn answering(
 
 /// Waits until the database has no index of that name. The index service won't forget an index that
 /// the database still has.
-pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> anyhow::Result<()> {
+pub async fn dropped(
+    database: &DatabaseSession,
+    names: &TableNames,
+    patience: Duration,
+) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
     while database.has_index_name(names).await? {
         ensure!(
@@ -92,13 +96,17 @@ pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> 
 /// Waits until the index service has no such index, at most for `patience` and one answer. The
 /// database must not have the index any more. A service that does not answer may still have the
 /// index, so it is waited for as well.
-pub async fn forgotten(server: &Server, names: &Names, patience: Duration) -> anyhow::Result<()> {
-    let Names {
+pub async fn forgotten(
+    server: &ApiServer,
+    names: &TableNames,
+    patience: Duration,
+) -> anyhow::Result<()> {
+    let TableNames {
         keyspace, index, ..
     } = names;
     let deadline = Instant::now() + patience;
     loop {
-        let status = http::find_index_status(server, names).await;
+        let status = http_server::find_index_status(server, names).await;
         if let Ok(None) = status {
             return Ok(());
         }
@@ -131,8 +139,8 @@ mod tests {
 
     const SERVING: &str = r#"{"status":"SERVING","count":3,"build_progress":100.0}"#;
 
-    fn names() -> Names {
-        Names {
+    fn names() -> TableNames {
+        TableNames {
             keyspace: "ks".to_owned(),
             table: "t".to_owned(),
             index: "i".to_owned(),
@@ -141,13 +149,13 @@ mod tests {
         }
     }
 
-    fn server_at(url: &str) -> Server {
-        Server::from(url.parse::<http::Url>().unwrap())
+    fn server_at(url: &str) -> ApiServer {
+        ApiServer::from(url.parse::<http_server::ServerUrl>().unwrap())
     }
 
     /// A service that gives these answers in turn and then repeats the last one, and the number of
     /// answers it has given.
-    async fn service(answers: &'static [(u16, &'static str)]) -> (Server, Arc<AtomicUsize>) {
+    async fn service(answers: &'static [(u16, &'static str)]) -> (ApiServer, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let given = Arc::new(AtomicUsize::new(0));
@@ -201,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_service_that_does_not_answer_is_not_taken_for_one_that_has_forgotten() {
+    async fn an_unreachable_service_is_not_one_without_the_index() {
         let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", closed.local_addr().unwrap());
         drop(closed);

@@ -6,10 +6,10 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::array::{Neighbours, Vectors};
-use super::exact::{self, Metric};
-use super::locate::{self, Located, required};
-use super::source::{Role, Source, extension};
+use super::array::{TrueNeighbours, VectorRows};
+use super::exact::{self, SimilarityMetric};
+use super::locate::{self, ArrayFiles, required};
+use super::source::{ArrayRole, ArraySource, extension};
 use super::{cache, hdf5};
 
 /// The least number of neighbours that are computed for each query, so that a later command with
@@ -29,13 +29,13 @@ pub struct DataArguments {
     pub data: Option<PathBuf>,
     /// The vectors to be searched: FILE, or FILE:PART for a column or an HDF5 dataset
     #[arg(long, value_name = "FILE[:PART]")]
-    pub base: Option<Source>,
+    pub base: Option<ArraySource>,
     /// The queries
     #[arg(long, value_name = "FILE[:PART]")]
-    pub queries: Option<Source>,
+    pub queries: Option<ArraySource>,
     /// The ids of the queries' true neighbours; they are computed if there are none
     #[arg(long, value_name = "FILE[:PART]")]
-    pub neighbours: Option<Source>,
+    pub neighbours: Option<ArraySource>,
     /// Use only the first N vectors; the true neighbours are computed for them
     #[arg(long, value_name = "N")]
     pub rows: Option<usize>,
@@ -47,27 +47,27 @@ pub struct DataArguments {
     /// True neighbours from a file are taken as they are. They are computed again if the data set
     /// is an HDF5 file that names another metric.
     #[arg(long, value_enum)]
-    pub metric: Option<Metric>,
+    pub metric: Option<SimilarityMetric>,
 }
 
 /// The queries of a data set, with the rows that each should find.
 #[derive(Clone, Debug)]
 pub struct SearchSet {
     /// The queries.
-    pub queries: Vectors,
+    pub queries: VectorRows,
     /// The ids of each query's true neighbours.
-    pub neighbours: Neighbours,
+    pub neighbours: TrueNeighbours,
     /// The metric of the true neighbours, if it is known. Most files of neighbours don't name it.
-    pub metric: Option<Metric>,
+    pub metric: Option<SimilarityMetric>,
 }
 
 impl DataArguments {
-    fn located(&self) -> anyhow::Result<Located> {
+    fn located(&self) -> anyhow::Result<ArrayFiles> {
         let found = match &self.data {
             Some(set) => locate::locate(set)?,
-            None => Located::default(),
+            None => ArrayFiles::default(),
         };
-        Ok(Located {
+        Ok(ArrayFiles {
             base: self.base.clone().or(found.base),
             queries: self.queries.clone().or(found.queries),
             neighbours: self.neighbours.clone().or(found.neighbours),
@@ -86,19 +86,19 @@ impl DataArguments {
     }
 
     /// The requested metric, or that of the data set.
-    pub fn metric(&self) -> anyhow::Result<Metric> {
-        Ok(self.known_metric()?.unwrap_or(Metric::Cosine))
+    pub fn metric(&self) -> anyhow::Result<SimilarityMetric> {
+        Ok(self.known_metric()?.unwrap_or(SimilarityMetric::Cosine))
     }
 
     /// The requested metric, or that of the data set if it names one.
-    fn known_metric(&self) -> anyhow::Result<Option<Metric>> {
+    fn known_metric(&self) -> anyhow::Result<Option<SimilarityMetric>> {
         match self.metric {
             Some(metric) => Ok(Some(metric)),
             None => self.metric_of_files(),
         }
     }
 
-    fn metric_of_files(&self) -> anyhow::Result<Option<Metric>> {
+    fn metric_of_files(&self) -> anyhow::Result<Option<SimilarityMetric>> {
         match self.located()?.base {
             Some(base) if matches!(extension(&base.path).as_str(), "hdf5" | "h5") => {
                 hdf5::metric(&base.path).with_context(|| base.to_string())
@@ -121,12 +121,12 @@ impl DataArguments {
     }
 
     /// Reads the vectors to be searched.
-    pub fn read_base(&self) -> anyhow::Result<Vectors> {
+    pub fn read_base(&self) -> anyhow::Result<VectorRows> {
         Ok(self.split()?.0)
     }
 
     /// Reads the queries.
-    pub fn read_queries(&self) -> anyhow::Result<Vectors> {
+    pub fn read_queries(&self) -> anyhow::Result<VectorRows> {
         if self.hold_out.is_some() {
             let held_out = self.split()?.1;
             return held_out.context("--hold-out takes queries out of the base");
@@ -135,14 +135,14 @@ impl DataArguments {
     }
 
     /// Reads the base, and takes the queries out of it if `--hold-out` says so.
-    fn split(&self) -> anyhow::Result<(Vectors, Option<Vectors>)> {
+    fn split(&self) -> anyhow::Result<(VectorRows, Option<VectorRows>)> {
         ensure!(self.rows != Some(0), "--rows must be at least 1");
         let source = required(self.located()?.base, "vectors", "--base")?;
         let rows_max = match (self.hold_out, self.rows) {
             (None, Some(rows)) => rows,
             _ => usize::MAX,
         };
-        let mut base = source.read_first(Role::Base, rows_max)?.into_vectors();
+        let mut base = source.read_first(ArrayRole::Base, rows_max)?.into_vectors();
         let held_out = self.hold_out.map(|count| {
             ensure!(
                 count > 0 && count < base.len(),
@@ -166,7 +166,7 @@ impl DataArguments {
             self.rows.is_some() || self.hold_out.is_some() || self.asks_for_another_metric();
         if !changed && let Some(source) = &located.neighbours {
             let queries = read_queries(located.queries.clone())?;
-            let neighbours = source.read(Role::Neighbours)?;
+            let neighbours = source.read(ArrayRole::Neighbours)?;
             let neighbours = neighbours.into_neighbours().context(source.to_string())?;
             ensure!(
                 neighbours.len() == queries.len(),
@@ -197,11 +197,11 @@ impl DataArguments {
 
     fn compute(
         &self,
-        source: Option<&Source>,
-        base: &Vectors,
-        queries: &Vectors,
+        source: Option<&ArraySource>,
+        base: &VectorRows,
+        queries: &VectorRows,
         k: usize,
-    ) -> anyhow::Result<Neighbours> {
+    ) -> anyhow::Result<TrueNeighbours> {
         ensure!(
             base.dimensions == queries.dimensions,
             "the vectors have {} elements, the queries {}",
@@ -250,7 +250,7 @@ impl DataArguments {
                 positions
             }
         };
-        Ok(Neighbours {
+        Ok(TrueNeighbours {
             per_query: k,
             ids: positions
                 .into_iter()
@@ -260,9 +260,9 @@ impl DataArguments {
     }
 }
 
-fn read_queries(located: Option<Source>) -> anyhow::Result<Vectors> {
+fn read_queries(located: Option<ArraySource>) -> anyhow::Result<VectorRows> {
     let source = required(located, "queries", "--queries or --hold-out")?;
-    Ok(source.read(Role::Queries)?.into_vectors())
+    Ok(source.read(ArrayRole::Queries)?.into_vectors())
 }
 
 fn progress(queries: usize) -> anyhow::Result<ProgressBar> {
@@ -292,7 +292,7 @@ mod tests {
         std::fs::write(directory.path().join("query.npy"), npy(1, 2, &[10.1, 11.1])).unwrap();
         let arguments = DataArguments {
             data: Some(directory.path().to_owned()),
-            metric: Some(Metric::Euclidean),
+            metric: Some(SimilarityMetric::Euclidean),
             ..DataArguments::default()
         };
         for _ in 0..2 {
@@ -307,7 +307,7 @@ mod tests {
         };
         let set = fewer.read_search_set(2).unwrap();
         assert_eq!(set.neighbours.of(0), [2, 1, 0]);
-        assert_eq!(set.metric, Some(Metric::Euclidean));
+        assert_eq!(set.metric, Some(SimilarityMetric::Euclidean));
     }
 
     #[test]
@@ -319,14 +319,14 @@ mod tests {
             rows: Some(15),
             ..DataArguments::default()
         };
-        assert_eq!(arguments.metric().unwrap(), Metric::Euclidean);
+        assert_eq!(arguments.metric().unwrap(), SimilarityMetric::Euclidean);
         assert!(!arguments.asks_for_another_metric());
         let of = |metric| DataArguments {
             metric: Some(metric),
             ..arguments.clone()
         };
-        assert!(!of(Metric::Euclidean).asks_for_another_metric());
-        assert!(of(Metric::Cosine).asks_for_another_metric());
+        assert!(!of(SimilarityMetric::Euclidean).asks_for_another_metric());
+        assert!(of(SimilarityMetric::Cosine).asks_for_another_metric());
         let (base, queries) = arguments.split().unwrap();
         assert_eq!((base.len(), queries.unwrap().row(0)[0]), (15, 18.0));
     }

@@ -5,46 +5,50 @@ use anyhow::{bail, ensure};
 
 /// A two-dimensional array, row by row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array {
+pub struct NumberArray {
     /// Elements of each row.
     pub columns: usize,
     /// All rows, one after the other.
-    pub values: Values,
+    pub values: NumberValues,
     /// The rows' own ids, where the file has them.
     pub ids: Option<Vec<i64>>,
     /// The element type in the file, such as `float16`.
     pub stored_as: &'static str,
 }
 
-/// The elements of an [`Array`]; integers stay integers, since they may be ids.
+/// The elements of an [`NumberArray`]; integers stay integers, since they may be ids.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum NumberValues {
     /// Any floating point type of a file.
     Floats(Vec<f32>),
     /// Any integer type of a file.
     Integers(Vec<i64>),
 }
 
-impl Values {
+impl NumberValues {
     fn len(&self) -> usize {
         match self {
-            Values::Floats(values) => values.len(),
-            Values::Integers(values) => values.len(),
+            NumberValues::Floats(values) => values.len(),
+            NumberValues::Integers(values) => values.len(),
         }
     }
 }
 
-impl Array {
+impl NumberArray {
     /// Makes an array with rows of `columns` elements, without ids. Fails if the rows are not
     /// whole.
-    pub fn new(columns: usize, values: Values, stored_as: &'static str) -> anyhow::Result<Array> {
+    pub fn new(
+        columns: usize,
+        values: NumberValues,
+        stored_as: &'static str,
+    ) -> anyhow::Result<NumberArray> {
         ensure!(columns > 0, "its rows have no elements");
         ensure!(
             values.len().is_multiple_of(columns),
             "{} elements are not whole rows of {columns}",
             values.len()
         );
-        Ok(Array {
+        Ok(NumberArray {
             columns,
             values,
             ids: None,
@@ -58,32 +62,36 @@ impl Array {
     }
 
     /// Turns the rows into vectors.
-    pub fn into_vectors(self) -> Vectors {
-        Vectors {
+    pub fn into_vectors(self) -> VectorRows {
+        VectorRows {
             dimensions: self.columns,
             values: match self.values {
-                Values::Floats(values) => values,
-                Values::Integers(values) => values.into_iter().map(|value| value as f32).collect(),
+                NumberValues::Floats(values) => values,
+                NumberValues::Integers(values) => {
+                    values.into_iter().map(|value| value as f32).collect()
+                }
             },
             ids: self.ids,
         }
     }
 
     /// Turns the rows into neighbours of queries, nearest first. Fails unless they are integers.
-    pub fn into_neighbours(self) -> anyhow::Result<Neighbours> {
+    pub fn into_neighbours(self) -> anyhow::Result<TrueNeighbours> {
         match self.values {
-            Values::Integers(ids) => Ok(Neighbours {
+            NumberValues::Integers(ids) => Ok(TrueNeighbours {
                 per_query: self.columns,
                 ids,
             }),
-            Values::Floats(_) => bail!("neighbours are ids, but these are {}", self.stored_as),
+            NumberValues::Floats(_) => {
+                bail!("neighbours are ids, but these are {}", self.stored_as)
+            }
         }
     }
 }
 
 /// Vectors of one length.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Vectors {
+pub struct VectorRows {
     /// Elements of each vector.
     pub dimensions: usize,
     /// All vectors, one after the other.
@@ -92,7 +100,7 @@ pub struct Vectors {
     pub ids: Option<Vec<i64>>,
 }
 
-impl Vectors {
+impl VectorRows {
     /// The number of vectors.
     pub fn len(&self) -> usize {
         self.values.len() / self.dimensions
@@ -130,9 +138,9 @@ impl Vectors {
 
     /// Takes out the last `count` vectors and returns them.
     #[must_use]
-    pub fn split_off(&mut self, count: usize) -> Vectors {
+    pub fn split_off(&mut self, count: usize) -> VectorRows {
         let keep = self.len() - count;
-        Vectors {
+        VectorRows {
             dimensions: self.dimensions,
             values: self.values.split_off(keep * self.dimensions),
             ids: self.ids.as_mut().map(|ids| ids.split_off(keep)),
@@ -142,14 +150,14 @@ impl Vectors {
 
 /// The true neighbours of queries.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbours {
+pub struct TrueNeighbours {
     /// The number of neighbours that are known for each query.
     pub per_query: usize,
     /// Ids, nearest first, query by query.
     pub ids: Vec<i64>,
 }
 
-impl Neighbours {
+impl TrueNeighbours {
     /// The number of queries.
     pub fn len(&self) -> usize {
         self.ids.len() / self.per_query
@@ -172,7 +180,8 @@ mod tests {
 
     #[test]
     fn taking_the_last_rows_takes_their_ids_too() {
-        let mut array = Array::new(2, Values::Integers((0..8).collect()), "int64").unwrap();
+        let mut array =
+            NumberArray::new(2, NumberValues::Integers((0..8).collect()), "int64").unwrap();
         array.ids = Some(vec![10, 11, 12, 13]);
         let mut base = array.into_vectors();
         let taken = base.split_off(1);
@@ -184,7 +193,7 @@ mod tests {
 
     #[test]
     fn floats_are_no_neighbours() {
-        let array = Array::new(1, Values::Floats(vec![1.0]), "float32").unwrap();
+        let array = NumberArray::new(1, NumberValues::Floats(vec![1.0]), "float32").unwrap();
         assert!(array.into_neighbours().is_err());
     }
 }

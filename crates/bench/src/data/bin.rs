@@ -5,13 +5,13 @@ use std::io::Read;
 
 use anyhow::{Context, ensure};
 
-use super::array::{Array, Values};
+use super::array::{NumberArray, NumberValues};
 
 const HEADER_BYTES: u64 = 8;
 
 /// The type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Element {
+pub enum BigAnnElement {
     /// `fbin`.
     F32,
     /// `ibin`.
@@ -23,7 +23,7 @@ pub enum Element {
 /// Reads all rows.
 ///
 /// A file of true neighbours may have their distances after the ids. They are skipped.
-pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
+pub fn read(mut source: impl Read, element: BigAnnElement) -> anyhow::Result<NumberArray> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
     let (header, elements) = bytes
@@ -31,10 +31,14 @@ pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
         .context("it is shorter than its header")?;
     let [rows, columns] =
         [0, 4].map(|at| u32::from_le_bytes([0, 1, 2, 3].map(|byte| header[at + byte])));
-    let element_bytes = if element == Element::U8 { 1 } else { 4 };
+    let element_bytes = if element == BigAnnElement::U8 { 1 } else { 4 };
     // The product of two 32-bit numbers and a small factor fits.
     let expected = u128::from(rows) * u128::from(columns) * element_bytes;
-    let distances = if element == Element::I32 { expected } else { 0 };
+    let distances = if element == BigAnnElement::I32 {
+        expected
+    } else {
+        0
+    };
     let found = elements.len() as u128;
     ensure!(
         found == expected || found == expected + distances,
@@ -44,17 +48,17 @@ pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
     let (words, _) = elements.as_chunks::<4>();
     let columns = columns as usize;
     match element {
-        Element::F32 => {
+        BigAnnElement::F32 => {
             let values = words.iter().map(|&word| f32::from_le_bytes(word)).collect();
-            Array::new(columns, Values::Floats(values), "float32")
+            NumberArray::new(columns, NumberValues::Floats(values), "float32")
         }
-        Element::I32 => {
+        BigAnnElement::I32 => {
             let values = words.iter().map(|&word| i32::from_le_bytes(word).into());
-            Array::new(columns, Values::Integers(values.collect()), "int32")
+            NumberArray::new(columns, NumberValues::Integers(values.collect()), "int32")
         }
-        Element::U8 => {
+        BigAnnElement::U8 => {
             let values = elements.iter().map(|&byte| byte.into()).collect();
-            Array::new(columns, Values::Integers(values), "uint8")
+            NumberArray::new(columns, NumberValues::Integers(values), "uint8")
         }
     }
 }
@@ -72,23 +76,23 @@ mod tests {
     #[test]
     fn rows_follow_their_header() {
         let words = [1.5_f32, -2.0].map(f32::to_le_bytes);
-        let array = read(&file(2, 1, &words)[..], Element::F32).unwrap();
+        let array = read(&file(2, 1, &words)[..], BigAnnElement::F32).unwrap();
         assert_eq!((array.rows(), array.columns), (2, 1));
-        assert_eq!(array.values, Values::Floats(vec![1.5, -2.0]));
+        assert_eq!(array.values, NumberValues::Floats(vec![1.5, -2.0]));
     }
 
     #[test]
     fn distances_after_neighbours_are_left_out() {
         let words = [3_i32, 4, 100, 200].map(i32::to_le_bytes);
-        let array = read(&file(1, 2, &words)[..], Element::I32).unwrap();
-        assert_eq!(array.values, Values::Integers(vec![3, 4]));
+        let array = read(&file(1, 2, &words)[..], BigAnnElement::I32).unwrap();
+        assert_eq!(array.values, NumberValues::Integers(vec![3, 4]));
     }
 
     #[test]
     fn a_header_that_promises_something_else_is_refused() {
         let words = [1.0_f32, 2.0, 3.0].map(f32::to_le_bytes);
-        assert!(read(&file(2, 1, &words)[..], Element::F32).is_err());
-        assert!(read(&file(u32::MAX, u32::MAX, &words)[..], Element::F32).is_err());
-        assert!(read(&[1, 0, 0][..], Element::F32).is_err());
+        assert!(read(&file(2, 1, &words)[..], BigAnnElement::F32).is_err());
+        assert!(read(&file(u32::MAX, u32::MAX, &words)[..], BigAnnElement::F32).is_err());
+        assert!(read(&[1, 0, 0][..], BigAnnElement::F32).is_err());
     }
 }

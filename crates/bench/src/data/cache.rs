@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::array::Vectors;
-use super::exact::Metric;
+use super::array::VectorRows;
+use super::exact::SimilarityMetric;
 use super::vecs;
 
 /// The version of the computation. It is raised when the computation changes, so that files of
@@ -21,9 +21,9 @@ const VERSION: u32 = 1;
 /// exist.
 pub fn path(
     base_file: &Path,
-    base: &Vectors,
-    queries: &Vectors,
-    metric: Metric,
+    base: &VectorRows,
+    queries: &VectorRows,
+    metric: SimilarityMetric,
     k: usize,
 ) -> PathBuf {
     let mut hash = Xxh3::new();
@@ -47,7 +47,7 @@ pub fn read(path: &Path, queries: usize, k: usize) -> anyhow::Result<Option<Vec<
         return Ok(None);
     };
     let remedy = || format!("{}: delete it, and it is computed anew", path.display());
-    let array = vecs::read(BufReader::new(file), vecs::Element::I32).with_context(remedy)?;
+    let array = vecs::read(BufReader::new(file), vecs::TexmexElement::I32).with_context(remedy)?;
     ensure!(
         array.rows() == queries && array.columns == k,
         "{} has {} rows of {}; delete it, and it is computed anew",
@@ -84,8 +84,8 @@ pub fn write(path: &Path, positions: &[u32], k: usize) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn vectors(values: &[f32]) -> Vectors {
-        Vectors {
+    fn vectors(values: &[f32]) -> VectorRows {
+        VectorRows {
             dimensions: 2,
             values: values.to_vec(),
             ids: None,
@@ -97,7 +97,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let base_file = directory.path().join("train.parquet");
         let (base, queries) = (vectors(&[1.0, 2.0, 3.0, 4.0]), vectors(&[1.0, 2.0]));
-        let place = path(&base_file, &base, &queries, Metric::Cosine, 2);
+        let place = path(&base_file, &base, &queries, SimilarityMetric::Cosine, 2);
         assert_eq!(read(&place, 1, 2).unwrap(), None);
         write(&place, &[1, 0], 2).unwrap();
         assert_eq!(read(&place, 1, 2).unwrap(), Some(vec![1, 0]));
@@ -105,10 +105,10 @@ mod tests {
 
         let changed = vectors(&[1.0, 2.0, 3.0, 4.5]);
         let others = [
-            path(&base_file, &changed, &queries, Metric::Cosine, 2),
-            path(&base_file, &base, &base, Metric::Cosine, 2),
-            path(&base_file, &base, &queries, Metric::Euclidean, 2),
-            path(&base_file, &base, &queries, Metric::Cosine, 1),
+            path(&base_file, &changed, &queries, SimilarityMetric::Cosine, 2),
+            path(&base_file, &base, &base, SimilarityMetric::Cosine, 2),
+            path(&base_file, &base, &queries, SimilarityMetric::Euclidean, 2),
+            path(&base_file, &base, &queries, SimilarityMetric::Cosine, 1),
         ];
         assert!(!others.contains(&place));
     }

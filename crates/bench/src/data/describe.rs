@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::array::{Array, Values, Vectors};
+use super::array::{NumberArray, NumberValues, VectorRows};
 
 /// The largest difference from 1 of a length that counts as 1. Unit vectors stored with few bits
 /// differ by so much.
 const UNIT_TOLERANCE: f64 = 0.01;
 
 /// Describes an array in a few lines.
-pub fn describe(array: Array) -> String {
+pub fn describe(array: NumberArray) -> String {
     let mut text = format!(
         "{} rows of {} elements, {}{}\n",
         array.rows(),
@@ -25,20 +25,20 @@ pub fn describe(array: Array) -> String {
         }
     );
     let integers = match &array.values {
-        Values::Integers(values) => values.iter().min().zip(values.iter().max()),
-        Values::Floats(_) => None,
+        NumberValues::Integers(values) => values.iter().min().zip(values.iter().max()),
+        NumberValues::Floats(_) => None,
     };
     if let Some((least, most)) = integers {
         writeln!(text, "integers from {least} to {most}").expect("a string takes any text");
     }
-    let facts = Facts::of(&array.into_vectors());
+    let facts = VectorFacts::of(&array.into_vectors());
     facts.write(&mut text, metric_hint(&facts));
     text
 }
 
 /// The counts and lengths of a set of vectors.
 #[derive(Debug, PartialEq)]
-struct Facts {
+struct VectorFacts {
     rows: usize,
     /// Shortest, mean and longest Euclidean length of the finite vectors.
     lengths: Option<[f64; 3]>,
@@ -49,9 +49,9 @@ struct Facts {
     whole_numbers: bool,
 }
 
-impl Facts {
-    fn of(vectors: &Vectors) -> Facts {
-        let mut facts = Facts {
+impl VectorFacts {
+    fn of(vectors: &VectorRows) -> VectorFacts {
+        let mut facts = VectorFacts {
             rows: vectors.len(),
             lengths: None,
             not_finite: 0,
@@ -102,7 +102,7 @@ impl Facts {
     }
 }
 
-fn metric_hint(facts: &Facts) -> &'static str {
+fn metric_hint(facts: &VectorFacts) -> &'static str {
     match facts.lengths {
         _ if facts.whole_numbers => "whole numbers are pixels or counts (euclidean), or ids",
         Some([least, _, most]) if least >= 1.0 - UNIT_TOLERANCE && most <= 1.0 + UNIT_TOLERANCE => {
@@ -129,8 +129,8 @@ mod tests {
             [3.0, 4.0],
             [0.5, 0.0],
         ];
-        let array = Array::new(2, Values::Floats(rows.concat()), "float32").unwrap();
-        let facts = Facts::of(&array.clone().into_vectors());
+        let array = NumberArray::new(2, NumberValues::Floats(rows.concat()), "float32").unwrap();
+        let facts = VectorFacts::of(&array.clone().into_vectors());
         assert_eq!((facts.not_finite, facts.zero, facts.duplicates), (1, 1, 1));
         assert_eq!(facts.lengths, Some([0.0, 2.625, 5.0]));
         let text = describe(array);
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn unit_vectors_and_whole_numbers_are_told() {
-        let floats = Values::Floats(vec![0.6, 0.8, 1.0, 0.0]);
-        let text = describe(Array::new(2, floats, "float32").unwrap());
+        let floats = NumberValues::Floats(vec![0.6, 0.8, 1.0, 0.0]);
+        let text = describe(NumberArray::new(2, floats, "float32").unwrap());
         assert!(text.contains("length 1"), "{text}");
-        let integers = Values::Integers(vec![3, 250]);
-        let text = describe(Array::new(2, integers, "uint8").unwrap());
+        let integers = NumberValues::Integers(vec![3, 250]);
+        let text = describe(NumberArray::new(2, integers, "uint8").unwrap());
         assert!(text.contains("integers from 3 to 250"), "{text}");
         assert!(text.contains("euclidean"), "{text}");
     }

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
-use super::array::Vectors;
+use super::array::VectorRows;
 
 /// Queries multiplied at once. Their scores stay in the second-level cache.
 const QUERIES_PER_BLOCK: usize = 64;
@@ -22,7 +22,7 @@ const CANDIDATES_BEYOND: usize = 32;
 /// The measure of how near two vectors are.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum SimilarityMetric {
     /// By the angle between the vectors.
     Cosine,
     /// By the length of the straight line between the vectors.
@@ -31,13 +31,13 @@ pub enum Metric {
     DotProduct,
 }
 
-impl Metric {
+impl SimilarityMetric {
     /// The name of the metric in the options of an index.
     pub fn name(self) -> &'static str {
         match self {
-            Metric::Cosine => "cosine",
-            Metric::Euclidean => "euclidean",
-            Metric::DotProduct => "dot_product",
+            SimilarityMetric::Cosine => "cosine",
+            SimilarityMetric::Euclidean => "euclidean",
+            SimilarityMetric::DotProduct => "dot_product",
         }
     }
 
@@ -49,9 +49,9 @@ impl Metric {
             pairs.map(|(&a, &b)| term(a.into(), b.into())).sum()
         };
         match self {
-            Metric::Euclidean => sum(|a, b| (a - b) * (a - b)),
-            Metric::DotProduct => -sum(|a, b| a * b),
-            Metric::Cosine => {
+            SimilarityMetric::Euclidean => sum(|a, b| (a - b) * (a - b)),
+            SimilarityMetric::DotProduct => -sum(|a, b| a * b),
+            SimilarityMetric::Cosine => {
                 let lengths = (sum(|a, _| a * a) * sum(|_, b| b * b)).sqrt();
                 if lengths > 0.0 {
                     1.0 - sum(|a, b| a * b) / lengths
@@ -69,9 +69,9 @@ impl Metric {
 /// `base` and `queries` must have vectors of one length with finite numbers, and `base` at least
 /// `k`. `progress` counts queries.
 pub fn nearest(
-    base: &Vectors,
-    queries: &Vectors,
-    metric: Metric,
+    base: &VectorRows,
+    queries: &VectorRows,
+    metric: SimilarityMetric,
     k: usize,
     progress: &ProgressBar,
 ) -> Vec<u32> {
@@ -79,7 +79,7 @@ pub fn nearest(
     assert!(k > 0 && k <= base.len());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let per_block = queries.len().div_ceil(threads).clamp(1, QUERIES_PER_BLOCK);
-    let scale = Scale::new(base, metric);
+    let scale = ScoreScale::new(base, metric);
     let mut found = vec![0; queries.len() * k];
     let next = AtomicUsize::new(0);
     let blocks: Vec<_> = found
@@ -108,20 +108,20 @@ pub fn nearest(
 
 /// Turns an inner product `dot` into a score, of which smaller is nearer: `score = add - dot *
 /// times`.
-struct Scale {
+struct ScoreScale {
     /// The factor of each vector of the base.
     times: Vec<f32>,
     /// The summand of each vector of the base.
     add: Vec<f32>,
 }
 
-impl Scale {
-    fn new(base: &Vectors, metric: Metric) -> Scale {
+impl ScoreScale {
+    fn new(base: &VectorRows, metric: SimilarityMetric) -> ScoreScale {
         let squares = base
             .rows()
             .map(|row| row.iter().map(|x| x * x).sum::<f32>());
         match metric {
-            Metric::Cosine => Scale {
+            SimilarityMetric::Cosine => ScoreScale {
                 times: squares
                     .map(|square| {
                         if square > 0.0 {
@@ -134,11 +134,11 @@ impl Scale {
                 add: vec![0.0; base.len()],
             },
             // The square of the query itself is left out, as it is the same for all vectors.
-            Metric::Euclidean => Scale {
+            SimilarityMetric::Euclidean => ScoreScale {
                 times: vec![2.0; base.len()],
                 add: squares.collect(),
             },
-            Metric::DotProduct => Scale {
+            SimilarityMetric::DotProduct => ScoreScale {
                 times: vec![1.0; base.len()],
                 add: vec![0.0; base.len()],
             },
@@ -147,10 +147,10 @@ impl Scale {
 }
 
 fn search_block(
-    base: &Vectors,
-    queries: &Vectors,
-    metric: Metric,
-    scale: &Scale,
+    base: &VectorRows,
+    queries: &VectorRows,
+    metric: SimilarityMetric,
+    scale: &ScoreScale,
     first: usize,
     k: usize,
     out: &mut [u32],
@@ -158,7 +158,8 @@ fn search_block(
     let count = out.len() / k;
     let dimensions = base.dimensions;
     let keep = (k + CANDIDATES_BEYOND).min(base.len());
-    let mut candidates: Vec<Candidates> = (0..count).map(|_| Candidates::new(keep)).collect();
+    let mut candidates: Vec<BestCandidates> =
+        (0..count).map(|_| BestCandidates::new(keep)).collect();
     let mut products = vec![0.0_f32; count * VECTORS_PER_BLOCK];
     let query_block = &queries.values[first * dimensions..][..count * dimensions];
     for (block, vectors) in base
@@ -226,16 +227,16 @@ pub(super) fn multiply(a: &[f32], b: &[f32], dimensions: usize, out: &mut [f32])
 
 /// Collects the best of the candidates offered. It holds up to twice as many as it keeps before it
 /// drops the worse half.
-struct Candidates {
+struct BestCandidates {
     keep: usize,
     found: Vec<(f32, u32)>,
     /// A score above this is not among the best.
     worst: f32,
 }
 
-impl Candidates {
-    fn new(keep: usize) -> Candidates {
-        Candidates {
+impl BestCandidates {
+    fn new(keep: usize) -> BestCandidates {
+        BestCandidates {
             keep,
             found: Vec::with_capacity(2 * keep),
             worst: f32::INFINITY,
@@ -274,9 +275,9 @@ mod tests {
 
     use super::*;
 
-    fn random(count: usize, dimensions: usize, seed: u64) -> Vectors {
+    fn random(count: usize, dimensions: usize, seed: u64) -> VectorRows {
         let mut numbers = StdRng::seed_from_u64(seed);
-        Vectors {
+        VectorRows {
             dimensions,
             values: (0..count * dimensions)
                 .map(|_| numbers.random_range(-1.0..1.0))
@@ -286,7 +287,7 @@ mod tests {
     }
 
     /// Sorts all distances, to check `nearest`.
-    fn sorted(base: &Vectors, query: &[f32], metric: Metric, k: usize) -> Vec<u32> {
+    fn sorted(base: &VectorRows, query: &[f32], metric: SimilarityMetric, k: usize) -> Vec<u32> {
         let mut all: Vec<_> = base
             .rows()
             .enumerate()
@@ -304,7 +305,11 @@ mod tests {
         // Copies show the order of ties; a zero vector is there too.
         base.values.copy_within(0..13 * 50, 13 * 100);
         base.values[13 * 200..13 * 201].fill(0.0);
-        for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
+        for metric in [
+            SimilarityMetric::Cosine,
+            SimilarityMetric::Euclidean,
+            SimilarityMetric::DotProduct,
+        ] {
             for k in [1, 10] {
                 let found = nearest(&base, &queries, metric, k, &ProgressBar::hidden());
                 for (at, found) in found.chunks(k).enumerate() {
@@ -321,7 +326,16 @@ mod tests {
     #[test]
     fn all_vectors_may_be_asked_for() {
         let (base, queries) = (random(7, 3, 3), random(2, 3, 4));
-        let found = nearest(&base, &queries, Metric::Cosine, 7, &ProgressBar::hidden());
-        assert_eq!(found[..7], sorted(&base, queries.row(0), Metric::Cosine, 7));
+        let found = nearest(
+            &base,
+            &queries,
+            SimilarityMetric::Cosine,
+            7,
+            &ProgressBar::hidden(),
+        );
+        assert_eq!(
+            found[..7],
+            sorted(&base, queries.row(0), SimilarityMetric::Cosine, 7)
+        );
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use hdf5_reader::{Datatype, Hdf5File};
 
-use super::array::{Array, Values};
-use super::exact::Metric;
+use super::array::{NumberArray, NumberValues};
+use super::exact::SimilarityMetric;
 
 /// Reads a two-dimensional dataset.
-pub fn read(path: &Path, dataset: &str) -> anyhow::Result<Array> {
+pub fn read(path: &Path, dataset: &str) -> anyhow::Result<NumberArray> {
     let file = Hdf5File::open(path)?;
     let dataset = file
         .dataset(dataset)
@@ -26,21 +26,21 @@ pub fn read(path: &Path, dataset: &str) -> anyhow::Result<Array> {
     match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => {
             let values = dataset.read_array::<f32>()?.into_iter().collect();
-            Array::new(columns, Values::Floats(values), "float32")
+            NumberArray::new(columns, NumberValues::Floats(values), "float32")
         }
         Datatype::FloatingPoint { size: 8, .. } => {
             let values = dataset.read_array::<f64>()?;
             let values = values.into_iter().map(|value| value as f32).collect();
-            Array::new(columns, Values::Floats(values), "float64")
+            NumberArray::new(columns, NumberValues::Floats(values), "float64")
         }
         Datatype::FixedPoint { size: 4, .. } => {
             let values = dataset.read_array::<i32>()?;
             let values = values.into_iter().map(i64::from).collect();
-            Array::new(columns, Values::Integers(values), "int32")
+            NumberArray::new(columns, NumberValues::Integers(values), "int32")
         }
         Datatype::FixedPoint { size: 8, .. } => {
             let values = dataset.read_array::<i64>()?.into_iter().collect();
-            Array::new(columns, Values::Integers(values), "int64")
+            NumberArray::new(columns, NumberValues::Integers(values), "int64")
         }
         other => bail!(
             "dataset {:?} has elements {other:?}; known are float32, float64, int32 and int64",
@@ -51,16 +51,16 @@ pub fn read(path: &Path, dataset: &str) -> anyhow::Result<Array> {
 
 /// Reads the metric that the file names. Returns `None` if it names none, and fails if it names one
 /// that is not known.
-pub fn metric(path: &Path) -> anyhow::Result<Option<Metric>> {
+pub fn metric(path: &Path) -> anyhow::Result<Option<SimilarityMetric>> {
     let file = Hdf5File::open(path)?;
     let Ok(distance) = file.root_group()?.attribute("distance") else {
         return Ok(None);
     };
     let name = distance.read_string().context("attribute \"distance\"")?;
     let metric = match name.as_str() {
-        "angular" => Metric::Cosine,
-        "euclidean" => Metric::Euclidean,
-        "dot" | "ip" => Metric::DotProduct,
+        "angular" => SimilarityMetric::Cosine,
+        "euclidean" => SimilarityMetric::Euclidean,
+        "dot" | "ip" => SimilarityMetric::DotProduct,
         other => bail!("its metric is {other:?}; known are angular, euclidean and dot"),
     };
     Ok(Some(metric))

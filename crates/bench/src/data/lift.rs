@@ -15,7 +15,7 @@ use clap::Args;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::array::Vectors;
+use super::array::VectorRows;
 use super::exact::multiply;
 
 /// The seed of the map. The other two are those of the noise of the base and of the queries.
@@ -38,7 +38,7 @@ pub struct Lift {
 
 impl Lift {
     /// Writes `base.fbin` and `query.fbin` into the directory `out`.
-    pub fn make(&self, base: Vectors, queries: Vectors, out: &Path) -> anyhow::Result<()> {
+    pub fn make(&self, base: VectorRows, queries: VectorRows, out: &Path) -> anyhow::Result<()> {
         ensure!(
             self.dimensions >= base.dimensions,
             "--dimensions must be at least the {} that there are",
@@ -67,14 +67,14 @@ impl Lift {
         Ok(())
     }
 
-    fn lift(&self, vectors: &Vectors, map: &[f32], seed: u64) -> Vectors {
+    fn lift(&self, vectors: &VectorRows, map: &[f32], seed: u64) -> VectorRows {
         let mut values = vec![0.0; vectors.len() * self.dimensions];
         multiply(&vectors.values, map, vectors.dimensions, &mut values);
         let mut numbers = StdRng::seed_from_u64(seed);
         for row in values.chunks_exact_mut(self.dimensions) {
             blur(row, self.noise, &mut numbers);
         }
-        Vectors {
+        VectorRows {
             dimensions: self.dimensions,
             values,
             ids: None,
@@ -130,7 +130,7 @@ fn normal(numbers: &mut StdRng) -> f64 {
     (-2.0 * radius.ln()).sqrt() * angle.cos()
 }
 
-fn write(path: &Path, vectors: &Vectors) -> anyhow::Result<()> {
+fn write(path: &Path, vectors: &VectorRows) -> anyhow::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     for number in [vectors.len(), vectors.dimensions] {
         out.write_all(&u32::try_from(number)?.to_le_bytes())?;
@@ -146,8 +146,8 @@ mod tests {
     use super::super::DataArguments;
     use super::*;
 
-    fn vectors(rows: &[[f32; 3]]) -> Vectors {
-        Vectors {
+    fn vectors(rows: &[[f32; 3]]) -> VectorRows {
+        VectorRows {
             dimensions: 3,
             values: rows.concat(),
             ids: None,

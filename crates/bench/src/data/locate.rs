@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::numbered;
-use super::source::{Source, extension};
+use super::source::{ArraySource, extension};
 
 /// The files of the arrays of a data set.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Located {
+pub struct ArrayFiles {
     /// The vectors to be searched.
-    pub base: Option<Source>,
+    pub base: Option<ArraySource>,
     /// The queries.
-    pub queries: Option<Source>,
+    pub queries: Option<ArraySource>,
     /// The queries' true neighbours.
-    pub neighbours: Option<Source>,
+    pub neighbours: Option<ArraySource>,
 }
 
 const BASE: &[&str] = &["train", "shuffle_train", "base"];
@@ -33,12 +33,12 @@ const EXTENSIONS: &[&str] = &[
 ///   `neighbors.parquet`;
 /// - the beginning of the names of three files (`sift` for `sift_base.fvecs`, `sift_query.fvecs`,
 ///   `sift_groundtruth.ivecs`).
-pub fn locate(set: &Path) -> anyhow::Result<Located> {
-    let source = |path: PathBuf| Source { path, part: None };
+pub fn locate(set: &Path) -> anyhow::Result<ArrayFiles> {
+    let source = |path: PathBuf| ArraySource { path, part: None };
     if set.is_file() {
         let all = matches!(extension(set).as_str(), "hdf5" | "h5");
         let whole = Some(source(set.to_owned()));
-        return Ok(Located {
+        return Ok(ArrayFiles {
             queries: whole.clone().filter(|_| all),
             neighbours: whole.clone().filter(|_| all),
             base: whole,
@@ -52,7 +52,7 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
         stem.push(format!("_{name}"));
         stem.into()
     };
-    let find = |names: &[&str]| -> Option<Source> {
+    let find = |names: &[&str]| -> Option<ArraySource> {
         let mut candidates = names.iter().map(stem).flat_map(|stem| {
             EXTENSIONS.iter().map(move |extension| {
                 let mut path = stem.clone().into_os_string();
@@ -74,7 +74,7 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
     }
     let queries = find(QUERIES);
     let neighbours = find(NEIGHBOURS).or_else(|| neighbours_beside(queries.as_ref()?));
-    Ok(Located {
+    Ok(ArrayFiles {
         base,
         queries,
         neighbours,
@@ -82,7 +82,7 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
 }
 
 /// The column of true neighbours in the queries' own file, if it has one.
-fn neighbours_beside(queries: &Source) -> Option<Source> {
+fn neighbours_beside(queries: &ArraySource) -> Option<ArraySource> {
     if extension(&queries.path) != "parquet" {
         return None;
     }
@@ -94,7 +94,11 @@ fn neighbours_beside(queries: &Source) -> Option<Source> {
 
 /// Takes a source out of the `Option`. The error names the data that is missing, and the flag that
 /// gives it.
-pub fn required(source: Option<Source>, what: &str, flag: &str) -> anyhow::Result<Source> {
+pub fn required(
+    source: Option<ArraySource>,
+    what: &str,
+    flag: &str,
+) -> anyhow::Result<ArraySource> {
     source.with_context(|| {
         format!(
             "no {what}: name a data set with --data (a directory with train.parquet and test.parquet, an HDF5 file of \
@@ -114,7 +118,7 @@ mod tests {
         }
     }
 
-    fn names(located: Located) -> [Option<String>; 3] {
+    fn names(located: ArrayFiles) -> [Option<String>; 3] {
         [located.base, located.queries, located.neighbours].map(|source| {
             let path = source?.path;
             Some(path.file_name()?.to_str()?.to_owned())

@@ -1,8 +1,8 @@
 //! Data sets: vectors to be searched, queries, and the queries' true neighbours.
 //!
-//! Every format is read into an [`Array`] by a file of its own. [`Source`] picks the format.
-//! [`DataArguments`] finds the three arrays of a set by the names that are usual for them, and
-//! computes the true neighbours if they are missing.
+//! Every format is read into an [`NumberArray`] by a file of its own. [`ArraySource`] picks the
+//! format. [`DataArguments`] finds the three arrays of a set by the names that are usual for them,
+//! and computes the true neighbours if they are missing.
 
 mod arguments;
 mod array;
@@ -20,8 +20,8 @@ mod source;
 mod vecs;
 
 pub use arguments::{DataArguments, SearchSet};
-pub use array::{Array, Neighbours, Values, Vectors};
+pub use array::{NumberArray, NumberValues, TrueNeighbours, VectorRows};
 pub use describe::describe;
-pub use exact::{Metric, nearest};
+pub use exact::{SimilarityMetric, nearest};
 pub use lift::Lift;
-pub use source::{Role, Source};
+pub use source::{ArrayRole, ArraySource};

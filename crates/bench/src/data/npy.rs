@@ -7,16 +7,16 @@ use std::io::Read;
 use anyhow::{Context, bail, ensure};
 use half::f16;
 
-use super::array::{Array, Values};
+use super::array::{NumberArray, NumberValues};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Reads an array. An array of a single dimension becomes rows of one element.
-pub fn read(mut source: impl Read) -> anyhow::Result<Array> {
+pub fn read(mut source: impl Read) -> anyhow::Result<NumberArray> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
     let (header, elements) = split_header(&bytes)?;
-    let Header {
+    let NumpyHeader {
         descr,
         rows,
         columns,
@@ -45,15 +45,15 @@ pub fn read(mut source: impl Read) -> anyhow::Result<Array> {
         elements.as_chunks::<8>().0.iter().copied(),
     );
     let values = match descr {
-        "f2" => Values::Floats(twos.map(|x| f16::from_le_bytes(x).to_f32()).collect()),
-        "f4" => Values::Floats(fours.map(f32::from_le_bytes).collect()),
-        "f8" => Values::Floats(eights.map(|x| f64::from_le_bytes(x) as f32).collect()),
-        "u1" => Values::Integers(elements.iter().map(|&x| x.into()).collect()),
-        "i4" => Values::Integers(fours.map(|x| i32::from_le_bytes(x).into()).collect()),
-        "u4" => Values::Integers(fours.map(|x| u32::from_le_bytes(x).into()).collect()),
-        _ => Values::Integers(eights.map(i64::from_le_bytes).collect()),
+        "f2" => NumberValues::Floats(twos.map(|x| f16::from_le_bytes(x).to_f32()).collect()),
+        "f4" => NumberValues::Floats(fours.map(f32::from_le_bytes).collect()),
+        "f8" => NumberValues::Floats(eights.map(|x| f64::from_le_bytes(x) as f32).collect()),
+        "u1" => NumberValues::Integers(elements.iter().map(|&x| x.into()).collect()),
+        "i4" => NumberValues::Integers(fours.map(|x| i32::from_le_bytes(x).into()).collect()),
+        "u4" => NumberValues::Integers(fours.map(|x| u32::from_le_bytes(x).into()).collect()),
+        _ => NumberValues::Integers(eights.map(i64::from_le_bytes).collect()),
     };
-    Array::new(columns, values, stored_as)
+    NumberArray::new(columns, values, stored_as)
 }
 
 /// Splits a file into the header's text and the bytes after it.
@@ -79,14 +79,14 @@ fn split_header(bytes: &[u8]) -> anyhow::Result<(&str, &[u8])> {
 }
 
 #[derive(Debug, PartialEq)]
-struct Header<'a> {
+struct NumpyHeader<'a> {
     /// Kind and bytes of an element, such as `f4`.
     descr: &'a str,
     rows: usize,
     columns: usize,
 }
 
-fn parse(header: &str) -> anyhow::Result<Header<'_>> {
+fn parse(header: &str) -> anyhow::Result<NumpyHeader<'_>> {
     let unclear = || format!("its header is not understood: {header}");
     let after = |key: &str| {
         let (_, rest) = header.split_once(key)?;
@@ -123,7 +123,7 @@ fn parse(header: &str) -> anyhow::Result<Header<'_>> {
         fortran.starts_with("False") || columns == 1,
         "it is stored column by column; save numpy.ascontiguousarray(it)"
     );
-    Ok(Header {
+    Ok(NumpyHeader {
         descr: descr.trim_start_matches(['<', '|', '=']),
         rows,
         columns,
@@ -155,15 +155,15 @@ mod tests {
         for version in [1, 2] {
             let array = read(&file(version, &header("<f4", "(2, 2)"), &floats)[..]).unwrap();
             assert_eq!((array.rows(), array.columns), (2, 2));
-            assert_eq!(array.values, Values::Floats(vec![1.0, 2.0, 3.0, 4.0]));
+            assert_eq!(array.values, NumberValues::Floats(vec![1.0, 2.0, 3.0, 4.0]));
         }
         let halves = [0.5, -2.0].map(|x| f16::from_f32(x).to_le_bytes()).concat();
         let array = read(&file(1, &header("<f2", "(1, 2)"), &halves)[..]).unwrap();
-        assert_eq!(array.values, Values::Floats(vec![0.5, -2.0]));
+        assert_eq!(array.values, NumberValues::Floats(vec![0.5, -2.0]));
         let ids = [7_i64, -1].map(i64::to_le_bytes).concat();
         let array = read(&file(1, &header("<i8", "(2,)"), &ids)[..]).unwrap();
         assert_eq!((array.rows(), array.columns), (2, 1));
-        assert_eq!(array.values, Values::Integers(vec![7, -1]));
+        assert_eq!(array.values, NumberValues::Integers(vec![7, -1]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const FILES_MAX: usize = 1_000;
 /// itself.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(OsStr::to_str);
-    match name.and_then(First::of) {
+    match name.and_then(FirstFileName::of) {
         Some(first) => {
             let numbers = 0..first.count();
             numbers
@@ -36,13 +36,13 @@ pub fn first(stem: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(directory).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let name = names
-        .filter(|name| First::of(name).is_some_and(|first| first.begin == begin))
+        .filter(|name| FirstFileName::of(name).is_some_and(|first| first.begin == begin))
         .min()?;
     Some(stem.with_file_name(name))
 }
 
 /// The name of the first of several files.
-struct First<'a> {
+struct FirstFileName<'a> {
     /// The part of the name before the number.
     begin: &'a str,
     /// The number of digits of the number.
@@ -51,12 +51,12 @@ struct First<'a> {
     of: &'a str,
 }
 
-impl First<'_> {
-    fn of(name: &str) -> Option<First<'_>> {
+impl FirstFileName<'_> {
+    fn of(name: &str) -> Option<FirstFileName<'_>> {
         let (numbered, of) = name.strip_suffix(EXTENSION)?.rsplit_once("-of-")?;
         let (begin, number) = numbered.rsplit_once('-')?;
         let is_first = !number.is_empty() && number.bytes().all(|digit| digit == b'0');
-        let first = First {
+        let first = FirstFileName {
             begin,
             digits: number.len(),
             of,
@@ -69,7 +69,7 @@ impl First<'_> {
     }
 
     fn name(&self, number: usize) -> String {
-        let First { begin, digits, of } = self;
+        let FirstFileName { begin, digits, of } = self;
         format!("{begin}-{number:0digits$}-of-{of}{EXTENSION}")
     }
 }

@@ -16,7 +16,7 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::array::{Array, Values};
+use super::array::{NumberArray, NumberValues};
 use super::numbered;
 
 /// The name of the column of ids.
@@ -25,8 +25,8 @@ const IDS: &str = "id";
 /// Reads the column `name` with the rows' ids, if there are any. If the file is the first of
 /// several ([`numbered`]), the others are read after it. Reading stops after the row group that
 /// completes `rows_max` rows.
-pub fn read(path: &Path, name: &str, rows_max: usize) -> anyhow::Result<Array> {
-    let mut rows = Rows::default();
+pub fn read(path: &Path, name: &str, rows_max: usize) -> anyhow::Result<NumberArray> {
+    let mut rows = RowAccumulator::default();
     for (at, file) in numbered::files(path).iter().enumerate() {
         if rows.count >= rows_max {
             break;
@@ -79,7 +79,7 @@ fn leaf_is_plain(schema: &SchemaDescriptor, leaf: usize) -> bool {
 
 /// The rows read so far.
 #[derive(Default)]
-struct Rows {
+struct RowAccumulator {
     columns: Option<usize>,
     count: usize,
     floats: Vec<f32>,
@@ -89,7 +89,7 @@ struct Rows {
     stored_as: &'static str,
 }
 
-impl Rows {
+impl RowAccumulator {
     /// Appends the rows of a file, up to the row group that completes `rows_max`.
     fn append_file(&mut self, path: &Path, name: &str, rows_max: usize) -> anyhow::Result<()> {
         let file = SerializedFileReader::new(File::open(path)?)?;
@@ -119,7 +119,7 @@ impl Rows {
         Ok(())
     }
 
-    fn into_array(self) -> anyhow::Result<Array> {
+    fn into_array(self) -> anyhow::Result<NumberArray> {
         let columns = self.columns.context("it has no rows")?;
         ensure!(
             self.ids.is_empty() || self.ids.len() == self.count,
@@ -130,10 +130,10 @@ impl Rows {
             "some of its files hold floats and others integers"
         );
         let values = match self.floats.is_empty() {
-            false => Values::Floats(self.floats),
-            true => Values::Integers(self.integers),
+            false => NumberValues::Floats(self.floats),
+            true => NumberValues::Integers(self.integers),
         };
-        let mut array = Array::new(columns, values, self.stored_as)?;
+        let mut array = NumberArray::new(columns, values, self.stored_as)?;
         array.ids = Some(self.ids).filter(|ids| !ids.is_empty());
         Ok(array)
     }
@@ -182,24 +182,27 @@ impl Rows {
 }
 
 /// The values of a leaf column in a row group, and the number of values of each row.
-struct Leaves<T> {
+struct LeafValues<T> {
     values: Vec<T>,
     lengths: Vec<usize>,
 }
 
-fn integers(group: &dyn RowGroupReader, leaf: usize) -> anyhow::Result<Leaves<i64>> {
+fn integers(group: &dyn RowGroupReader, leaf: usize) -> anyhow::Result<LeafValues<i64>> {
     match group.metadata().column(leaf).column_type() {
         Type::INT32 => {
-            let Leaves { values, lengths } = leaves::<Int32Type>(group, leaf)?;
+            let LeafValues { values, lengths } = leaves::<Int32Type>(group, leaf)?;
             let values = values.into_iter().map(i64::from).collect();
-            Ok(Leaves { values, lengths })
+            Ok(LeafValues { values, lengths })
         }
         Type::INT64 => leaves::<Int64Type>(group, leaf),
         other => bail!("a column of {other} holds no integers"),
     }
 }
 
-fn leaves<T: DataType>(group: &dyn RowGroupReader, leaf: usize) -> anyhow::Result<Leaves<T::T>> {
+fn leaves<T: DataType>(
+    group: &dyn RowGroupReader,
+    leaf: usize,
+) -> anyhow::Result<LeafValues<T::T>> {
     let rows = usize::try_from(group.metadata().num_rows())?;
     let mut reader = get_typed_column_reader::<T>(group.get_column_reader(leaf)?);
     let (mut values, mut definition, mut repetition) = (Vec::new(), Vec::new(), Vec::new());
@@ -225,7 +228,7 @@ fn leaves<T: DataType>(group: &dyn RowGroupReader, leaf: usize) -> anyhow::Resul
             _ => lengths.push(1),
         }
     }
-    Ok(Leaves { values, lengths })
+    Ok(LeafValues { values, lengths })
 }
 
 #[cfg(test)]
@@ -298,7 +301,7 @@ mod tests {
         assert_eq!((array.rows(), array.columns), (3, 2));
         assert_eq!(array.ids, Some(vec![7, 3, 5]));
         let floats = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        assert_eq!(array.values, Values::Floats(floats));
+        assert_eq!(array.values, NumberValues::Floats(floats));
     }
 
     #[test]
@@ -312,7 +315,7 @@ mod tests {
             write_by(compression, &path, &[(&ids, &rows)]);
             let array = read(&path, "emb", usize::MAX).unwrap();
             assert_eq!((array.rows(), array.columns), (500, 2), "{compression}");
-            let Values::Floats(values) = array.values else {
+            let NumberValues::Floats(values) = array.values else {
                 panic!("{compression}");
             };
             assert_eq!(values[996..], [1.0, 1.0, 2.0, 1.0], "{compression}");
@@ -332,7 +335,7 @@ mod tests {
         write(&path(1), &[(&[5], rows[1])]);
         let array = read(&path(0), "emb", 3).unwrap();
         assert_eq!(array.ids, Some(vec![7, 3, 5]));
-        assert_eq!(array.values, Values::Floats(vec![1.0, 2.0, 3.0]));
+        assert_eq!(array.values, NumberValues::Floats(vec![1.0, 2.0, 3.0]));
         // The first file has enough rows, so the others are not opened.
         assert_eq!(read(&path(0), "emb", 2).unwrap().rows(), 2);
         let error = format!("{:#}", read(&path(0), "emb", 4).unwrap_err());

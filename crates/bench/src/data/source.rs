@@ -9,12 +9,12 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 
-use super::array::Array;
+use super::array::NumberArray;
 use super::{bin, hdf5, npy, parquet, vecs};
 
 /// The use of an array. It decides which part of a file is read unless one is named.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Role {
+pub enum ArrayRole {
     /// The vectors to be searched.
     Base,
     /// The queries.
@@ -23,44 +23,44 @@ pub enum Role {
     Neighbours,
 }
 
-impl Role {
+impl ArrayRole {
     /// The usual names of the part of a file for this use.
     fn names(self) -> &'static [&'static str] {
         match self {
-            Role::Base => &["train", "emb", "embedding", "vector", "base"],
-            Role::Queries => &["test", "emb", "embedding", "vector", "queries"],
-            Role::Neighbours => &["neighbors", "neighbors_id", "neighbours", "gt_ids"],
+            ArrayRole::Base => &["train", "emb", "embedding", "vector", "base"],
+            ArrayRole::Queries => &["test", "emb", "embedding", "vector", "queries"],
+            ArrayRole::Neighbours => &["neighbors", "neighbors_id", "neighbours", "gt_ids"],
         }
     }
 }
 
 /// A file, with the part of it in formats that hold several arrays.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct ArraySource {
     /// The path of the file.
     pub path: PathBuf,
     /// The column or dataset to read.
     pub part: Option<String>,
 }
 
-impl FromStr for Source {
+impl FromStr for ArraySource {
     type Err = std::convert::Infallible;
 
-    fn from_str(text: &str) -> Result<Source, Self::Err> {
+    fn from_str(text: &str) -> Result<ArraySource, Self::Err> {
         let (path, part) = match text.rsplit_once(':') {
             Some((path, part)) if !part.is_empty() && !Path::new(text).exists() => {
                 (path, Some(part.to_owned()))
             }
             _ => (text, None),
         };
-        Ok(Source {
+        Ok(ArraySource {
             path: path.into(),
             part,
         })
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ArraySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         match &self.part {
@@ -70,19 +70,19 @@ impl fmt::Display for Source {
     }
 }
 
-impl Source {
+impl ArraySource {
     /// Reads the array.
-    pub fn read(&self, role: Role) -> anyhow::Result<Array> {
+    pub fn read(&self, role: ArrayRole) -> anyhow::Result<NumberArray> {
         self.read_first(role, usize::MAX)
     }
 
     /// Reads the array. Of a large one it may read no more than the first `rows_max` rows need.
-    pub fn read_first(&self, role: Role, rows_max: usize) -> anyhow::Result<Array> {
+    pub fn read_first(&self, role: ArrayRole, rows_max: usize) -> anyhow::Result<NumberArray> {
         self.read_any(role, rows_max)
             .with_context(|| self.to_string())
     }
 
-    fn read_any(&self, role: Role, rows_max: usize) -> anyhow::Result<Array> {
+    fn read_any(&self, role: ArrayRole, rows_max: usize) -> anyhow::Result<NumberArray> {
         let path = &self.path;
         let open = || File::open(path).map(BufReader::new);
         let extension = extension(path);
@@ -93,12 +93,12 @@ impl Source {
             "parquet" => parquet::read(path, &self.part_for(role, parquet::names)?, rows_max),
             "hdf5" | "h5" => hdf5::read(path, &self.part_for(role, hdf5::names)?),
             "npy" => npy::read(open()?),
-            "fvecs" => vecs::read(open()?, vecs::Element::F32),
-            "ivecs" => vecs::read(open()?, vecs::Element::I32),
-            "bvecs" => vecs::read(open()?, vecs::Element::U8),
-            "fbin" => bin::read(open()?, bin::Element::F32),
-            "ibin" => bin::read(open()?, bin::Element::I32),
-            "u8bin" => bin::read(open()?, bin::Element::U8),
+            "fvecs" => vecs::read(open()?, vecs::TexmexElement::F32),
+            "ivecs" => vecs::read(open()?, vecs::TexmexElement::I32),
+            "bvecs" => vecs::read(open()?, vecs::TexmexElement::U8),
+            "fbin" => bin::read(open()?, bin::BigAnnElement::F32),
+            "ibin" => bin::read(open()?, bin::BigAnnElement::I32),
+            "u8bin" => bin::read(open()?, bin::BigAnnElement::U8),
             other => bail!(
                 "the format .{other} is not known; known are parquet, hdf5, npy, fvecs, ivecs, bvecs, fbin, \
                  ibin and u8bin"
@@ -109,7 +109,7 @@ impl Source {
     /// The part that was named, or else the one with a usual name, or else the only one.
     fn part_for(
         &self,
-        role: Role,
+        role: ArrayRole,
         names: impl Fn(&Path) -> anyhow::Result<Vec<String>>,
     ) -> anyhow::Result<String> {
         if let Some(part) = &self.part {
@@ -123,7 +123,7 @@ impl Source {
         let mut vectors = there.iter().filter(|name| !is_truth(name));
         match (usual, vectors.next(), vectors.next()) {
             (Some(usual), _, _) => Ok((*usual).to_owned()),
-            (None, Some(only), None) if role != Role::Neighbours => Ok(only.clone()),
+            (None, Some(only), None) if role != ArrayRole::Neighbours => Ok(only.clone()),
             _ => bail!(
                 "which part holds the {role:?}? Name it as {}:PART; there are {}",
                 self.path.display(),
@@ -133,7 +133,7 @@ impl Source {
     }
 
     /// The parts of the file. In most formats a file has one part, without a name.
-    pub fn parts(&self) -> anyhow::Result<Vec<Source>> {
+    pub fn parts(&self) -> anyhow::Result<Vec<ArraySource>> {
         let names = match extension(&self.path).as_str() {
             _ if self.part.is_some() => return Ok(vec![self.clone()]),
             "parquet" => parquet::names(&self.path),
@@ -141,7 +141,7 @@ impl Source {
             _ => return Ok(vec![self.clone()]),
         };
         let names = names.with_context(|| self.to_string())?;
-        let part = |name| Source {
+        let part = |name| ArraySource {
             path: self.path.clone(),
             part: Some(name),
         };
@@ -151,7 +151,7 @@ impl Source {
 
 /// Whether a part of this name holds true neighbours or their distances, and no vectors.
 fn is_truth(name: &str) -> bool {
-    name.starts_with("gt_") || name == "distances" || Role::Neighbours.names().contains(&name)
+    name.starts_with("gt_") || name == "distances" || ArrayRole::Neighbours.names().contains(&name)
 }
 
 /// Whether files with this extension hold several arrays.
@@ -172,11 +172,11 @@ mod tests {
 
     #[test]
     fn a_part_comes_after_a_colon() {
-        let source: Source = "a/b.parquet:emb".parse().unwrap();
+        let source: ArraySource = "a/b.parquet:emb".parse().unwrap();
         assert_eq!(source.path, Path::new("a/b.parquet"));
         assert_eq!(source.part.as_deref(), Some("emb"));
         assert_eq!(source.to_string(), "a/b.parquet:emb");
-        let source: Source = "b.npy".parse().unwrap();
+        let source: ArraySource = "b.npy".parse().unwrap();
         assert_eq!(source.part, None);
     }
 
@@ -185,29 +185,29 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a:b");
         std::fs::write(&path, "").unwrap();
-        let source: Source = path.to_str().unwrap().parse().unwrap();
+        let source: ArraySource = path.to_str().unwrap().parse().unwrap();
         assert_eq!(source.path, path);
     }
 
     #[test]
     fn errors_name_the_file_and_what_can_be_read() {
-        let source: Source = "vectors.csv".parse().unwrap();
-        let error = format!("{:#}", source.read(Role::Base).unwrap_err());
+        let source: ArraySource = "vectors.csv".parse().unwrap();
+        let error = format!("{:#}", source.read(ArrayRole::Base).unwrap_err());
         assert!(
             error.contains("vectors.csv") && error.contains("parquet"),
             "{error}"
         );
-        let source: Source = "vectors.npy:x".parse().unwrap();
-        let error = format!("{:#}", source.read(Role::Base).unwrap_err());
+        let source: ArraySource = "vectors.npy:x".parse().unwrap();
+        let error = format!("{:#}", source.read(ArrayRole::Base).unwrap_err());
         assert!(error.contains("no parts"), "{error}");
     }
 
     #[test]
     fn the_only_part_without_true_neighbours_is_the_vectors() {
-        let source: Source = "queries.parquet".parse().unwrap();
+        let source: ArraySource = "queries.parquet".parse().unwrap();
         let part = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            source.part_for(Role::Queries, |_| Ok(names.clone()))
+            source.part_for(ArrayRole::Queries, |_| Ok(names.clone()))
         };
         assert_eq!(part(&["pixels", "gt_ids", "gt_l2"]).unwrap(), "pixels");
         assert_eq!(part(&["other", "emb"]).unwrap(), "emb");
@@ -218,18 +218,18 @@ mod tests {
     #[test]
     fn files_of_ann_benchmarks_as_h5py_writes_them() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ann-benchmarks.hdf5");
-        let source = Source { path, part: None };
-        let base = source.read(Role::Base).unwrap();
+        let source = ArraySource { path, part: None };
+        let base = source.read(ArrayRole::Base).unwrap();
         assert_eq!((base.rows(), base.columns), (20, 3));
         let base = base.into_vectors();
         assert_eq!(base.row(19), [19.0, 19.5, 20.0]);
-        let queries = source.read(Role::Queries).unwrap();
+        let queries = source.read(ArrayRole::Queries).unwrap();
         assert_eq!((queries.rows(), queries.columns), (2, 3));
-        let neighbours = source.read(Role::Neighbours).unwrap();
+        let neighbours = source.read(ArrayRole::Neighbours).unwrap();
         let neighbours = neighbours.into_neighbours().unwrap();
         assert_eq!(neighbours.of(1), [19, 18]);
         let metric = hdf5::metric(&source.path).unwrap();
-        assert_eq!(metric, Some(crate::data::Metric::Euclidean));
+        assert_eq!(metric, Some(crate::data::SimilarityMetric::Euclidean));
         assert_eq!(source.parts().unwrap().len(), 4);
     }
 }

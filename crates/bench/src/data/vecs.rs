@@ -5,11 +5,11 @@ use std::io::Read;
 
 use anyhow::{Context, ensure};
 
-use super::array::{Array, Values};
+use super::array::{NumberArray, NumberValues};
 
 /// The type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Element {
+pub enum TexmexElement {
     /// `fvecs`.
     F32,
     /// `ivecs`.
@@ -19,7 +19,7 @@ pub enum Element {
 }
 
 /// Reads all rows.
-pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
+pub fn read(mut source: impl Read, element: TexmexElement) -> anyhow::Result<NumberArray> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
     let header = bytes.first_chunk::<4>().context("it is empty")?;
@@ -29,7 +29,7 @@ pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
         "it begins with a row of {columns} elements, so it is not of this format"
     );
     let columns = columns as usize;
-    let element_bytes = if element == Element::U8 { 1 } else { 4 };
+    let element_bytes = if element == TexmexElement::U8 { 1 } else { 4 };
     let row_bytes = 4 + columns * element_bytes;
     ensure!(
         bytes.len().is_multiple_of(row_bytes),
@@ -44,23 +44,23 @@ pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
     }
     let elements = bytes.chunks_exact(row_bytes).flat_map(|row| &row[4..]);
     match element {
-        Element::U8 => {
+        TexmexElement::U8 => {
             let values = elements.map(|&byte| i64::from(byte)).collect();
-            Array::new(columns, Values::Integers(values), "uint8")
+            NumberArray::new(columns, NumberValues::Integers(values), "uint8")
         }
-        Element::F32 => {
+        TexmexElement::F32 => {
             let rows = bytes.chunks_exact(row_bytes);
             let words = rows.flat_map(|row| row[4..].as_chunks::<4>().0);
             let values = words.map(|&word| f32::from_le_bytes(word)).collect();
-            Array::new(columns, Values::Floats(values), "float32")
+            NumberArray::new(columns, NumberValues::Floats(values), "float32")
         }
-        Element::I32 => {
+        TexmexElement::I32 => {
             let rows = bytes.chunks_exact(row_bytes);
             let words = rows.flat_map(|row| row[4..].as_chunks::<4>().0);
             let values = words
                 .map(|&word| i64::from(i32::from_le_bytes(word)))
                 .collect();
-            Array::new(columns, Values::Integers(values), "int32")
+            NumberArray::new(columns, NumberValues::Integers(values), "int32")
         }
     }
 }
@@ -80,25 +80,28 @@ mod tests {
 
     #[test]
     fn rows_of_each_element_type() {
-        let array = read(&fvecs(&[&[1.0, -2.5], &[0.0, 4.0]])[..], Element::F32).unwrap();
+        let array = read(&fvecs(&[&[1.0, -2.5], &[0.0, 4.0]])[..], TexmexElement::F32).unwrap();
         assert_eq!(array.columns, 2);
-        assert_eq!(array.values, Values::Floats(vec![1.0, -2.5, 0.0, 4.0]));
+        assert_eq!(
+            array.values,
+            NumberValues::Floats(vec![1.0, -2.5, 0.0, 4.0])
+        );
         let bytes = [2, 0, 0, 0, 7, 255];
-        let array = read(&bytes[..], Element::U8).unwrap();
-        assert_eq!(array.values, Values::Integers(vec![7, 255]));
+        let array = read(&bytes[..], TexmexElement::U8).unwrap();
+        assert_eq!(array.values, NumberValues::Integers(vec![7, 255]));
         let bytes = [1, 0, 0, 0, 255, 255, 255, 255];
-        let array = read(&bytes[..], Element::I32).unwrap();
-        assert_eq!(array.values, Values::Integers(vec![-1]));
+        let array = read(&bytes[..], TexmexElement::I32).unwrap();
+        assert_eq!(array.values, NumberValues::Integers(vec![-1]));
     }
 
     #[test]
     fn cut_off_and_ragged_files_are_refused() {
         let whole = fvecs(&[&[1.0, 2.0], &[3.0, 4.0]]);
-        assert!(read(&whole[..whole.len() - 1], Element::F32).is_err());
+        assert!(read(&whole[..whole.len() - 1], TexmexElement::F32).is_err());
         // Two rows of one element have the length of one row of three.
         let ragged = fvecs(&[&[1.0, 2.0, 3.0], &[1.0], &[2.0]]);
-        let error = read(&ragged[..], Element::F32).unwrap_err();
+        let error = read(&ragged[..], TexmexElement::F32).unwrap_err();
         assert!(error.to_string().contains("row 1"), "{error}");
-        assert!(read(&[][..], Element::F32).is_err());
+        assert!(read(&[][..], TexmexElement::F32).is_err());
     }
 }

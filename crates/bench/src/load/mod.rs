@@ -23,19 +23,19 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub use recall::Judge;
-use recorder::Recorder;
-pub use recorder::{Measured, latencies};
+pub use recall::AnswerJudge;
+use recorder::LatencyRecorder;
+pub use recorder::{TrafficResults, latencies};
 
-use crate::proc::Stolen;
+use crate::proc::StolenTime;
 
 /// A plan of a load.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TrafficPlan {
     /// Requests a second in an open loop. `None` is a closed loop.
     pub rate_per_s: Option<f64>,
     /// The end of the load.
-    pub length: Length,
+    pub length: TrafficLength,
     /// The time of warm-up, which does not count.
     pub warm_up: Duration,
     /// Whether the results keep when each request was due and when it ended.
@@ -44,33 +44,38 @@ pub struct Plan {
 
 /// The end of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Length {
+pub enum TrafficLength {
     /// No request is sent after this time. Requests under way are waited for.
     Duration(Duration),
     /// The load ends after this many requests.
     Requests(u64),
 }
 
-impl Length {
+impl TrafficLength {
     /// Counts the requests of a load that sends this many a second.
     fn requests_at(self, rate_per_s: f64) -> u64 {
         match self {
-            Length::Duration(duration) => (duration.as_secs_f64() * rate_per_s).round() as u64,
-            Length::Requests(count) => count,
+            TrafficLength::Duration(duration) => {
+                (duration.as_secs_f64() * rate_per_s).round() as u64
+            }
+            TrafficLength::Requests(count) => count,
         }
     }
 }
 
 /// The request that a worker sends again and again.
-pub trait Operation: Send + 'static {
+pub trait RepeatedRequest: Send + 'static {
     /// Sends the `number`th request, counted over all workers. Must end by itself, at the latest by
     /// a timeout.
-    fn perform(&mut self, number: u64) -> impl Future<Output = Result<Done, Failure>> + Send;
+    fn perform(
+        &mut self,
+        number: u64,
+    ) -> impl Future<Output = Result<AnsweredRequest, RequestFailure>> + Send;
 }
 
 /// A request that was answered.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct AnsweredRequest {
     /// The time when the answer had arrived, before it was read.
     pub answered: Instant,
     /// The share of the expected rows that were found; `None` if that is not judged.
@@ -79,10 +84,10 @@ pub struct Done {
     pub short: bool,
 }
 
-impl Done {
+impl AnsweredRequest {
     /// An answer without rows that has arrived just now.
-    pub fn now() -> Done {
-        Done {
+    pub fn now() -> AnsweredRequest {
+        AnsweredRequest {
             answered: Instant::now(),
             recall: None,
             short: false,
@@ -92,17 +97,17 @@ impl Done {
 
 /// A failed request. The text is the same for all requests that fail in the same way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failure(pub String);
+pub struct RequestFailure(pub String);
 
 /// Makes a load: first the warm-up, whose answers are left out, and then the load that counts.
 ///
 /// Up to as many requests are under way at once as there are workers. `progress` counts tenths of
 /// seconds, or requests.
-pub async fn run<W: Operation>(
-    plan: &Plan,
+pub async fn run<W: RepeatedRequest>(
+    plan: &TrafficPlan,
     workers: Vec<W>,
     progress: &ProgressBar,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<TrafficResults> {
     ensure!(!workers.is_empty(), "the concurrency must be at least 1");
     if let Some(rate) = plan.rate_per_s {
         ensure!(rate > 0.0 && rate.is_finite(), "the rate must be above 0");
@@ -111,22 +116,22 @@ pub async fn run<W: Operation>(
     // Recorders are made, and used once, before the load that counts. The memory of hundreds of
     // histograms takes a machine some 40 ms. In that time an open loop has as many requests due as
     // make its P99.
-    let mut workers: Vec<(W, Recorder)> = workers
+    let mut workers: Vec<(W, LatencyRecorder)> = workers
         .into_iter()
-        .map(|worker| (worker, Recorder::new()))
+        .map(|worker| (worker, LatencyRecorder::new()))
         .collect();
     if plan.warm_up > Duration::ZERO {
         progress.set_message("warm-up");
-        let warm_up = Plan {
-            length: Length::Duration(plan.warm_up),
+        let warm_up = TrafficPlan {
+            length: TrafficLength::Duration(plan.warm_up),
             keep_requests: false,
             ..plan.clone()
         };
-        let phase = Phase::new(&warm_up, &next);
+        let phase = TrafficPhase::new(&warm_up, &next);
         workers = phase.run(workers, progress).await?.0;
     }
     progress.set_message("");
-    let phase = Phase::new(plan, &next);
+    let phase = TrafficPhase::new(plan, &next);
     let (_, measured) = phase.run(workers, progress).await?;
     Ok(measured)
 }
@@ -150,9 +155,9 @@ fn monotonic_ns() -> u64 {
 }
 
 /// A stretch of load, with the state that its workers share.
-struct Phase {
+struct TrafficPhase {
     rate_per_s: Option<f64>,
-    length: Length,
+    length: TrafficLength,
     keep_requests: bool,
     /// The number of the first request.
     first: u64,
@@ -161,9 +166,9 @@ struct Phase {
     completed: Arc<AtomicU64>,
 }
 
-impl Phase {
-    fn new(plan: &Plan, next: &Arc<AtomicU64>) -> Phase {
-        Phase {
+impl TrafficPhase {
+    fn new(plan: &TrafficPlan, next: &Arc<AtomicU64>) -> TrafficPhase {
+        TrafficPhase {
             rate_per_s: plan.rate_per_s,
             length: plan.length,
             keep_requests: plan.keep_requests,
@@ -173,22 +178,22 @@ impl Phase {
         }
     }
 
-    async fn run<W: Operation>(
+    async fn run<W: RepeatedRequest>(
         self,
-        mut workers: Vec<(W, Recorder)>,
+        mut workers: Vec<(W, LatencyRecorder)>,
         progress: &ProgressBar,
-    ) -> anyhow::Result<(Vec<(W, Recorder)>, Measured)> {
+    ) -> anyhow::Result<(Vec<(W, LatencyRecorder)>, TrafficResults)> {
         let concurrency = workers.len();
         for (_, recorder) in &mut workers {
             recorder.reset(self.keep_requests);
         }
-        let stolen = Stolen::now();
+        let stolen = StolenTime::now();
         let begin = Instant::now();
         let begin_ns = monotonic_ns();
         let cpu = process_cpu_time();
         let deadline = match self.length {
-            Length::Duration(duration) => Some(begin + duration),
-            Length::Requests(_) => None,
+            TrafficLength::Duration(duration) => Some(begin + duration),
+            TrafficLength::Requests(_) => None,
         };
         let due = Arc::new(Semaphore::new(0));
         let pacer = self.rate_per_s.map(|rate| {
@@ -197,10 +202,10 @@ impl Phase {
         });
         let total = match (&pacer, self.length) {
             (Some(pacer), _) => pacer.total,
-            (None, Length::Requests(count)) => count,
-            (None, Length::Duration(_)) => u64::MAX,
+            (None, TrafficLength::Requests(count)) => count,
+            (None, TrafficLength::Duration(_)) => u64::MAX,
         };
-        let turn = Turn {
+        let turn = RequestDispenser {
             begin,
             deadline,
             first: self.first,
@@ -211,7 +216,7 @@ impl Phase {
             completed: Arc::clone(&self.completed),
         };
         let turn = Arc::new(turn);
-        let intervals = recorder::Intervals::new(begin, self.length);
+        let intervals = recorder::IntervalHistograms::new(begin, self.length);
         let mut tasks = JoinSet::new();
         for (worker, recorder) in workers {
             tasks.spawn(work(Arc::clone(&turn), intervals.clone(), worker, recorder));
@@ -223,7 +228,7 @@ impl Phase {
             Arc::clone(&self.completed),
         ));
         let mut done = Vec::with_capacity(concurrency);
-        let mut measured = Measured::empty();
+        let mut measured = TrafficResults::empty();
         while let Some(task) = tasks.join_next().await {
             done.push(task?);
         }
@@ -239,7 +244,7 @@ impl Phase {
             measured.pacer_lateness = Some(pacer.join());
         }
         measured.begin_ns = begin_ns;
-        measured.stolen_share = Stolen::now()
+        measured.stolen_share = StolenTime::now()
             .zip(stolen)
             .map(|(now, before)| now.share_since(&before));
         measured.finish(elapsed, cpu, intervals);
@@ -252,7 +257,7 @@ impl Phase {
 }
 
 /// Gives each worker the number of its next request, and waits until that is due.
-struct Turn {
+struct RequestDispenser {
     begin: Instant,
     deadline: Option<Instant>,
     first: u64,
@@ -265,7 +270,7 @@ struct Turn {
     completed: Arc<AtomicU64>,
 }
 
-impl Turn {
+impl RequestDispenser {
     /// The number of the next request and the time from which its latency counts; `None` if there
     /// is no more.
     async fn take(&self) -> Option<(u64, Instant)> {
@@ -291,12 +296,12 @@ impl Turn {
     }
 }
 
-async fn work<W: Operation>(
-    turn: Arc<Turn>,
-    intervals: recorder::Intervals,
+async fn work<W: RepeatedRequest>(
+    turn: Arc<RequestDispenser>,
+    intervals: recorder::IntervalHistograms,
     mut worker: W,
-    mut recorder: Recorder,
-) -> (W, Recorder) {
+    mut recorder: LatencyRecorder,
+) -> (W, LatencyRecorder) {
     while let Some((number, start)) = turn.take().await {
         match worker.perform(number).await {
             Ok(done) => recorder.done(&intervals, start, &done),
@@ -308,16 +313,16 @@ async fn work<W: Operation>(
 }
 
 /// Moves the progress bar until this task is aborted.
-async fn tick(bar: ProgressBar, begin: Instant, length: Length, completed: Arc<AtomicU64>) {
+async fn tick(bar: ProgressBar, begin: Instant, length: TrafficLength, completed: Arc<AtomicU64>) {
     let mut ticks = tokio::time::interval(Duration::from_millis(200));
     loop {
         ticks.tick().await;
         match length {
-            Length::Duration(duration) => {
+            TrafficLength::Duration(duration) => {
                 bar.set_length(duration.as_millis() as u64 / 100);
                 bar.set_position(begin.elapsed().as_millis() as u64 / 100);
             }
-            Length::Requests(count) => {
+            TrafficLength::Requests(count) => {
                 bar.set_length(count);
                 bar.set_position(completed.load(Ordering::Relaxed));
             }

@@ -2,21 +2,21 @@
 
 use std::collections::HashSet;
 
-use annulus_bench::data::Neighbours;
+use annulus_bench::data::TrueNeighbours;
 
 /// Judges answers by the true neighbours of the queries.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct AnswerJudge {
     /// The ids expected for each query, sorted.
     expected: Vec<Box<[i64]>>,
     /// The number of rows of an answer that count.
     k: usize,
 }
 
-impl Judge {
+impl AnswerJudge {
     /// Makes a judge of answers of up to `k` rows. The rows `except` may or may not be in the
     /// table, so they are not expected.
-    pub fn new(neighbours: &Neighbours, k: usize, except: &HashSet<i64>) -> Judge {
+    pub fn new(neighbours: &TrueNeighbours, k: usize, except: &HashSet<i64>) -> AnswerJudge {
         let expected = (0..neighbours.len()).map(|query| {
             let nearest = &neighbours.of(query)[..k.min(neighbours.per_query)];
             let mut ids: Vec<i64> = nearest
@@ -27,7 +27,7 @@ impl Judge {
             ids.sort_unstable();
             ids.into_boxed_slice()
         });
-        Judge {
+        AnswerJudge {
             expected: expected.collect(),
             k,
         }
@@ -56,19 +56,19 @@ mod tests {
 
     #[test]
     fn each_expected_row_counts_once() {
-        let neighbours = Neighbours {
+        let neighbours = TrueNeighbours {
             per_query: 4,
             ids: vec![9, 3, 7, 1],
         };
-        let judge = Judge::new(&neighbours, 3, &HashSet::new());
+        let judge = AnswerJudge::new(&neighbours, 3, &HashSet::new());
         assert_eq!(judge.recall(0, &mut vec![3, 9, 7]), Some(1.0));
         assert_eq!(judge.recall(0, &mut vec![3, 3, 1]), Some(1.0 / 3.0));
         assert_eq!(judge.recall(0, &mut vec![]), Some(0.0));
         // Rows beyond those requested do not count.
         assert_eq!(judge.recall(0, &mut vec![3, 4, 5, 9, 7]), Some(1.0 / 3.0));
-        let judge = Judge::new(&neighbours, 3, &HashSet::from([9, 3]));
+        let judge = AnswerJudge::new(&neighbours, 3, &HashSet::from([9, 3]));
         assert_eq!(judge.recall(0, &mut vec![7, 9, 1]), Some(1.0));
-        let judge = Judge::new(&neighbours, 1, &HashSet::from([9]));
+        let judge = AnswerJudge::new(&neighbours, 1, &HashSet::from([9]));
         assert_eq!(judge.recall(0, &mut vec![9]), None);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::{Done, Failure, Length};
+use super::{AnsweredRequest, RequestFailure, TrafficLength};
 
 /// The range in which latencies differ: from a microsecond up to ten minutes. Longer ones count as
 /// ten minutes.
@@ -36,7 +36,7 @@ fn histogram(digits: u8) -> Histogram<u64> {
 
 /// The results of a load.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct TrafficResults {
     /// The time from the first request sent to the last answer.
     pub elapsed: Duration,
     /// The latencies of the answered requests, in nanoseconds.
@@ -56,18 +56,18 @@ pub struct Measured {
     /// system reports it.
     pub stolen_share: Option<f64>,
     /// The intervals of the load in order, of equal length.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<IntervalLatencies>,
     /// The time when the load began, by the system's monotonic clock.
     pub begin_ns: u64,
     /// The requests in the order in which they were due, if they were to be recorded.
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestTimes>,
     recall_sum: f64,
     recall_count: u64,
 }
 
 /// A request, by times after the begin of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Request {
+pub struct RequestTimes {
     /// The time from which its latency counts.
     pub due: Duration,
     /// The time when it was answered or had failed.
@@ -78,7 +78,7 @@ pub struct Request {
 
 /// A part of the time of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct IntervalLatencies {
     /// The time from the begin of the load to that of the interval.
     pub from: Duration,
     /// The length of the interval.
@@ -91,10 +91,10 @@ pub struct Interval {
     pub p99: Duration,
 }
 
-impl Measured {
+impl TrafficResults {
     /// A result without requests.
-    pub fn empty() -> Measured {
-        Measured {
+    pub fn empty() -> TrafficResults {
+        TrafficResults {
             elapsed: Duration::ZERO,
             latencies: latencies(),
             errors: BTreeMap::new(),
@@ -122,7 +122,7 @@ impl Measured {
     }
 
     /// Adds the records of a worker.
-    pub(super) fn add(&mut self, recorder: &mut Recorder, intervals: &Intervals) {
+    pub(super) fn add(&mut self, recorder: &mut LatencyRecorder, intervals: &IntervalHistograms) {
         recorder.flush(intervals);
         self.latencies
             .add(&recorder.latencies)
@@ -137,7 +137,12 @@ impl Measured {
             .extend(recorder.requests.take().into_iter().flatten());
     }
 
-    pub(super) fn finish(&mut self, elapsed: Duration, cpu_time: Duration, intervals: Intervals) {
+    pub(super) fn finish(
+        &mut self,
+        elapsed: Duration,
+        cpu_time: Duration,
+        intervals: IntervalHistograms,
+    ) {
         self.requests.sort_unstable_by_key(|request| request.due);
         self.elapsed = elapsed;
         self.cpu_time = cpu_time;
@@ -152,7 +157,7 @@ impl Measured {
             .map(|(at, latencies)| {
                 let from = length * at as u32;
                 let rest = elapsed.saturating_sub(from);
-                Interval {
+                IntervalLatencies {
                     from,
                     length: match at == INTERVALS_MAX as usize {
                         true => rest,
@@ -175,21 +180,21 @@ fn count_error(errors: &mut BTreeMap<String, u64>, kind: String, count: u64) {
 
 /// The latencies of each interval, over all workers.
 #[derive(Clone)]
-pub struct Intervals {
+pub struct IntervalHistograms {
     begin: Instant,
     length: Duration,
     slots: Arc<Mutex<Vec<Histogram<u64>>>>,
 }
 
-impl Intervals {
+impl IntervalHistograms {
     /// Makes intervals of a second, or longer ones if there would be too many.
-    pub fn new(begin: Instant, length: Length) -> Intervals {
+    pub fn new(begin: Instant, length: TrafficLength) -> IntervalHistograms {
         let second = Duration::from_secs(1);
         let length = match length {
-            Length::Duration(duration) => second.max(duration / INTERVALS_MAX),
-            Length::Requests(_) => second,
+            TrafficLength::Duration(duration) => second.max(duration / INTERVALS_MAX),
+            TrafficLength::Requests(_) => second,
         };
-        Intervals {
+        IntervalHistograms {
             begin,
             length,
             slots: Arc::default(),
@@ -206,7 +211,7 @@ impl Intervals {
 }
 
 /// The records of one worker.
-pub struct Recorder {
+pub struct LatencyRecorder {
     latencies: Histogram<u64>,
     errors: BTreeMap<String, u64>,
     short_answers: u64,
@@ -216,13 +221,13 @@ pub struct Recorder {
     slot: usize,
     current: Histogram<u64>,
     /// The requests, if they are to be recorded.
-    requests: Option<Vec<Request>>,
+    requests: Option<Vec<RequestTimes>>,
 }
 
-impl Recorder {
+impl LatencyRecorder {
     /// A recorder without requests.
-    pub fn new() -> Recorder {
-        Recorder {
+    pub fn new() -> LatencyRecorder {
+        LatencyRecorder {
             latencies: latencies(),
             errors: BTreeMap::new(),
             short_answers: 0,
@@ -248,7 +253,7 @@ impl Recorder {
     }
 
     /// Records an answered request whose latency counts from `start`.
-    pub fn done(&mut self, intervals: &Intervals, start: Instant, done: &Done) {
+    pub fn done(&mut self, intervals: &IntervalHistograms, start: Instant, done: &AnsweredRequest) {
         let latency = done.answered.saturating_duration_since(start).as_nanos() as u64;
         self.latencies.saturating_record(latency);
         let slot = intervals.slot(done.answered);
@@ -266,15 +271,26 @@ impl Recorder {
     }
 
     /// Records a failed request.
-    pub fn failed(&mut self, intervals: &Intervals, start: Instant, failure: Failure) {
+    pub fn failed(
+        &mut self,
+        intervals: &IntervalHistograms,
+        start: Instant,
+        failure: RequestFailure,
+    ) {
         count_error(&mut self.errors, failure.0, 1);
         self.keep(intervals, start, Instant::now(), false);
     }
 
-    fn keep(&mut self, intervals: &Intervals, start: Instant, end: Instant, answered: bool) {
+    fn keep(
+        &mut self,
+        intervals: &IntervalHistograms,
+        start: Instant,
+        end: Instant,
+        answered: bool,
+    ) {
         let begin = intervals.begin;
         if let Some(requests) = &mut self.requests {
-            requests.push(Request {
+            requests.push(RequestTimes {
                 due: start.saturating_duration_since(begin),
                 ended: end.saturating_duration_since(begin),
                 answered,
@@ -283,7 +299,7 @@ impl Recorder {
     }
 
     /// Adds the current interval to that of all workers.
-    fn flush(&mut self, intervals: &Intervals) {
+    fn flush(&mut self, intervals: &IntervalHistograms) {
         if self.current.is_empty() {
             return;
         }
@@ -326,18 +342,18 @@ mod tests {
     #[test]
     fn the_last_interval_of_a_run_that_nobody_foresaw_is_as_long_as_it_was() {
         let begin = Instant::now();
-        let intervals = Intervals::new(begin, Length::Requests(2));
-        let mut recorder = Recorder::new();
+        let intervals = IntervalHistograms::new(begin, TrafficLength::Requests(2));
+        let mut recorder = LatencyRecorder::new();
         for second in [0, 1000] {
             let start = begin + Duration::from_secs(second);
-            let done = Done {
+            let done = AnsweredRequest {
                 answered: start + Duration::from_millis(5),
                 recall: None,
                 short: false,
             };
             recorder.done(&intervals, start, &done);
         }
-        let mut measured = Measured::empty();
+        let mut measured = TrafficResults::empty();
         measured.add(&mut recorder, &intervals);
         measured.finish(Duration::from_secs(1001), Duration::ZERO, intervals);
         let all = &measured.intervals;
@@ -350,19 +366,19 @@ mod tests {
 
     #[test]
     fn quantiles_are_right_to_a_thousandth() {
-        let intervals = Intervals::new(Instant::now(), Length::Requests(1));
-        let mut recorder = Recorder::new();
+        let intervals = IntervalHistograms::new(Instant::now(), TrafficLength::Requests(1));
+        let mut recorder = LatencyRecorder::new();
         let start = Instant::now();
         for micros in 1..=10_000 {
             let answered = start + Duration::from_micros(micros);
-            let done = Done {
+            let done = AnsweredRequest {
                 answered,
                 recall: None,
                 short: false,
             };
             recorder.done(&intervals, start, &done);
         }
-        let mut measured = Measured::empty();
+        let mut measured = TrafficResults::empty();
         measured.add(&mut recorder, &intervals);
         for (share, micros) in [
             (0.5, 5_000.0),

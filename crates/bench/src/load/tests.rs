@@ -11,8 +11,8 @@ struct Sleeper {
     stall: Duration,
 }
 
-impl Operation for Sleeper {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for Sleeper {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         let stall = if number == self.stall_at {
             self.stall
         } else {
@@ -20,11 +20,11 @@ impl Operation for Sleeper {
         };
         tokio::time::sleep(self.usual + stall).await;
         if number % 10 == 9 {
-            return Err(Failure("each tenth".to_owned()));
+            return Err(RequestFailure("each tenth".to_owned()));
         }
-        Ok(Done {
+        Ok(AnsweredRequest {
             recall: Some(0.5),
-            ..Done::now()
+            ..AnsweredRequest::now()
         })
     }
 }
@@ -38,8 +38,8 @@ fn sleepers(count: usize, stall: Duration) -> Vec<Sleeper> {
     (0..count).map(sleeper).collect()
 }
 
-fn plan(rate_per_s: Option<f64>, length: Length) -> Plan {
-    Plan {
+fn plan(rate_per_s: Option<f64>, length: TrafficLength) -> TrafficPlan {
+    TrafficPlan {
         rate_per_s,
         length,
         warm_up: Duration::ZERO,
@@ -49,7 +49,7 @@ fn plan(rate_per_s: Option<f64>, length: Length) -> Plan {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_request_is_counted_answered_or_failed() {
-    let plan = plan(None, Length::Requests(100));
+    let plan = plan(None, TrafficLength::Requests(100));
     let workers = sleepers(7, Duration::ZERO);
     let measured = run(&plan, workers, &ProgressBar::hidden()).await.unwrap();
     assert_eq!(measured.latencies.len(), 90);
@@ -62,9 +62,9 @@ async fn every_request_is_counted_answered_or_failed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_kept_as_they_were_due() {
-    let plan = Plan {
+    let plan = TrafficPlan {
         keep_requests: true,
-        ..plan(Some(1_000.0), Length::Requests(50))
+        ..plan(Some(1_000.0), TrafficLength::Requests(50))
     };
     let before_ns = monotonic_ns();
     let workers = sleepers(3, Duration::from_millis(30));
@@ -86,7 +86,7 @@ async fn requests_are_kept_as_they_were_due() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pacer_is_not_late_when_the_worker_is() {
     // There is one worker, which stalls, so most requests wait for it.
-    let open = plan(Some(200.0), Length::Requests(150));
+    let open = plan(Some(200.0), TrafficLength::Requests(150));
     let workers = sleepers(1, Duration::from_millis(500));
     let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
     let lateness = measured.pacer_lateness.as_ref().unwrap();
@@ -100,18 +100,18 @@ async fn the_pacer_is_not_late_when_the_worker_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stall_delays_all_that_were_due_in_an_open_loop_only() {
     let stall = Duration::from_millis(500);
-    let slow = |measured: &Measured| {
+    let slow = |measured: &TrafficResults| {
         let beyond = Duration::from_millis(100).as_nanos() as u64;
         measured.latencies.count_between(beyond, u64::MAX)
     };
     // There is one worker, so requests that are due during the stall have to wait.
-    let open = plan(Some(200.0), Length::Requests(150));
+    let open = plan(Some(200.0), TrafficLength::Requests(150));
     let workers = sleepers(1, stall);
     let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
     let delayed = slow(&measured);
     assert!(delayed > 40, "{delayed}");
 
-    let closed = plan(None, Length::Requests(150));
+    let closed = plan(None, TrafficLength::Requests(150));
     let workers = sleepers(1, stall);
     let measured = run(&closed, workers, &ProgressBar::hidden()).await.unwrap();
     // One, and some more if the machine stops now and then.
@@ -122,7 +122,10 @@ async fn a_stall_delays_all_that_were_due_in_an_open_loop_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_were_not_sent_in_time_are_counted() {
     // 1,000 a second are due, one worker manages fewer than half.
-    let open = plan(Some(1_000.0), Length::Duration(Duration::from_millis(500)));
+    let open = plan(
+        Some(1_000.0),
+        TrafficLength::Duration(Duration::from_millis(500)),
+    );
     let workers = sleepers(1, Duration::ZERO);
     let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
     let errors: u64 = measured.errors.values().sum();
@@ -133,10 +136,10 @@ async fn requests_that_were_not_sent_in_time_are_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_warm_up_does_not_count() {
-    let plan = Plan {
+    let plan = TrafficPlan {
         warm_up: Duration::from_millis(100),
         keep_requests: true,
-        ..plan(None, Length::Requests(20))
+        ..plan(None, TrafficLength::Requests(20))
     };
     let workers = sleepers(2, Duration::ZERO);
     let measured = run(&plan, workers, &ProgressBar::hidden()).await.unwrap();

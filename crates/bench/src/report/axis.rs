@@ -4,17 +4,17 @@ const TICKS: usize = 6;
 
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
+pub enum ChartScale {
     /// Equal differences at equal distances.
     Linear,
     /// Powers of ten at equal distances; values above zero only.
     Logarithmic,
 }
 
-impl Scale {
+impl ChartScale {
     /// Whether a value has a place on the scale.
     pub(super) fn takes(self, value: f64) -> bool {
-        value.is_finite() && (self == Scale::Linear || value > 0.0)
+        value.is_finite() && (self == ChartScale::Linear || value > 0.0)
     }
 }
 
@@ -29,10 +29,10 @@ pub(super) struct Axis {
 
 impl Axis {
     /// An axis for values between two ends. `from_zero` makes a linear one begin at zero.
-    pub(super) fn new(scale: Scale, (low, high): (f64, f64), from_zero: bool) -> Axis {
+    pub(super) fn new(scale: ChartScale, (low, high): (f64, f64), from_zero: bool) -> Axis {
         match scale {
-            Scale::Linear => Axis::linear(low, high, from_zero),
-            Scale::Logarithmic => Axis::logarithmic(low, high),
+            ChartScale::Linear => Axis::linear(low, high, from_zero),
+            ChartScale::Logarithmic => Axis::logarithmic(low, high),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Draws line charts.
 
-use annulus_bench::spread::Spread;
+use annulus_bench::spread::MedianRange;
 
-use super::axis::{Axis, Scale, number};
-use super::canvas::{Anchor, Canvas, Colour, Pen, Place, Png, Svg};
+use super::axis::{Axis, ChartScale, number};
+use super::canvas::{Canvas, Colour, Place, Png, SeriesStyle, Svg, TextAnchor};
 
 /// Colours that people with colour blindness can tell apart too (Okabe and Ito).
 const COLOURS: &[Colour] = &[
@@ -34,16 +34,16 @@ pub struct Chart {
     /// The label next to the chart, with the unit.
     pub y_label: String,
     /// The scale of the horizontal axis.
-    pub x_scale: Scale,
+    pub x_scale: ChartScale,
     /// The scale of the vertical axis.
-    pub y_scale: Scale,
+    pub y_scale: ChartScale,
     /// The lines of the chart.
-    pub series: Vec<Series>,
+    pub series: Vec<LineSeries>,
 }
 
 /// A line of a chart.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct LineSeries {
     /// The name in the legend.
     pub name: String,
     /// Points `(x, y)`, joined in this order. Of several points that follow each other at one x,
@@ -66,7 +66,7 @@ impl Chart {
             return Ok(None);
         };
         let mut png = Png::new(WIDTH, self.height());
-        png.text((WIDTH / 2.0, TOP - 10.0), Anchor::Middle, &self.title);
+        png.text((WIDTH / 2.0, TOP - 10.0), TextAnchor::Middle, &self.title);
         self.draw(&mut png, &x, &y);
         png.finish().map(Some)
     }
@@ -121,7 +121,7 @@ impl Chart {
             }
             let line = HEIGHT + LEGEND_LINE * at as f64;
             canvas.swatch((LEFT, line), pen);
-            canvas.text((LEFT + 20.0, line + 6.0), Anchor::Start, &series.name);
+            canvas.text((LEFT + 20.0, line + 6.0), TextAnchor::Start, &series.name);
         }
     }
 
@@ -130,27 +130,27 @@ impl Chart {
         for &tick in &y.ticks {
             let at = bottom - y.share(tick) * (bottom - TOP);
             canvas.grid((LEFT, at), (right, at));
-            canvas.text((LEFT - 6.0, at + 4.0), Anchor::End, &number(tick));
+            canvas.text((LEFT - 6.0, at + 4.0), TextAnchor::End, &number(tick));
         }
         for &tick in &x.ticks {
             let at = LEFT + x.share(tick) * (right - LEFT);
             canvas.grid((at, TOP), (at, bottom));
-            canvas.text((at, bottom + 16.0), Anchor::Middle, &number(tick));
+            canvas.text((at, bottom + 16.0), TextAnchor::Middle, &number(tick));
         }
         let middle = (TOP + bottom) / 2.0;
         canvas.text(
             ((LEFT + right) / 2.0, bottom + 36.0),
-            Anchor::Middle,
+            TextAnchor::Middle,
             &self.x_label,
         );
-        canvas.text((14.0, middle), Anchor::Upwards, &self.y_label);
+        canvas.text((14.0, middle), TextAnchor::Upwards, &self.y_label);
     }
 }
 
 /// The pen of the series with the number `at`. Twice as many can be distinguished as there are
 /// colours.
-fn pen(at: usize) -> Pen {
-    Pen {
+fn pen(at: usize) -> SeriesStyle {
+    SeriesStyle {
         colour: COLOURS[at % COLOURS.len()],
         broken: at / COLOURS.len() % 2 == 1,
     }
@@ -161,7 +161,7 @@ fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let at_one_x = points.chunk_by(|a, b| a.0 == b.0);
     let median = |rounds: &[(f64, f64)]| {
         let values: Vec<f64> = rounds.iter().map(|point| point.1).collect();
-        Spread::of(&values).map(|spread| (rounds[0].0, spread.median))
+        MedianRange::of(&values).map(|spread| (rounds[0].0, spread.median))
     };
     at_one_x.filter_map(median).collect()
 }
@@ -170,14 +170,14 @@ fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn chart(y_scale: Scale, points: &[(f64, f64)]) -> Chart {
+    fn chart(y_scale: ChartScale, points: &[(f64, f64)]) -> Chart {
         Chart {
-            x_scale: Scale::Linear,
+            x_scale: ChartScale::Linear,
             title: "t".to_owned(),
             x_label: "x <s>".to_owned(),
             y_label: "y".to_owned(),
             y_scale,
-            series: vec![Series {
+            series: vec![LineSeries {
                 name: "a & b".to_owned(),
                 points: points.to_vec(),
             }],
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_point_is_inside() {
-        for scale in [Scale::Linear, Scale::Logarithmic] {
+        for scale in [ChartScale::Linear, ChartScale::Logarithmic] {
             let points = [(1.0, 3.2), (4.0, 170.0), (25.0, 999.0)];
             let svg = chart(scale, &points).svg().unwrap();
             assert_eq!(svg.matches("<circle").count(), 3);
@@ -206,13 +206,13 @@ mod tests {
     fn a_line_goes_through_the_median_of_rounds() {
         let rounds = [(1.0, 2.0), (4.0, 9.0), (4.0, 3.0), (4.0, 5.0), (16.0, 7.0)];
         assert_eq!(medians(&rounds), [(1.0, 2.0), (4.0, 5.0), (16.0, 7.0)]);
-        let svg = chart(Scale::Linear, &rounds).svg().unwrap();
+        let svg = chart(ChartScale::Linear, &rounds).svg().unwrap();
         assert_eq!(svg.matches("<circle").count(), rounds.len());
     }
 
     #[test]
     fn as_many_lines_are_told_apart_as_there_are_pens() {
-        let one = chart(Scale::Linear, &[(1.0, 2.0), (2.0, 3.0)]);
+        let one = chart(ChartScale::Linear, &[(1.0, 2.0), (2.0, 3.0)]);
         let count = 2 * COLOURS.len();
         let many = Chart {
             series: vec![one.series[0].clone(); count],
@@ -230,17 +230,24 @@ mod tests {
 
     #[test]
     fn a_single_point_and_none() {
-        assert!(chart(Scale::Linear, &[(1.0, 0.0)]).svg().is_some());
-        assert!(chart(Scale::Logarithmic, &[(1.0, 1.0)]).svg().is_some());
-        assert_eq!(chart(Scale::Logarithmic, &[(1.0, 0.0)]).svg(), None);
-        assert_eq!(chart(Scale::Linear, &[]).svg(), None);
+        assert!(chart(ChartScale::Linear, &[(1.0, 0.0)]).svg().is_some());
+        assert!(
+            chart(ChartScale::Logarithmic, &[(1.0, 1.0)])
+                .svg()
+                .is_some()
+        );
+        assert_eq!(chart(ChartScale::Logarithmic, &[(1.0, 0.0)]).svg(), None);
+        assert_eq!(chart(ChartScale::Linear, &[]).svg(), None);
     }
 
     #[test]
     fn both_scales_may_be_logarithms() {
         let chart = Chart {
-            x_scale: Scale::Logarithmic,
-            ..chart(Scale::Logarithmic, &[(1e4, 2.0), (1e6, 900.0), (0.0, 3.0)])
+            x_scale: ChartScale::Logarithmic,
+            ..chart(
+                ChartScale::Logarithmic,
+                &[(1e4, 2.0), (1e6, 900.0), (0.0, 3.0)],
+            )
         };
         let svg = chart.svg().unwrap();
         assert_eq!(svg.matches("<circle").count(), 2, "zero has no logarithm");
@@ -248,10 +255,13 @@ mod tests {
 
     #[test]
     fn a_file_of_png_is_there_when_there_is_a_chart() {
-        let file = chart(Scale::Linear, &[(1.0, 2.0)]).png().unwrap().unwrap();
+        let file = chart(ChartScale::Linear, &[(1.0, 2.0)])
+            .png()
+            .unwrap()
+            .unwrap();
         // The header has the width: two pixels for a unit.
         let width = u32::from_be_bytes(file[16..20].try_into().unwrap());
         assert_eq!(f64::from(width), 2.0 * WIDTH);
-        assert_eq!(chart(Scale::Linear, &[]).png().unwrap(), None);
+        assert_eq!(chart(ChartScale::Linear, &[]).png().unwrap(), None);
     }
 }

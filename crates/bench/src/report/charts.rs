@@ -1,14 +1,14 @@
 //! Makes the charts of a set of results.
 
-use super::axis::Scale;
-use super::chart::{Chart, Series};
-use super::measurement::{Measurement, Point, Record};
+use super::axis::ChartScale;
+use super::chart::{Chart, LineSeries};
+use super::measurement::{ChartPoint, Measurement, ResultRecord};
 
 /// The most lines in the chart over time. More can't be distinguished.
 const LINES_OVER_TIME_MAX: usize = 8;
 
 /// The charts of some results. Empty ones are left out when they are drawn.
-pub fn charts(records: &[Record]) -> Vec<Chart> {
+pub fn charts(records: &[ResultRecord]) -> Vec<Chart> {
     let measurements = measurements(records);
     let mut charts = of_measurements(&measurements);
     charts.extend(of_points(records));
@@ -16,12 +16,12 @@ pub fn charts(records: &[Record]) -> Vec<Chart> {
 }
 
 /// The measurements among the records.
-pub fn measurements(records: &[Record]) -> Vec<&Measurement> {
+pub fn measurements(records: &[ResultRecord]) -> Vec<&Measurement> {
     records
         .iter()
         .filter_map(|record| match record {
-            Record::Measurement(measurement) => Some(&**measurement),
-            Record::Environment(_) | Record::Point(_) | Record::Other => None,
+            ResultRecord::Measurement(measurement) => Some(&**measurement),
+            ResultRecord::Environment(_) | ResultRecord::Point(_) | ResultRecord::Other => None,
         })
         .collect()
 }
@@ -52,18 +52,18 @@ fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
         "P99 over time",
         "seconds",
         "P99, ms",
-        Scale::Logarithmic,
+        ChartScale::Logarithmic,
         over_time(measurements),
     ));
     charts
 }
 
-fn chart(title: &str, x: &str, y: &str, y_scale: Scale, series: Vec<Series>) -> Chart {
+fn chart(title: &str, x: &str, y: &str, y_scale: ChartScale, series: Vec<LineSeries>) -> Chart {
     Chart {
         title: title.to_owned(),
         x_label: x.to_owned(),
         y_label: y.to_owned(),
-        x_scale: Scale::Linear,
+        x_scale: ChartScale::Linear,
         y_scale,
         series,
     }
@@ -81,21 +81,21 @@ fn of_searches(searches: &[&Measurement]) -> Vec<Chart> {
             "Queries a second against concurrency",
             concurrency,
             "queries a second",
-            Scale::Linear,
+            ChartScale::Linear,
             by_series(&closed, |m| (m.concurrency as f64, m.rate_per_s)),
         ),
         chart(
             "P99 against concurrency",
             concurrency,
             "P99, ms",
-            Scale::Logarithmic,
+            ChartScale::Logarithmic,
             by_series(&closed, |m| (m.concurrency as f64, m.latency_ms.p99)),
         ),
         chart(
             "Latency against queries a second",
             "queries a second",
             "latency, ms",
-            Scale::Logarithmic,
+            ChartScale::Logarithmic,
             [("P50", 0.5), ("P99", 0.99)]
                 .iter()
                 .flat_map(|(name, share)| {
@@ -115,7 +115,7 @@ fn of_searches(searches: &[&Measurement]) -> Vec<Chart> {
             "Recall against queries a second",
             "recall",
             "queries a second",
-            Scale::Linear,
+            ChartScale::Linear,
             by_series(searches, |m| (m.recall.unwrap_or(f64::NAN), m.rate_per_s))
                 .into_iter()
                 .filter(|series| series.points.iter().all(|point| point.0.is_finite()))
@@ -128,8 +128,8 @@ fn of_searches(searches: &[&Measurement]) -> Vec<Chart> {
 fn by_series(
     measurements: &[&Measurement],
     point: impl Fn(&Measurement) -> (f64, f64),
-) -> Vec<Series> {
-    let mut all: Vec<Series> = Vec::new();
+) -> Vec<LineSeries> {
+    let mut all: Vec<LineSeries> = Vec::new();
     for measurement in measurements {
         line(&mut all, &measurement.series)
             .points
@@ -139,17 +139,17 @@ fn by_series(
     all
 }
 
-fn sort(all: &mut [Series]) {
+fn sort(all: &mut [LineSeries]) {
     for series in all {
         series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
 }
 
 /// The charts that scripts draw, in the order of their first points.
-fn of_points(records: &[Record]) -> Vec<Chart> {
+fn of_points(records: &[ResultRecord]) -> Vec<Chart> {
     let mut all: Vec<Chart> = Vec::new();
     for record in records {
-        let Record::Point(point) = record else {
+        let ResultRecord::Point(point) = record else {
             continue;
         };
         let at = all.iter().position(|chart| chart.title == point.chart);
@@ -168,10 +168,10 @@ fn of_points(records: &[Record]) -> Vec<Chart> {
 }
 
 /// An empty chart for a point.
-fn empty(point: &Point) -> Chart {
+fn empty(point: &ChartPoint) -> Chart {
     let scale = match point.logarithmic {
-        true => Scale::Logarithmic,
-        false => Scale::Linear,
+        true => ChartScale::Logarithmic,
+        false => ChartScale::Linear,
     };
     Chart {
         title: point.chart.clone(),
@@ -184,10 +184,10 @@ fn empty(point: &Point) -> Chart {
 }
 
 /// The line with a name, which is added if it is missing.
-fn line<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
+fn line<'a>(all: &'a mut Vec<LineSeries>, name: &str) -> &'a mut LineSeries {
     let at = all.iter().position(|series| series.name == name);
     let at = at.unwrap_or_else(|| {
-        all.push(Series {
+        all.push(LineSeries {
             name: name.to_owned(),
             points: Vec::new(),
         });
@@ -197,7 +197,7 @@ fn line<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
 }
 
 /// A line for each of the measurements that lasted longest.
-fn over_time(measurements: &[&Measurement]) -> Vec<Series> {
+fn over_time(measurements: &[&Measurement]) -> Vec<LineSeries> {
     let mut longest: Vec<_> = measurements
         .iter()
         .filter(|m| m.moments.len() > 1)
@@ -206,7 +206,7 @@ fn over_time(measurements: &[&Measurement]) -> Vec<Series> {
     longest
         .iter()
         .take(LINES_OVER_TIME_MAX)
-        .map(|m| Series {
+        .map(|m| LineSeries {
             name: format!("{}, {} at once", m.series, m.concurrency),
             points: m.moments.iter().map(|at| (at.second, at.p99_ms)).collect(),
         })
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn scripts_draw_by_points() {
         let point = |chart: &str, series: &str, x| {
-            Record::Point(Point {
+            ResultRecord::Point(ChartPoint {
                 chart: chart.to_owned(),
                 x_label: "vectors".to_owned(),
                 y_label: "s".to_owned(),
@@ -269,7 +269,7 @@ mod tests {
         };
         let charts = of_points(&[
             point("builds", "a", 2.0),
-            Record::Other,
+            ResultRecord::Other,
             point("memory", "a", 1.0),
             point("builds", "b", 1.0),
             point("builds", "a", 1.0),
@@ -278,6 +278,6 @@ mod tests {
         assert_eq!(titles, ["builds", "memory"]);
         assert_eq!(charts[0].series[0].points, [(1.0, 1.0), (2.0, 1.0)]);
         assert_eq!(charts[0].series.len(), 2);
-        assert_eq!(charts[0].x_scale, Scale::Logarithmic);
+        assert_eq!(charts[0].x_scale, ChartScale::Logarithmic);
     }
 }

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use super::canvas::escape;
 use super::charts::charts;
-use super::measurement::{Environment, Measurement, Record};
+use super::measurement::{Measurement, ResultRecord, RunEnvironment};
 
 const STYLE: &str = include_str!("style.css");
 
 /// Makes the page of some results.
-pub fn page(records: &[Record]) -> String {
+pub fn page(records: &[ResultRecord]) -> String {
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>annulus bench</title>\
          <style>{STYLE}</style><h1>annulus bench</h1>"
     );
     for record in records {
-        if let Record::Environment(environment) = record {
+        if let ResultRecord::Environment(environment) = record {
             write_environment(&mut html, environment);
         }
     }
@@ -35,8 +35,8 @@ pub fn page(records: &[Record]) -> String {
     html
 }
 
-fn write_environment(html: &mut String, environment: &Environment) {
-    let Environment {
+fn write_environment(html: &mut String, environment: &RunEnvironment) {
+    let RunEnvironment {
         time,
         version,
         command,
@@ -100,13 +100,13 @@ mod tests {
     use super::*;
     use crate::report::measurement::LatencyMs;
 
-    fn search(series: &str, concurrency: usize) -> Record {
+    fn search(series: &str, concurrency: usize) -> ResultRecord {
         let latency_ms = LatencyMs {
             p50: 1.0,
             p99: 2.0,
             ..LatencyMs::default()
         };
-        Record::Measurement(Box::new(Measurement {
+        ResultRecord::Measurement(Box::new(Measurement {
             operation: "search".to_owned(),
             series: series.to_owned(),
             concurrency,
@@ -138,7 +138,7 @@ mod tests {
             max: 4.25,
             ..LatencyMs::default()
         };
-        let record = Record::Measurement(Box::new(Measurement {
+        let record = ResultRecord::Measurement(Box::new(Measurement {
             pacer_lateness_ms: Some(late),
             ..Measurement::default()
         }));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_machine_is_told_of_with_its_load() {
-        let environment = Record::Environment(Environment {
+        let environment = ResultRecord::Environment(RunEnvironment {
             time: "2026-01-01T00:00:00Z".to_owned(),
             version: "1".to_owned(),
             command: "annulus bench <x>".to_owned(),

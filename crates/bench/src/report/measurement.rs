@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use annulus_bench::spread::Spread;
+use annulus_bench::spread::MedianRange;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::load::Measured;
+use crate::load::TrafficResults;
 
 /// A line of a JSON file of results.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Record {
+pub enum ResultRecord {
     /// The machine and the command of the records that follow.
-    Environment(Environment),
+    Environment(RunEnvironment),
     /// A result.
     Measurement(Box<Measurement>),
     /// A point of a chart that a script draws.
-    Point(Point),
+    Point(ChartPoint),
     /// A record that scripts keep for themselves.
     #[serde(other)]
     Other,
@@ -25,7 +25,7 @@ pub enum Record {
 
 /// A point of a chart. All points of a chart have the same title, labels and scales.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Point {
+pub struct ChartPoint {
     /// The title of the chart.
     pub chart: String,
     /// The label of `x`, with its unit.
@@ -45,7 +45,7 @@ pub struct Point {
 
 /// The machine that the load came from, and the command.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Environment {
+pub struct RunEnvironment {
     /// The time when the command began, in UTC.
     pub time: String,
     /// The version of this program.
@@ -108,7 +108,7 @@ pub struct Measurement {
     /// during the load, if the system reports it.
     pub stolen_share: Option<f64>,
     /// The intervals of the load in order.
-    pub moments: Vec<Moment>,
+    pub moments: Vec<IntervalSample>,
     /// Other figures by their names, which have the unit.
     pub figures: BTreeMap<String, f64>,
 }
@@ -126,7 +126,7 @@ pub struct LatencyMs {
 
 /// An interval of a load.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Moment {
+pub struct IntervalSample {
     /// Seconds from the begin of the load to that of the interval.
     pub second: f64,
     /// Requests answered a second.
@@ -157,7 +157,7 @@ impl LatencyMs {
 
 impl Measurement {
     /// The results of a load. The caller fills in the operation, the target and the like.
-    pub fn of(measured: &Measured) -> Measurement {
+    pub fn of(measured: &TrafficResults) -> Measurement {
         let seconds = measured.elapsed.as_secs_f64();
         Measurement {
             operations: measured.latencies.len(),
@@ -175,7 +175,7 @@ impl Measurement {
             moments: measured
                 .intervals
                 .iter()
-                .map(|interval| Moment {
+                .map(|interval| IntervalSample {
                     second: interval.from.as_secs_f64(),
                     rate_per_s: interval.operations as f64
                         / interval.length.as_secs_f64().max(1e-3),
@@ -195,7 +195,10 @@ impl Measurement {
     /// Adds the median, the least and the most of the rounds' values as figures. Adds nothing if
     /// there are no values.
     pub fn add_spread(&mut self, name: &str, values: &[f64]) {
-        for (which, value) in Spread::of(values).into_iter().flat_map(Spread::figures) {
+        for (which, value) in MedianRange::of(values)
+            .into_iter()
+            .flat_map(MedianRange::figures)
+        {
             self.figures.insert(format!("{name}, {which}"), value);
         }
     }
@@ -213,24 +216,27 @@ mod tests {
             errors: BTreeMap::from([("timeout".to_owned(), 3)]),
             ..Measurement::default()
         };
-        let record = Record::Measurement(Box::new(measurement));
+        let record = ResultRecord::Measurement(Box::new(measurement));
         let line = serde_json::to_string(&record).unwrap();
         assert!(line.contains(r#""type":"measurement""#), "{line}");
-        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+        assert_eq!(serde_json::from_str::<ResultRecord>(&line).unwrap(), record);
         // Results from before the lateness of the pacer was recorded can still be read.
         let older = line.replace(r#""pacer_lateness_ms":null,"#, "");
         assert!(older.len() < line.len(), "{line}");
-        assert_eq!(serde_json::from_str::<Record>(&older).unwrap(), record);
+        assert_eq!(
+            serde_json::from_str::<ResultRecord>(&older).unwrap(),
+            record
+        );
     }
 
     #[test]
     fn lines_of_scripts_are_points_or_their_own_affair() {
         let line = r#"{"type":"point","chart":"c","x_label":"x","y_label":"y","series":"s","x":1,"y":2.5}"#;
-        let Record::Point(point) = serde_json::from_str(line).unwrap() else {
+        let ResultRecord::Point(point) = serde_json::from_str(line).unwrap() else {
             panic!("it is a point")
         };
         assert_eq!((point.x, point.y, point.logarithmic), (1.0, 2.5, false));
-        let other = serde_json::from_str::<Record>(r#"{"type":"growth","vectors":3}"#);
-        assert_eq!(other.unwrap(), Record::Other);
+        let other = serde_json::from_str::<ResultRecord>(r#"{"type":"growth","vectors":3}"#);
+        assert_eq!(other.unwrap(), ResultRecord::Other);
     }
 }

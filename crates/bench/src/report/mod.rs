@@ -11,4 +11,6 @@ mod output;
 mod warnings;
 
 pub use measurement::Measurement;
-pub use output::{Output, OutputArguments, progress_bar, read_records, write_charts, write_page};
+pub use output::{
+    OutputArguments, ResultOutput, progress_bar, read_records, write_charts, write_page,
+};

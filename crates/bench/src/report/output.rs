@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::charts::charts;
 use super::html;
-use super::measurement::{Environment, Measurement, Record};
+use super::measurement::{Measurement, ResultRecord, RunEnvironment};
 
 /// The arguments that say where results are written besides the terminal.
 #[derive(Args, Clone, Debug, Default)]
@@ -30,24 +30,24 @@ pub struct OutputArguments {
 }
 
 /// Prints, keeps and writes results.
-pub struct Output {
+pub struct ResultOutput {
     arguments: OutputArguments,
-    records: Vec<Record>,
+    records: Vec<ResultRecord>,
     lines: usize,
 }
 
 /// The width of the first column of the table.
 const WIDTH_NAME: usize = 44;
 
-impl Output {
+impl ResultOutput {
     /// Records the machine and the command, and makes sure that the files can be written.
-    pub fn new(arguments: &OutputArguments) -> anyhow::Result<Output> {
-        let mut output = Output {
+    pub fn new(arguments: &OutputArguments) -> anyhow::Result<ResultOutput> {
+        let mut output = ResultOutput {
             arguments: arguments.clone(),
             records: Vec::new(),
             lines: 0,
         };
-        output.record(Record::Environment(environment()))?;
+        output.record(ResultRecord::Environment(environment()))?;
         output.write_page()?;
         Ok(output)
     }
@@ -76,10 +76,10 @@ impl Output {
         for (name, value) in &measurement.figures {
             say!("  {name}: {value:.3}");
         }
-        self.record(Record::Measurement(Box::new(measurement)))
+        self.record(ResultRecord::Measurement(Box::new(measurement)))
     }
 
-    fn record(&mut self, record: Record) -> anyhow::Result<()> {
+    fn record(&mut self, record: ResultRecord) -> anyhow::Result<()> {
         if let Some(path) = &self.arguments.json {
             let mut line = serde_json::to_string(&record)?;
             line.push('\n');
@@ -118,13 +118,13 @@ pub fn progress_bar(what: &str, steps: u64) -> anyhow::Result<ProgressBar> {
 }
 
 /// Writes an HTML page of results to a file.
-pub fn write_page(path: &Path, records: &[Record]) -> anyhow::Result<()> {
+pub fn write_page(path: &Path, records: &[ResultRecord]) -> anyhow::Result<()> {
     std::fs::write(path, html::page(records)).with_context(|| path.display().to_string())
 }
 
 /// Writes the charts of results as PNG files into a directory, named by their titles. Returns their
 /// paths.
-pub fn write_charts(directory: &Path, records: &[Record]) -> anyhow::Result<Vec<PathBuf>> {
+pub fn write_charts(directory: &Path, records: &[ResultRecord]) -> anyhow::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let mut written = Vec::new();
     for chart in charts(records) {
@@ -146,7 +146,7 @@ fn file_name(title: &str) -> String {
 }
 
 /// Reads a file of JSON lines that `--json` wrote.
-pub fn read_records(path: &Path) -> anyhow::Result<Vec<Record>> {
+pub fn read_records(path: &Path) -> anyhow::Result<Vec<ResultRecord>> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     text.lines()
         .enumerate()
@@ -189,7 +189,7 @@ fn line(measurement: &Measurement) -> String {
     )
 }
 
-fn environment() -> Environment {
+fn environment() -> RunEnvironment {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let cpu = cpu
@@ -199,7 +199,7 @@ fn environment() -> Environment {
     let system = read("/proc/sys/kernel/osrelease");
     let load = read("/proc/loadavg");
     let load = load.split_whitespace().take(3);
-    Environment {
+    RunEnvironment {
         time: jiff::Timestamp::now()
             .round(jiff::Unit::Second)
             .map_or_else(|_| String::new(), |time| time.to_string()),
@@ -227,7 +227,7 @@ mod tests {
             label: Some("mine".to_owned()),
         };
         for _ in 0..2 {
-            let mut output = Output::new(&arguments).unwrap();
+            let mut output = ResultOutput::new(&arguments).unwrap();
             let measurement = Measurement {
                 target: "http://h:1".to_owned(),
                 series: "http://h:1 k=10".to_owned(),
@@ -238,12 +238,12 @@ mod tests {
         }
         let records = read_records(&path).unwrap();
         assert_eq!(records.len(), 4);
-        let Record::Environment(environment) = &records[0] else {
+        let ResultRecord::Environment(environment) = &records[0] else {
             panic!("a run begins with it")
         };
         let means = if cfg!(target_os = "linux") { 3 } else { 0 };
         assert_eq!(environment.load.len(), means);
-        assert!(matches!(&records[3], Record::Measurement(m) if m.series == "mine k=10"));
+        assert!(matches!(&records[3], ResultRecord::Measurement(m) if m.series == "mine k=10"));
         std::fs::write(&path, "{}\n").unwrap();
         let error = format!("{:#}", read_records(&path).unwrap_err());
         assert!(error.contains("line 1"), "{error}");
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn charts_are_files_named_by_their_titles() {
         let directory = tempfile::tempdir().unwrap();
-        let record = Record::Measurement(Box::new(Measurement {
+        let record = ResultRecord::Measurement(Box::new(Measurement {
             operation: "search".to_owned(),
             operations: 1,
             rate_per_s: 5.0,

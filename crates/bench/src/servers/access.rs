@@ -16,7 +16,7 @@ use rustls::ClientConfig;
 use scylla::client::session::TlsContext;
 use scylla::client::session_builder::SessionBuilder;
 
-use super::http::{Server, Url};
+use super::http_server::{ApiServer, ServerUrl};
 
 /// The arguments by which requests log in, and by which servers are believed.
 #[derive(Args, Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl AccessArguments {
     ///
     /// # Errors
     /// If one of them can't be used.
-    pub fn read(&self) -> anyhow::Result<Access> {
+    pub fn read(&self) -> anyhow::Result<RequestCredentials> {
         let login = match (&self.user, &self.password_file) {
             (Some(user), Some(file)) => Some((user.clone(), files::password(file)?)),
             _ => None,
@@ -59,7 +59,7 @@ impl AccessArguments {
             (None, Some(user), Some(file)) => Some(basic(user, file)?),
             _ => None,
         };
-        Ok(Access {
+        Ok(RequestCredentials {
             login,
             authorization,
             tls: self.tls()?,
@@ -82,7 +82,7 @@ impl AccessArguments {
 
 /// The login and the TLS of requests.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct RequestCredentials {
     login: Option<(String, Secret<String>)>,
     authorization: Option<HeaderValue>,
     tls: Option<Arc<ClientConfig>>,
@@ -90,7 +90,7 @@ pub struct Access {
     has_certificate: bool,
 }
 
-impl Access {
+impl RequestCredentials {
     /// Begins a session of the CQL server at `HOST:PORT`.
     ///
     /// # Errors
@@ -117,12 +117,12 @@ impl Access {
     ///
     /// # Errors
     /// If the URL is for TLS, and there is no authority to believe.
-    pub fn server(&self, url: &Url) -> anyhow::Result<Server> {
+    pub fn server(&self, url: &ServerUrl) -> anyhow::Result<ApiServer> {
         ensure!(
             !url.is_secure() || self.tls.is_some(),
             "{url}: name the authorities that sign the server's certificate with --ca"
         );
-        Ok(Server {
+        Ok(ApiServer {
             url: url.clone(),
             tls: self.tls.clone().filter(|_| url.is_secure()),
             authorization: self.authorization.clone(),
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_url_under_tls_needs_an_authority() {
-        let access = Access::default();
+        let access = RequestCredentials::default();
         access.server(&"http://h:1".parse().unwrap()).unwrap();
         let refused = access.server(&"https://h:1".parse().unwrap()).unwrap_err();
         assert!(refused.to_string().contains("--ca"), "{refused}");

@@ -3,24 +3,24 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use annulus_bench::data::Vectors;
+use annulus_bench::data::VectorRows;
 use anyhow::{Context, bail, ensure};
-use index::{Metric, Quantization};
+use index::{Quantization, SimilarityFunction};
 use store_api::types::IndexOptions;
 
-use super::Questions;
+use super::SearchQueries;
 use crate::load::thread_cpu_time;
 
 /// An index of the base of a data set.
 pub struct InProcess {
-    index: ann::Index,
+    index: ann::NeighbourIndex,
     /// The id of each position. The index answers with positions.
     ids: Vec<i64>,
 }
 
 /// The results of searches.
 #[derive(Clone, Copy, Debug)]
-pub struct Searched {
+pub struct SearchTotals {
     /// The number of searches.
     pub searches: u64,
     /// The processor time that the searching threads took for them.
@@ -31,8 +31,8 @@ pub struct Searched {
 
 impl InProcess {
     /// Builds an index with the options that a server reported, on all cores.
-    pub fn build(options: &IndexOptions, base: &Vectors) -> anyhow::Result<InProcess> {
-        let index = ann::Index::new(ann_options(options, base.dimensions)?)?;
+    pub fn build(options: &IndexOptions, base: &VectorRows) -> anyhow::Result<InProcess> {
+        let index = ann::NeighbourIndex::new(ann_options(options, base.dimensions)?)?;
         let next = AtomicUsize::new(0);
         let cores = std::thread::available_parallelism()?.get();
         std::thread::scope(|scope| {
@@ -62,10 +62,10 @@ impl InProcess {
     /// Searches for a time, on some threads.
     pub fn search(
         &self,
-        questions: &Questions,
+        questions: &SearchQueries,
         threads: usize,
         duration: Duration,
-    ) -> anyhow::Result<Searched> {
+    ) -> anyhow::Result<SearchTotals> {
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let search = || -> anyhow::Result<(u64, Duration, f64)> {
             let (mut searches, mut cpu, mut recall) = (0, Duration::ZERO, 0.0);
@@ -101,7 +101,7 @@ impl InProcess {
         let (searches, cpu, recall) = total;
         ensure!(searches > 0, "no search ended in time");
         let recall = recall / searches as f64;
-        Ok(Searched {
+        Ok(SearchTotals {
             searches,
             cpu,
             recall: recall.is_finite().then_some(recall),
@@ -110,7 +110,10 @@ impl InProcess {
 }
 
 /// Turns options that the server reported into those of an index.
-fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann::Options> {
+fn ann_options(
+    options: &IndexOptions,
+    dimensions: usize,
+) -> anyhow::Result<ann::NeighbourIndexOptions> {
     let IndexOptions::Vector {
         dimensions: of_server,
         maximum_node_connections,
@@ -126,24 +129,24 @@ fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann:
         *of_server == dimensions,
         "the index has {of_server} dimensions, and the data {dimensions}"
     );
-    Ok(ann::Options {
+    Ok(ann::NeighbourIndexOptions {
         metric: match similarity_function {
-            Metric::Cosine => ann::Metric::Cosine,
-            Metric::Euclidean => ann::Metric::Euclidean,
-            Metric::DotProduct => ann::Metric::DotProduct,
-            Metric::Hamming => ann::Metric::Hamming,
+            SimilarityFunction::Cosine => ann::DistanceMetric::Cosine,
+            SimilarityFunction::Euclidean => ann::DistanceMetric::Euclidean,
+            SimilarityFunction::DotProduct => ann::DistanceMetric::DotProduct,
+            SimilarityFunction::Hamming => ann::DistanceMetric::Hamming,
         },
         quantization: match quantization {
-            Quantization::F32 => ann::Quantization::F32,
-            Quantization::F16 => ann::Quantization::F16,
-            Quantization::Bf16 => ann::Quantization::Bf16,
-            Quantization::I8 => ann::Quantization::I8,
-            Quantization::B1 => ann::Quantization::B1,
+            Quantization::F32 => ann::VectorQuantization::F32,
+            Quantization::F16 => ann::VectorQuantization::F16,
+            Quantization::Bf16 => ann::VectorQuantization::Bf16,
+            Quantization::I8 => ann::VectorQuantization::I8,
+            Quantization::B1 => ann::VectorQuantization::B1,
         },
         max_connections: *maximum_node_connections,
         build_beam_width: *construction_beam_width,
         search_beam_width: *search_beam_width,
-        ..ann::Options::new(dimensions)
+        ..ann::NeighbourIndexOptions::new(dimensions)
     })
 }
 
@@ -152,10 +155,10 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    use annulus_bench::data::Neighbours;
+    use annulus_bench::data::TrueNeighbours;
 
     use super::*;
-    use crate::load::Judge;
+    use crate::load::AnswerJudge;
 
     fn options(quantization: Quantization) -> IndexOptions {
         IndexOptions::Vector {
@@ -163,30 +166,30 @@ mod tests {
             maximum_node_connections: 8,
             construction_beam_width: 32,
             search_beam_width: 16,
-            similarity_function: Metric::Euclidean,
+            similarity_function: SimilarityFunction::Euclidean,
             quantization,
         }
     }
 
     #[test]
     fn answers_are_judged_and_time_is_counted() {
-        let base = Vectors {
+        let base = VectorRows {
             dimensions: 2,
             values: (0..200).map(|x| x as f32).collect(),
             ids: Some((0..100).map(|id| id + 1000).collect()),
         };
         let index = InProcess::build(&options(Quantization::F32), &base).unwrap();
-        let neighbours = Neighbours {
+        let neighbours = TrueNeighbours {
             per_query: 1,
             ids: vec![1007, 3],
         };
-        let questions = Questions {
-            queries: Arc::new(Vectors {
+        let questions = SearchQueries {
+            queries: Arc::new(VectorRows {
                 dimensions: 2,
                 values: vec![14.1, 15.1, 14.1, 15.1],
                 ids: None,
             }),
-            judge: Arc::new(Judge::new(&neighbours, 1, &HashSet::new())),
+            judge: Arc::new(AnswerJudge::new(&neighbours, 1, &HashSet::new())),
             k: 1,
             metric: None,
         };
@@ -213,7 +216,7 @@ mod tests {
         let half = ann_options(&options(Quantization::F16), 2).unwrap();
         assert_eq!(
             (half.quantization, half.search_beam_width),
-            (ann::Quantization::F16, 16)
+            (ann::VectorQuantization::F16, 16)
         );
     }
 }

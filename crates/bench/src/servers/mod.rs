@@ -1,21 +1,21 @@
 //! The targets of requests, and the searches that they are sent.
 
 pub mod access;
-pub mod cql;
-pub mod http;
+pub mod cql_server;
+pub mod http_server;
 pub mod in_process;
 pub mod wire;
 
 use std::sync::Arc;
 
-use annulus_bench::data::{Metric, Vectors};
+use annulus_bench::data::{SimilarityMetric, VectorRows};
 use clap::Args;
 
-use crate::load::{Done, Failure, Judge, Operation};
+use crate::load::{AnswerJudge, AnsweredRequest, RepeatedRequest, RequestFailure};
 
 /// Names of the keyspace, table, index and columns.
 #[derive(Args, Clone, Debug)]
-pub struct Names {
+pub struct TableNames {
     /// Keyspace
     #[arg(long, default_value = "bench")]
     pub keyspace: String,
@@ -35,25 +35,30 @@ pub struct Names {
 
 /// The queries that are sent again and again, with the judge of their answers.
 #[derive(Clone, Debug)]
-pub struct Questions {
+pub struct SearchQueries {
     /// The queries, which are sent in turn.
-    pub queries: Arc<Vectors>,
+    pub queries: Arc<VectorRows>,
     /// The judge of the answers.
-    pub judge: Arc<Judge>,
+    pub judge: Arc<AnswerJudge>,
     /// The rows that are requested.
     pub k: usize,
     /// The metric of the true neighbours, if it is known.
-    pub metric: Option<Metric>,
+    pub metric: Option<SimilarityMetric>,
 }
 
-impl Questions {
+impl SearchQueries {
     /// The position of the query that the `number`th request sends.
     fn query(&self, number: u64) -> usize {
         (number % self.queries.len() as u64) as usize
     }
 
     /// Adds to `done` the recall of an answer, and whether it has fewer rows than were requested.
-    fn judged(&self, query: usize, mut done: Done, mut ids: Vec<i64>) -> Done {
+    fn judged(
+        &self,
+        query: usize,
+        mut done: AnsweredRequest,
+        mut ids: Vec<i64>,
+    ) -> AnsweredRequest {
         done.short = ids.len() < self.k;
         done.recall = self.judge.recall(query, &mut ids);
         done
@@ -61,18 +66,18 @@ impl Questions {
 }
 
 /// A worker that searches.
-pub enum Searcher {
+pub enum SearchWorker {
     /// It searches by the HTTP API.
-    Http(http::Searcher),
+    Http(http_server::ApiSearcher),
     /// It searches by `ANN OF`.
-    Cql(cql::Searcher),
+    Cql(cql_server::StatementSearcher),
 }
 
-impl Operation for Searcher {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for SearchWorker {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         match self {
-            Searcher::Http(searcher) => searcher.perform(number).await,
-            Searcher::Cql(searcher) => searcher.perform(number).await,
+            SearchWorker::Http(searcher) => searcher.perform(number).await,
+            SearchWorker::Cql(searcher) => searcher.perform(number).await,
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct CreateTable {
     /// The clustering columns, in key order.
     pub clustering_key: Vec<String>,
     /// `WITH CLUSTERING ORDER BY (c DESC)`.
-    pub clustering_order: Vec<(String, Direction)>,
+    pub clustering_order: Vec<(String, SortDirection)>,
     /// Whether `WITH COMPACT STORAGE` is written.
     pub compact_storage: bool,
     /// The further options after `WITH`, by name, in the order written.
@@ -50,7 +50,7 @@ pub struct CreateTable {
 
 /// The direction in which a clustering column is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum SortDirection {
     /// `ASC`, the default.
     Ascending,
     /// `DESC`.

@@ -4,7 +4,7 @@ use super::{Relation, TableName, Term};
 
 /// `USING TTL .. AND TIMESTAMP ..`; all fields are `None` without a `USING`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Using {
+pub struct UsingClause {
     /// `TIMESTAMP`, in microseconds: an integer or a bind marker.
     pub timestamp: Option<Term>,
     /// `TTL`, in seconds: an integer or a bind marker.
@@ -15,7 +15,7 @@ pub struct Using {
 
 /// The `IF` of a conditional write.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Condition {
+pub enum IfClause {
     /// `IF EXISTS`.
     Exists,
     /// `IF NOT EXISTS`.
@@ -31,10 +31,10 @@ pub struct Insert {
     pub table: TableName,
     /// The columns and their values.
     pub values: InsertValues,
-    /// [`Condition::NotExists`], or `None` without an `IF`.
-    pub condition: Option<Condition>,
+    /// [`IfClause::NotExists`], or `None` without an `IF`.
+    pub condition: Option<IfClause>,
     /// The attributes of `USING`.
-    pub using: Using,
+    pub using: UsingClause,
 }
 
 /// The columns and values of an `INSERT`.
@@ -63,13 +63,13 @@ pub struct Update {
     /// The table.
     pub table: TableName,
     /// The attributes of `USING`.
-    pub using: Using,
+    pub using: UsingClause,
     /// The assignments of `SET`.
     pub assignments: Vec<Assignment>,
     /// The relations of `WHERE`.
     pub relations: Vec<Relation>,
     /// The `IF`, if one is written.
-    pub condition: Option<Condition>,
+    pub condition: Option<IfClause>,
 }
 
 /// One assignment of an `UPDATE`.
@@ -154,11 +154,11 @@ pub struct Delete {
     /// The parts of a row that are deleted. If empty, whole rows or partitions are deleted.
     pub targets: Vec<DeleteTarget>,
     /// The attributes of `USING`.
-    pub using: Using,
+    pub using: UsingClause,
     /// The relations of `WHERE`.
     pub relations: Vec<Relation>,
     /// The `IF`, if one is written.
-    pub condition: Option<Condition>,
+    pub condition: Option<IfClause>,
 }
 
 /// A part of a row that a `DELETE` names.
@@ -195,7 +195,7 @@ impl DeleteTarget {
 
 /// The kind of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchKind {
+pub enum TextBatchKind {
     /// `BEGIN BATCH`.
     Logged,
     /// `BEGIN UNLOGGED BATCH`.
@@ -206,11 +206,11 @@ pub enum BatchKind {
 
 /// A batch as one text: `BEGIN BATCH .. APPLY BATCH`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
+pub struct TextBatch {
     /// The kind.
-    pub kind: BatchKind,
+    pub kind: TextBatchKind,
     /// The `USING` of the batch itself.
-    pub using: Using,
+    pub using: UsingClause,
     /// The statements in their order, possibly none.
     pub statements: Vec<BatchEntry>,
 }

@@ -7,7 +7,7 @@ pub const NEGATION: &str = "_negate";
 
 /// An operator between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum ArithmeticOperation {
     /// `a + b`.
     Add,
     /// `a - b`.
@@ -20,54 +20,57 @@ pub enum Operation {
     Modulo,
 }
 
-impl Operation {
+impl ArithmeticOperation {
     /// All operators.
-    pub const ALL: [Operation; 5] = [
-        Operation::Add,
-        Operation::Subtract,
-        Operation::Multiply,
-        Operation::Divide,
-        Operation::Modulo,
+    pub const ALL: [ArithmeticOperation; 5] = [
+        ArithmeticOperation::Add,
+        ArithmeticOperation::Subtract,
+        ArithmeticOperation::Multiply,
+        ArithmeticOperation::Divide,
+        ArithmeticOperation::Modulo,
     ];
 
     /// The sign between the values.
     pub fn symbol(self) -> &'static str {
         match self {
-            Operation::Add => "+",
-            Operation::Subtract => "-",
-            Operation::Multiply => "*",
-            Operation::Divide => "/",
-            Operation::Modulo => "%",
+            ArithmeticOperation::Add => "+",
+            ArithmeticOperation::Subtract => "-",
+            ArithmeticOperation::Multiply => "*",
+            ArithmeticOperation::Divide => "/",
+            ArithmeticOperation::Modulo => "%",
         }
     }
 
     /// The name of the function that is called.
     pub fn function(self) -> &'static str {
         match self {
-            Operation::Add => "_add",
+            ArithmeticOperation::Add => "_add",
             // Cassandra's own spelling, which drivers see in the names of bind markers.
-            Operation::Subtract => "_substract",
-            Operation::Multiply => "_multiply",
-            Operation::Divide => "_divide",
-            Operation::Modulo => "_modulo",
+            ArithmeticOperation::Subtract => "_substract",
+            ArithmeticOperation::Multiply => "_multiply",
+            ArithmeticOperation::Divide => "_divide",
+            ArithmeticOperation::Modulo => "_modulo",
         }
     }
 
     /// The operator that calls the function of this name.
-    pub fn of_function(name: &str) -> Option<Operation> {
-        Operation::ALL
+    pub fn of_function(name: &str) -> Option<ArithmeticOperation> {
+        ArithmeticOperation::ALL
             .into_iter()
             .find(|operation| operation.function() == name)
     }
 
     /// Whether an operator or the minus sign calls the function of this name.
     pub fn is_operator(name: &str) -> bool {
-        name == NEGATION || Operation::of_function(name).is_some()
+        name == NEGATION || ArithmeticOperation::of_function(name).is_some()
     }
 
     /// Whether the operator binds its operands closer than `+` and `-` do.
     pub fn is_product(self) -> bool {
-        !matches!(self, Operation::Add | Operation::Subtract)
+        !matches!(
+            self,
+            ArithmeticOperation::Add | ArithmeticOperation::Subtract
+        )
     }
 }
 
@@ -81,7 +84,7 @@ pub trait Operand: Sized {
 
     /// The operator between two values.
     #[must_use]
-    fn operated(operation: Operation, left: Self, right: Self) -> Self {
+    fn operated(operation: ArithmeticOperation, left: Self, right: Self) -> Self {
         Self::call(FunctionCall {
             keyspace: None,
             name: operation.function().to_owned(),

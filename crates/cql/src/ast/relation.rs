@@ -1,6 +1,6 @@
 //! The relations of `WHERE` and `IF` as data.
 
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
 use super::{FunctionCall, Selector, Term};
 
@@ -35,13 +35,13 @@ pub enum Operator {
 
 impl Operator {
     /// The comparison that the operator makes; `None` for an operator that makes another test.
-    pub fn comparison(self) -> Option<Comparison> {
+    pub fn comparison(self) -> Option<ComparisonOperator> {
         match self {
-            Operator::Eq => Some(Comparison::Eq),
-            Operator::Lt => Some(Comparison::Lt),
-            Operator::LtEq => Some(Comparison::LtEq),
-            Operator::Gt => Some(Comparison::Gt),
-            Operator::GtEq => Some(Comparison::GtEq),
+            Operator::Eq => Some(ComparisonOperator::Eq),
+            Operator::Lt => Some(ComparisonOperator::Lt),
+            Operator::LtEq => Some(ComparisonOperator::LtEq),
+            Operator::Gt => Some(ComparisonOperator::Gt),
+            Operator::GtEq => Some(ComparisonOperator::GtEq),
             _ => None,
         }
     }
@@ -80,7 +80,7 @@ pub enum Comparand {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relation {
     /// The left side.
-    pub subject: Subject,
+    pub subject: ComparisonSubject,
     /// The operator.
     pub operator: Operator,
     /// The right side.
@@ -89,7 +89,7 @@ pub struct Relation {
 
 /// The left side of a relation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Subject {
+pub enum ComparisonSubject {
     /// A column.
     Column(String),
     /// `column[key]`.

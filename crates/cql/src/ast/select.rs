@@ -14,13 +14,13 @@ pub struct Select {
     /// Whether `DISTINCT` is written.
     pub distinct: bool,
     /// The selected columns and expressions.
-    pub projection: Projection,
+    pub projection: ProjectionList,
     /// The relations of `WHERE`; empty without a `WHERE`.
     pub relations: Vec<Relation>,
     /// The columns of `GROUP BY`, and calls of functions on them.
     pub group_by: Vec<Selector>,
     /// The orderings of `ORDER BY`.
-    pub order_by: Vec<Ordering>,
+    pub order_by: Vec<OrderByItem>,
     /// `PER PARTITION LIMIT`: an integer or a bind marker.
     pub per_partition_limit: Option<Term>,
     /// `LIMIT`: an integer or a bind marker.
@@ -37,7 +37,7 @@ pub struct Select {
 
 /// The part of a `SELECT` before `FROM`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Projection {
+pub enum ProjectionList {
     /// `*`.
     All,
     /// One or more selectors.
@@ -67,7 +67,7 @@ pub enum Selector {
         /// The column.
         column: String,
         /// The part of the column.
-        part: Box<Part>,
+        part: Box<ArgumentPart>,
     },
     /// Any other function call.
     Function(FunctionCall<Selector>),
@@ -145,7 +145,7 @@ impl TimeFunction {
 
 /// The part of a column that a function is called with.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum ArgumentPart {
     /// All of the column.
     Whole,
     /// `.field`, of a user type.
@@ -162,7 +162,7 @@ pub enum Part {
     /// Several of them after each other, `.field[key]`.
     Nested {
         /// The part of the column whose cell has the time: the first that is no slice.
-        timed: Box<Part>,
+        timed: Box<ArgumentPart>,
         /// The column with all of them.
         whole: Box<Selector>,
     },
@@ -170,7 +170,7 @@ pub enum Part {
 
 /// One entry of `ORDER BY`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ordering {
+pub enum OrderByItem {
     /// `column [ASC | DESC]`.
     Column {
         /// The column.

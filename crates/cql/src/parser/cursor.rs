@@ -4,7 +4,7 @@
 //! succeeds, the error lists everything that was tested for as expected. So a message lists every
 //! possibility without the grammar having to repeat itself.
 
-use super::lexer::{Kind, LexError, Lexer, Token};
+use super::lexer::{LexError, Lexer, SyntaxToken, TokenKind};
 use super::{MAX_NESTING, MAX_OPERATORS, MAX_PARTS, MAX_TOKENS};
 use crate::ast::BindMarker;
 use crate::error::CqlError;
@@ -14,11 +14,11 @@ use crate::secret::end_of_telling_word;
 pub(super) type Parse<T> = Result<T, CqlError>;
 
 /// The state of the parser within a text.
-pub(super) struct Cursor<'a> {
+pub(super) struct TokenCursor<'a> {
     /// The lexer, after the current token.
     lexer: Lexer<'a>,
     /// The current token, which is not taken yet.
-    current: Token<'a>,
+    current: SyntaxToken<'a>,
     /// The alternatives that the current token was tested for, in the order of the tests.
     expected: Vec<&'static str>,
     /// The names of the bind markers so far, in the order of the text; `None` for `?`.
@@ -40,13 +40,13 @@ pub(super) struct Cursor<'a> {
 /// The end of the statement, as messages name it.
 const END: &str = "the end of the statement";
 
-impl<'a> Cursor<'a> {
+impl<'a> TokenCursor<'a> {
     pub(super) fn new(text: &'a str) -> Parse<Self> {
         let mut lexer = Lexer::new(text);
         let current = lexer
             .next_token()
             .map_err(|error| lexical_error(text, error))?;
-        Ok(Cursor {
+        Ok(TokenCursor {
             lexer,
             current,
             expected: Vec::new(),
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         self.hides_strings = true;
     }
 
-    pub(super) fn current(&self) -> Token<'a> {
+    pub(super) fn current(&self) -> SyntaxToken<'a> {
         self.current
     }
 
@@ -76,13 +76,13 @@ impl<'a> Cursor<'a> {
 
     /// The token `distance` after the current one; `None` if it or one before it is malformed. A
     /// malformed token is reported when it becomes the current one.
-    pub(super) fn ahead(&self, distance: usize) -> Option<Token<'a>> {
+    pub(super) fn ahead(&self, distance: usize) -> Option<SyntaxToken<'a>> {
         self.all_ahead().nth(distance - 1)
     }
 
     /// The tokens after the current one, up to one that is malformed. They end with tokens of kind
-    /// [`Kind::End`] without an end.
-    pub(super) fn all_ahead(&self) -> impl Iterator<Item = Token<'a>> + use<'a> {
+    /// [`TokenKind::End`] without an end.
+    pub(super) fn all_ahead(&self) -> impl Iterator<Item = SyntaxToken<'a>> + use<'a> {
         let mut lexer = self.lexer.clone();
         std::iter::from_fn(move || lexer.next_token().ok())
     }
@@ -92,13 +92,13 @@ impl<'a> Cursor<'a> {
         self.lexer.text()[..self.current.start].trim_end().len()
     }
 
-    /// The token after the current one, as [`Cursor::ahead`].
-    pub(super) fn second(&self) -> Option<Token<'a>> {
+    /// The token after the current one, as [`TokenCursor::ahead`].
+    pub(super) fn second(&self) -> Option<SyntaxToken<'a>> {
         self.ahead(1)
     }
 
     /// Takes the current token and moves to the next.
-    pub(super) fn take(&mut self) -> Parse<Token<'a>> {
+    pub(super) fn take(&mut self) -> Parse<SyntaxToken<'a>> {
         self.tokens += 1;
         if self.tokens > MAX_TOKENS {
             return Err(self.error_here(format!(
@@ -183,7 +183,7 @@ impl<'a> Cursor<'a> {
         while is_symbol(&self.current, ";") {
             self.take()?;
         }
-        if self.current.kind == Kind::End {
+        if self.current.kind == TokenKind::End {
             return Ok(());
         }
         self.note(END);
@@ -294,13 +294,13 @@ impl<'a> Cursor<'a> {
         self.unexpected_with(&found(&self.current), "")
     }
 
-    /// As [`Cursor::unexpected`], with `what` as one more thing that was expected.
+    /// As [`TokenCursor::unexpected`], with `what` as one more thing that was expected.
     pub(super) fn expected(&mut self, what: &'static str) -> CqlError {
         self.note(what);
         self.unexpected()
     }
 
-    /// As [`Cursor::expected`], with a text for the token found and a remedy for the user.
+    /// As [`TokenCursor::expected`], with a text for the token found and a remedy for the user.
     pub(super) fn expected_with_remedy(
         &mut self,
         what: &'static str,
@@ -332,17 +332,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// A syntax error at `token`.
-    pub(super) fn error_at(&self, token: &Token<'_>, message: impl AsRef<str>) -> CqlError {
+    pub(super) fn error_at(&self, token: &SyntaxToken<'_>, message: impl AsRef<str>) -> CqlError {
         syntax_error(self.lexer.text(), token.start, message.as_ref())
     }
 }
 
-pub(super) fn is_word(token: &Token<'_>, keyword: &str) -> bool {
-    token.kind == Kind::Word && token.text.eq_ignore_ascii_case(keyword)
+pub(super) fn is_word(token: &SyntaxToken<'_>, keyword: &str) -> bool {
+    token.kind == TokenKind::Word && token.text.eq_ignore_ascii_case(keyword)
 }
 
-pub(super) fn is_symbol(token: &Token<'_>, symbol: &str) -> bool {
-    token.kind == Kind::Symbol && token.text == symbol
+pub(super) fn is_symbol(token: &SyntaxToken<'_>, symbol: &str) -> bool {
+    token.kind == TokenKind::Symbol && token.text == symbol
 }
 
 fn lexical_error(text: &str, error: LexError) -> CqlError {
@@ -380,27 +380,27 @@ fn alternatives(expected: &[&'static str]) -> String {
 }
 
 /// The kind of a token, without its text.
-fn found_kind(token: &Token<'_>) -> &'static str {
+fn found_kind(token: &SyntaxToken<'_>) -> &'static str {
     match token.kind {
-        Kind::End => END,
-        Kind::String | Kind::DollarString => "a string",
-        Kind::QuotedName | Kind::Word => "a word",
-        Kind::Symbol => "a sign",
+        TokenKind::End => END,
+        TokenKind::String | TokenKind::DollarString => "a string",
+        TokenKind::QuotedName | TokenKind::Word => "a word",
+        TokenKind::Symbol => "a sign",
         _ => "a value",
     }
 }
 
 /// A token as a message quotes it: shortened, with the kind named for names and strings.
-fn found(token: &Token<'_>) -> String {
+fn found(token: &SyntaxToken<'_>) -> String {
     const MAX_CHARS: usize = 40;
     let text = match token.text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}...", &token.text[..end]),
         None => token.text.to_owned(),
     };
     match token.kind {
-        Kind::End => END.to_owned(),
-        Kind::String | Kind::DollarString => format!("the string {text}"),
-        Kind::QuotedName => format!("the name {text}"),
+        TokenKind::End => END.to_owned(),
+        TokenKind::String | TokenKind::DollarString => format!("the string {text}"),
+        TokenKind::QuotedName => format!("the name {text}"),
         _ => format!("'{text}'"),
     }
 }

@@ -1,7 +1,7 @@
 //! `DESCRIBE`, as `cqlsh` sends it to servers since Cassandra 4.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
 use crate::ast::{Describe, DescribeTarget, Statement};
 
 /// Kinds of things that Annulus has none of, as `DESCRIBE kind name` writes them.
@@ -9,7 +9,7 @@ const SINGLE: [&str; 2] = ["FUNCTION", "AGGREGATE"];
 /// Kinds of things that Annulus has none of, as `DESCRIBE kinds` writes them.
 const PLURAL: [&str; 2] = ["FUNCTIONS", "AGGREGATES"];
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows the word `DESCRIBE` or `DESC`.
     pub(super) fn describe(&mut self) -> Parse<Statement> {
         let target = self.describe_target()?;
@@ -102,7 +102,7 @@ impl Cursor<'_> {
             .iter()
             .any(|word| is_word(&self.current(), word))
             && self.second().is_some_and(|next| {
-                next.kind == Kind::End || is_symbol(&next, ";") || is_word(&next, "WITH")
+                next.kind == TokenKind::End || is_symbol(&next, ";") || is_word(&next, "WITH")
             })
     }
 

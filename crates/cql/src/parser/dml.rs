@@ -1,20 +1,20 @@
 //! `INSERT`, `UPDATE`, `DELETE` and `BATCH`.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
 use super::terms::is_constant;
 use crate::ast::{
-    Assignment, Batch, BatchEntry, BatchKind, Condition, Delete, DeleteTarget, Insert,
-    InsertValues, Update, Using,
+    Assignment, BatchEntry, Delete, DeleteTarget, IfClause, Insert, InsertValues, TextBatch,
+    TextBatchKind, Update, UsingClause,
 };
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows the word `INSERT`.
     pub(super) fn insert(&mut self) -> Parse<Insert> {
         self.expect_word("INTO")?;
         let table = self.table_name()?;
         let values = self.insert_values()?;
-        let condition = self.if_not_exists()?.then_some(Condition::NotExists);
+        let condition = self.if_not_exists()?.then_some(IfClause::NotExists);
         Ok(Insert {
             table,
             values,
@@ -30,7 +30,7 @@ impl Cursor<'_> {
             let terms = self.parenthesised(Self::term)?;
             return Ok(InsertValues::Columns { columns, terms });
         }
-        if self.current().kind != Kind::String && !self.at_marker() {
+        if self.current().kind != TokenKind::String && !self.at_marker() {
             return Err(self.expected("a string with a JSON object, or a bind marker"));
         }
         let json = self.term()?;
@@ -120,8 +120,8 @@ impl Cursor<'_> {
     /// Whether `name +` or `name -` comes here.
     fn at_column_in_arithmetic(&self) -> bool {
         let token = self.current();
-        let is_name =
-            token.kind == Kind::QuotedName || token.kind == Kind::Word && !is_constant(&token);
+        let is_name = token.kind == TokenKind::QuotedName
+            || token.kind == TokenKind::Word && !is_constant(&token);
         is_name
             && self
                 .second()
@@ -177,14 +177,14 @@ impl Cursor<'_> {
     }
 
     /// Parses `IF EXISTS`, `IF` with relations, or nothing.
-    fn condition(&mut self) -> Parse<Option<Condition>> {
+    fn condition(&mut self) -> Parse<Option<IfClause>> {
         if !self.eat_word("IF")? {
             return Ok(None);
         }
         if !self.at_related_column() && self.eat_word("EXISTS")? {
-            return Ok(Some(Condition::Exists));
+            return Ok(Some(IfClause::Exists));
         }
-        self.relations().map(Condition::Relations).map(Some)
+        self.relations().map(IfClause::Relations).map(Some)
     }
 
     /// Whether the current word is the column of a relation, and no keyword: an operator, an
@@ -201,8 +201,8 @@ impl Cursor<'_> {
     }
 
     /// Parses `USING` with some of the `allowed` attributes, each at most once, or nothing.
-    pub(super) fn using(&mut self, allowed: &[&'static str]) -> Parse<Using> {
-        let mut using = Using::default();
+    pub(super) fn using(&mut self, allowed: &[&'static str]) -> Parse<UsingClause> {
+        let mut using = UsingClause::default();
         if !self.eat_word("USING")? {
             return Ok(using);
         }
@@ -239,13 +239,13 @@ impl Cursor<'_> {
     }
 
     /// Parses what follows the word `BEGIN`.
-    pub(super) fn batch(&mut self) -> Parse<Batch> {
+    pub(super) fn batch(&mut self) -> Parse<TextBatch> {
         let kind = if self.eat_word("UNLOGGED")? {
-            BatchKind::Unlogged
+            TextBatchKind::Unlogged
         } else if self.eat_word("COUNTER")? {
-            BatchKind::Counter
+            TextBatchKind::Counter
         } else {
-            BatchKind::Logged
+            TextBatchKind::Logged
         };
         self.expect_word("BATCH")?;
         // The grammar allows a TTL, though a batch with one is refused later.
@@ -256,7 +256,7 @@ impl Cursor<'_> {
             self.eat_symbol(";")?;
         }
         self.expect_word("BATCH")?;
-        Ok(Batch {
+        Ok(TextBatch {
             kind,
             using,
             statements,

@@ -1,9 +1,9 @@
 //! `CREATE`, `ALTER` and `DROP KEYSPACE`.
 
-use super::cursor::{Cursor, Parse};
+use super::cursor::{Parse, TokenCursor};
 use crate::ast::{CreateKeyspace, Statement};
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows `CREATE KEYSPACE`.
     pub(super) fn create_keyspace(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;

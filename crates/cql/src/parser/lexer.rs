@@ -7,7 +7,7 @@ use value::resembles_duration;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A keyword or an unquoted name.
     Word,
     /// `"name"`, with its quotes.
@@ -34,9 +34,9 @@ pub(super) enum Kind {
 
 /// A token of a statement.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'a> {
+pub(super) struct SyntaxToken<'a> {
     /// The kind.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// The text as it is written, quotes included.
     pub text: &'a str,
     /// The offset of the text in the statement, in bytes.
@@ -77,36 +77,36 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
-    /// Reads the next token. At the end of the statement every call returns [`Kind::End`].
-    pub(super) fn next_token(&mut self) -> Result<Token<'a>, LexError> {
+    /// Reads the next token. At the end of the statement every call returns [`TokenKind::End`].
+    pub(super) fn next_token(&mut self) -> Result<SyntaxToken<'a>, LexError> {
         self.skip_blanks()?;
         let rest = &self.text[self.position..];
         let Some(first) = rest.bytes().next() else {
-            return Ok(self.token(Kind::End, 0));
+            return Ok(self.token(TokenKind::End, 0));
         };
         if first.is_ascii_hexdigit() && is_uuid(rest) {
-            return Ok(self.token(Kind::Uuid, UUID_LENGTH));
+            return Ok(self.token(TokenKind::Uuid, UUID_LENGTH));
         }
         match first {
-            b'\'' => self.quoted(Kind::String, '\'', "string"),
-            b'"' => self.quoted(Kind::QuotedName, '"', "quoted name"),
+            b'\'' => self.quoted(TokenKind::String, '\'', "string"),
+            b'"' => self.quoted(TokenKind::QuotedName, '"', "quoted name"),
             b'$' if rest.starts_with("$$") => self.dollar_string(rest),
             b'0'..=b'9' => Ok(self.number(rest)),
             b'P' if is_alternative_duration(rest) => {
-                Ok(self.token(Kind::Duration, ALTERNATIVE_DURATION.len()))
+                Ok(self.token(TokenKind::Duration, ALTERNATIVE_DURATION.len()))
             }
-            b'a'..=b'z' | b'A'..=b'Z' => Ok(self.token(Kind::Word, count(rest, is_word_byte))),
+            b'a'..=b'z' | b'A'..=b'Z' => Ok(self.token(TokenKind::Word, count(rest, is_word_byte))),
             _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-                Some(symbol) => Ok(self.token(Kind::Symbol, symbol.len())),
+                Some(symbol) => Ok(self.token(TokenKind::Symbol, symbol.len())),
                 None => Err(self.unexpected_character(rest)),
             },
         }
     }
 
-    fn token(&mut self, kind: Kind, length: usize) -> Token<'a> {
+    fn token(&mut self, kind: TokenKind, length: usize) -> SyntaxToken<'a> {
         let start = self.position;
         self.position += length;
-        Token {
+        SyntaxToken {
             kind,
             text: &self.text[start..self.position],
             start,
@@ -151,7 +151,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a text between two `quote`s. A `quote` within the text is written twice.
-    fn quoted(&mut self, kind: Kind, quote: char, what: &str) -> Result<Token<'a>, LexError> {
+    fn quoted(
+        &mut self,
+        kind: TokenKind,
+        quote: char,
+        what: &str,
+    ) -> Result<SyntaxToken<'a>, LexError> {
         let rest = &self.text[self.position..];
         let mut end = 1;
         while let Some(next) = rest[end..].find(quote) {
@@ -164,19 +169,19 @@ impl<'a> Lexer<'a> {
         Err(self.error(format!("this {what} is not closed: expected {quote}")))
     }
 
-    fn dollar_string(&mut self, rest: &str) -> Result<Token<'a>, LexError> {
+    fn dollar_string(&mut self, rest: &str) -> Result<SyntaxToken<'a>, LexError> {
         match rest[2..].find("$$") {
-            Some(end) => Ok(self.token(Kind::DollarString, 2 + end + 2)),
+            Some(end) => Ok(self.token(TokenKind::DollarString, 2 + end + 2)),
             None => Err(self.error("this string is not closed: expected $$")),
         }
     }
 
     /// Reads an integer, float, duration or blob. A word may follow an integer without a blank, as
     /// in `LIMIT 1ALLOW FILTERING`.
-    fn number(&mut self, rest: &str) -> Token<'a> {
+    fn number(&mut self, rest: &str) -> SyntaxToken<'a> {
         if rest.starts_with("0x") || rest.starts_with("0X") {
             let digits = count(&rest[2..], |byte| byte.is_ascii_hexdigit());
-            return self.token(Kind::Blob, 2 + digits);
+            return self.token(TokenKind::Blob, 2 + digits);
         }
         let whole = count(rest, |byte| byte.is_ascii_digit());
         let mut length = whole;
@@ -187,16 +192,16 @@ impl<'a> Lexer<'a> {
         }
         length += exponent_length(&rest[length..]);
         if length > whole {
-            return self.token(Kind::Float, length);
+            return self.token(TokenKind::Float, length);
         }
         // The micro sign is the one unit that is not ASCII.
         let run = rest
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '\u{b5}')
             .unwrap_or(rest.len());
         if run > whole && run <= MAX_DURATION_LENGTH && resembles_duration(&rest[..run]) {
-            return self.token(Kind::Duration, run);
+            return self.token(TokenKind::Duration, run);
         }
-        self.token(Kind::Integer, whole)
+        self.token(TokenKind::Integer, whole)
     }
 }
 
@@ -261,12 +266,12 @@ fn is_alternative_duration(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn tokens(text: &str) -> Vec<(Kind, &str)> {
+    fn tokens(text: &str) -> Vec<(TokenKind, &str)> {
         let mut lexer = Lexer::new(text);
         let mut tokens = Vec::new();
         loop {
             let token = lexer.next_token().unwrap();
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 return tokens;
             }
             tokens.push((token.kind, token.text));
@@ -277,7 +282,7 @@ mod tests {
         let mut lexer = Lexer::new(text);
         loop {
             match lexer.next_token() {
-                Ok(token) => assert_ne!(token.kind, Kind::End, "{text} was accepted"),
+                Ok(token) => assert_ne!(token.kind, TokenKind::End, "{text} was accepted"),
                 Err(error) => return (error.start, error.message),
             }
         }
@@ -285,9 +290,9 @@ mod tests {
 
     #[test]
     fn every_kind_is_told_apart() {
-        use Kind::*;
+        use TokenKind::*;
         let uuid = "550e8400-e29b-41d4-a716-446655440000";
-        let cases: [(&str, Kind); 17] = [
+        let cases: [(&str, TokenKind); 17] = [
             ("select", Word),
             ("a_1", Word),
             ("P1D", Word),
@@ -330,11 +335,11 @@ mod tests {
     fn comments_are_blanks() {
         assert_eq!(
             tokens("a -- b\n// c\n/* d\n*/ e /**/--"),
-            [(Kind::Word, "a"), (Kind::Word, "e")]
+            [(TokenKind::Word, "a"), (TokenKind::Word, "e")]
         );
         assert_eq!(
             tokens("-- a\rb // c\r\nd"),
-            [(Kind::Word, "b"), (Kind::Word, "d")]
+            [(TokenKind::Word, "b"), (TokenKind::Word, "d")]
         );
     }
 

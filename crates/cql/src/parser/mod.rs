@@ -5,10 +5,10 @@
 //! were expected and the one that was found. Memory is bounded: nesting by [`MAX_NESTING`], the
 //! number of nodes by [`MAX_TOKENS`], and all else by the length of the text.
 
+mod create_index;
 mod cursor;
 mod describe;
 mod dml;
-mod index;
 mod keyspace;
 mod lexer;
 mod names;
@@ -25,15 +25,15 @@ mod terms;
 mod types;
 mod user_type;
 
-use cursor::Cursor;
+use cursor::TokenCursor;
 use value::CqlType;
 
-use crate::ast::Parsed;
+use crate::ast::ParsedStatement;
 use crate::ast::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
 pub use names::is_reserved;
-pub use outline::{Changed, changed, changed_by_batch, replace_calls};
+pub use outline::{ChangedData, changed, changed_by_batch, replace_calls};
 pub use select::{SelectionText, selection_text};
 pub use types::is_type_name;
 
@@ -60,10 +60,10 @@ pub const MAX_TOKENS: usize = 1 << 20;
 /// A syntax error with the line and column (both from 1), the tokens expected and the one found:
 /// `line 1:10 expected FROM, found 'FRM'`. A vector of a wrong number of dimensions, and a cast
 /// to a type that can't exist, is an invalid request.
-pub fn parse_statement(text: &str) -> Result<Parsed, CqlError> {
-    let mut cursor = Cursor::new(text)?;
+pub fn parse_statement(text: &str) -> Result<ParsedStatement, CqlError> {
+    let mut cursor = TokenCursor::new(text)?;
     let statement = cursor.statement()?;
-    Ok(Parsed {
+    Ok(ParsedStatement {
         statement,
         markers: cursor.into_markers(),
     })
@@ -83,7 +83,7 @@ pub fn parse_type(text: &str) -> Result<CqlType, CqlError> {
 /// # Errors
 /// As [`parse_statement`].
 pub fn parse_data_type(text: &str) -> Result<DataType, CqlError> {
-    let mut cursor = Cursor::new(text)?;
+    let mut cursor = TokenCursor::new(text)?;
     let data_type = cursor.data_type()?;
     cursor.expect_end()?;
     Ok(data_type)

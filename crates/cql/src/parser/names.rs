@@ -2,28 +2,28 @@
 
 pub use value::identifier::is_reserved;
 
-use super::cursor::{Cursor, Parse, is_symbol};
-use super::lexer::{Kind, Token};
+use super::cursor::{Parse, TokenCursor, is_symbol};
+use super::lexer::{SyntaxToken, TokenKind};
 use crate::ast::{TableName, Term};
 
 /// The text of a token, without its quotes if it is a quoted name or a string.
-pub(super) fn unquoted(token: &Token<'_>) -> String {
+pub(super) fn unquoted(token: &SyntaxToken<'_>) -> String {
     let text = token.text;
     match token.kind {
-        Kind::String => text[1..text.len() - 1].replace("''", "'"),
-        Kind::QuotedName => text[1..text.len() - 1].replace("\"\"", "\""),
-        Kind::DollarString => text[2..text.len() - 2].to_owned(),
+        TokenKind::String => text[1..text.len() - 1].replace("''", "'"),
+        TokenKind::QuotedName => text[1..text.len() - 1].replace("\"\"", "\""),
+        TokenKind::DollarString => text[2..text.len() - 2].to_owned(),
         _ => text.to_owned(),
     }
 }
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Whether the current token is a name.
     pub(super) fn at_name(&self) -> bool {
         let token = self.current();
         match token.kind {
-            Kind::QuotedName => true,
-            Kind::Word => !is_reserved(token.text),
+            TokenKind::QuotedName => true,
+            TokenKind::Word => !is_reserved(token.text),
             _ => false,
         }
     }
@@ -33,16 +33,16 @@ impl Cursor<'_> {
     pub(super) fn name(&mut self, what: &'static str) -> Parse<String> {
         let token = self.current();
         match token.kind {
-            Kind::Word if !is_reserved(token.text) => {
+            TokenKind::Word if !is_reserved(token.text) => {
                 self.take()?;
                 Ok(token.text.to_ascii_lowercase())
             }
-            Kind::QuotedName if token.text.len() > 2 => {
+            TokenKind::QuotedName if token.text.len() > 2 => {
                 self.take()?;
                 Ok(unquoted(&token))
             }
-            Kind::QuotedName => Err(self.error_here("a name can't be empty")),
-            Kind::Word => {
+            TokenKind::QuotedName => Err(self.error_here("a name can't be empty")),
+            TokenKind::Word => {
                 let found = format!("the reserved word '{}'", token.text);
                 Err(self.expected_with_remedy(
                     what,
@@ -54,7 +54,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses `[keyspace.]name`. `what` is as in [`Cursor::name`].
+    /// Parses `[keyspace.]name`. `what` is as in [`TokenCursor::name`].
     pub(super) fn qualified_name(&mut self, what: &'static str) -> Parse<TableName> {
         let first = self.name(what)?;
         // The test is not remembered: among the tokens expected a point would only be noise.
@@ -120,8 +120,8 @@ impl Cursor<'_> {
     /// Whether a function call begins here: `name(` or `keyspace.name(`.
     pub(super) fn at_function(&self) -> bool {
         let token = self.current();
-        let is_callable = token.kind == Kind::QuotedName
-            || token.kind == Kind::Word
+        let is_callable = token.kind == TokenKind::QuotedName
+            || token.kind == TokenKind::Word
                 && (!is_reserved(token.text) || token.text.eq_ignore_ascii_case("token"));
         is_callable
             && match self.second() {

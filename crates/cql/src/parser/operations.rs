@@ -1,11 +1,11 @@
 //! Operators between values: products before sums, and from left to right.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
 use super::terms::{is_constant, is_duration_word};
-use crate::ast::{Operand, Operation};
+use crate::ast::{ArithmeticOperation, Operand};
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses operands with operators between them. `operand` parses one operand.
     pub(super) fn operations<T: Operand>(
         &mut self,
@@ -31,9 +31,9 @@ impl Cursor<'_> {
     }
 
     /// Takes an operator of one of the two kinds, if one comes here.
-    fn operator(&mut self, is_product: bool) -> Parse<Option<Operation>> {
+    fn operator(&mut self, is_product: bool) -> Parse<Option<ArithmeticOperation>> {
         let token = self.current();
-        let found = Operation::ALL.into_iter().find(|operation| {
+        let found = ArithmeticOperation::ALL.into_iter().find(|operation| {
             operation.is_product() == is_product && is_symbol(&token, operation.symbol())
         });
         if found.is_some() {
@@ -49,8 +49,10 @@ impl Cursor<'_> {
             return Ok(false);
         }
         let is_signed_constant = self.second().is_some_and(|next| {
-            matches!(next.kind, Kind::Integer | Kind::Float | Kind::Duration)
-                || is_word(&next, "NAN")
+            matches!(
+                next.kind,
+                TokenKind::Integer | TokenKind::Float | TokenKind::Duration
+            ) || is_word(&next, "NAN")
                 || is_word(&next, "INFINITY")
                 || is_duration_word(&next)
         });
@@ -67,8 +69,8 @@ impl Cursor<'_> {
         let Some(next) = self.second().filter(|_| is_symbol(&self.current(), "+")) else {
             return false;
         };
-        let is_name = next.kind == Kind::QuotedName
-            || next.kind == Kind::Word && !is_constant(&next) && !is_duration_word(&next);
+        let is_name = next.kind == TokenKind::QuotedName
+            || next.kind == TokenKind::Word && !is_constant(&next) && !is_duration_word(&next);
         let is_called = self
             .ahead(2)
             .is_some_and(|token| is_symbol(&token, "(") || is_symbol(&token, "."));

@@ -1,7 +1,7 @@
 //! `WITH name = value AND ..`.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
 use super::names::unquoted;
 use crate::ast::OptionValue;
 
@@ -12,7 +12,7 @@ const MAX_OPTIONS: usize = 256;
 /// The words that are constants, which may be values in a map without quotes.
 const CONSTANTS: [&str; 4] = ["TRUE", "FALSE", "NAN", "INFINITY"];
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows the word `WITH`: one or more options with `AND` between them.
     pub(super) fn options(&mut self) -> Parse<Vec<(String, OptionValue)>> {
         let mut options = Vec::new();
@@ -51,7 +51,7 @@ impl Cursor<'_> {
             let key = cursor.option_scalar()?;
             cursor.expect_symbol(":")?;
             let value = cursor.current();
-            let is_bare = value.kind == Kind::Word;
+            let is_bare = value.kind == TokenKind::Word;
             if is_bare && !CONSTANTS.iter().any(|word| is_word(&value, word)) {
                 return Err(cursor.expected("a string, number or boolean"));
             }
@@ -67,24 +67,24 @@ impl Cursor<'_> {
             self.take()?;
         }
         let token = self.current();
-        let is_number = matches!(token.kind, Kind::Integer | Kind::Float);
+        let is_number = matches!(token.kind, TokenKind::Integer | TokenKind::Float);
         let is_scalar = is_number
             || !negative
                 && matches!(
                     token.kind,
-                    Kind::String
-                        | Kind::DollarString
-                        | Kind::Word
-                        | Kind::Uuid
-                        | Kind::Duration
-                        | Kind::Blob
+                    TokenKind::String
+                        | TokenKind::DollarString
+                        | TokenKind::Word
+                        | TokenKind::Uuid
+                        | TokenKind::Duration
+                        | TokenKind::Blob
                 );
         if !is_scalar {
             return Err(self.expected("a string, number, boolean or map of these"));
         }
         self.take()?;
         Ok(match token.kind {
-            Kind::Word => token.text.to_ascii_lowercase(),
+            TokenKind::Word => token.text.to_ascii_lowercase(),
             _ if negative => format!("-{}", token.text),
             _ => unquoted(&token),
         })

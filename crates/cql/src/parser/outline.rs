@@ -1,13 +1,13 @@
 //! Outlines of statements, found without parsing them: the tables that a write changes, and calls
 //! of functions. The gateway passes most statements on and needs no more of them.
 
-use super::lexer::{Kind, Lexer, Token};
+use super::lexer::{Lexer, SyntaxToken, TokenKind};
 use super::names::unquoted;
 use crate::ast::TableName;
 
 /// The data that a statement changes, as far as its first words show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changed {
+pub enum ChangedData {
     /// Rows of this table, by an INSERT, UPDATE or DELETE.
     Rows(TableName),
     /// The data that the statements of a batch change ([`changed_by_batch`]).
@@ -20,23 +20,23 @@ pub enum Changed {
 /// the end of the table's name.
 ///
 /// Only the tokens up to that name are read, and only the name is allocated.
-pub fn changed(text: &str) -> Option<Changed> {
+pub fn changed(text: &str) -> Option<ChangedData> {
     let mut lexer = Lexer::new(text);
     let first = lexer.next_token().ok()?;
     if is_word(&first, "INSERT") {
         let into = lexer.next_token().ok()?;
-        return is_word(&into, "INTO").then(|| table_name(&mut lexer).map(Changed::Rows))?;
+        return is_word(&into, "INTO").then(|| table_name(&mut lexer).map(ChangedData::Rows))?;
     }
     if is_word(&first, "UPDATE") {
-        return table_name(&mut lexer).map(Changed::Rows);
+        return table_name(&mut lexer).map(ChangedData::Rows);
     }
     if is_word(&first, "DELETE") {
         loop {
             let token = lexer.next_token().ok()?;
             if is_word(&token, "FROM") {
-                return table_name(&mut lexer).map(Changed::Rows);
+                return table_name(&mut lexer).map(ChangedData::Rows);
             }
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 return None;
             }
         }
@@ -47,9 +47,9 @@ pub fn changed(text: &str) -> Option<Changed> {
         if is_word(&next, "TABLE") || is_word(&next, "COLUMNFAMILY") {
             lexer = ahead;
         }
-        return table_name(&mut lexer).map(Changed::All);
+        return table_name(&mut lexer).map(ChangedData::All);
     }
-    is_word(&first, "BEGIN").then_some(Changed::Batch)
+    is_word(&first, "BEGIN").then_some(ChangedData::Batch)
 }
 
 /// Finds the tables whose rows a batch changes, one for each of its statements in their order.
@@ -67,7 +67,7 @@ pub fn changed_by_batch(text: &str) -> Option<Vec<TableName>> {
     let mut deletes = false;
     loop {
         let token = lexer.next_token().ok()?;
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             return (!deletes).then_some(tables);
         }
         if is_word(&token, "DELETE") {
@@ -103,10 +103,10 @@ pub fn replace_calls(
     let mut replaced = String::new();
     let mut copied = 0;
     // The tokens before the current one, the nearest first.
-    let mut before: [Option<Token<'_>>; 4] = [None; 4];
+    let mut before: [Option<SyntaxToken<'_>>; 4] = [None; 4];
     loop {
         let token = lexer.next_token().ok()?;
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             break;
         }
         if is_symbol(&token, ")")
@@ -131,11 +131,11 @@ pub fn replace_calls(
 /// The offset at which a function's name begins, its keyspace included. `None` if `name` is no
 /// name, or has another keyspace than `system`.
 fn call_start(
-    name: &Token<'_>,
-    point: Option<Token<'_>>,
-    keyspace: Option<Token<'_>>,
+    name: &SyntaxToken<'_>,
+    point: Option<SyntaxToken<'_>>,
+    keyspace: Option<SyntaxToken<'_>>,
 ) -> Option<usize> {
-    if !matches!(name.kind, Kind::Word | Kind::QuotedName) {
+    if !matches!(name.kind, TokenKind::Word | TokenKind::QuotedName) {
         return None;
     }
     match (point, keyspace) {
@@ -164,31 +164,31 @@ fn table_name(lexer: &mut Lexer<'_>) -> Option<TableName> {
 
 fn name(lexer: &mut Lexer<'_>) -> Option<String> {
     let token = lexer.next_token().ok()?;
-    matches!(token.kind, Kind::Word | Kind::QuotedName).then(|| as_seen(&token))
+    matches!(token.kind, TokenKind::Word | TokenKind::QuotedName).then(|| as_seen(&token))
 }
 
 /// A name as the database sees it.
-fn as_seen(token: &Token<'_>) -> String {
+fn as_seen(token: &SyntaxToken<'_>) -> String {
     match token.kind {
-        Kind::QuotedName => unquoted(token),
+        TokenKind::QuotedName => unquoted(token),
         _ => token.text.to_ascii_lowercase(),
     }
 }
 
-fn is_word(token: &Token<'_>, word: &str) -> bool {
-    token.kind == Kind::Word && token.text.eq_ignore_ascii_case(word)
+fn is_word(token: &SyntaxToken<'_>, word: &str) -> bool {
+    token.kind == TokenKind::Word && token.text.eq_ignore_ascii_case(word)
 }
 
-fn is_symbol(token: &Token<'_>, symbol: &str) -> bool {
-    token.kind == Kind::Symbol && token.text == symbol
+fn is_symbol(token: &SyntaxToken<'_>, symbol: &str) -> bool {
+    token.kind == TokenKind::Symbol && token.text == symbol
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rows(keyspace: Option<&str>, name: &str) -> Option<Changed> {
-        Some(Changed::Rows(table(keyspace, name)))
+    fn rows(keyspace: Option<&str>, name: &str) -> Option<ChangedData> {
+        Some(ChangedData::Rows(table(keyspace, name)))
     }
 
     fn table(keyspace: Option<&str>, name: &str) -> TableName {
@@ -217,12 +217,12 @@ mod tests {
                 "DELETE a['from'], b FROM k.t WHERE id = 1",
                 rows(Some("k"), "t"),
             ),
-            ("BEGIN UNLOGGED BATCH INSERT", Some(Changed::Batch)),
-            ("-- x\rTRUNCATE t", Some(Changed::All(table(None, "t")))),
-            ("TRUNCATE t", Some(Changed::All(table(None, "t")))),
+            ("BEGIN UNLOGGED BATCH INSERT", Some(ChangedData::Batch)),
+            ("-- x\rTRUNCATE t", Some(ChangedData::All(table(None, "t")))),
+            ("TRUNCATE t", Some(ChangedData::All(table(None, "t")))),
             (
                 "TRUNCATE TABLE k.t",
-                Some(Changed::All(table(Some("k"), "t"))),
+                Some(ChangedData::All(table(Some("k"), "t"))),
             ),
             ("SELECT * FROM t", None),
             ("INSERT", None),

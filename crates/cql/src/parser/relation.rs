@@ -1,11 +1,11 @@
 //! The relations of `WHERE` and `IF`.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
-use crate::ast::{Comparand, Operator, Relation, Subject, Term};
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
+use crate::ast::{Comparand, ComparisonSubject, Operator, Relation, Term};
 use crate::error::CqlError;
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses one or more relations with `AND` between them.
     pub(super) fn relations(&mut self) -> Parse<Vec<Relation>> {
         let mut relations = vec![self.relation()?];
@@ -25,7 +25,7 @@ impl Cursor<'_> {
             }
             let subject = cursor.subject()?;
             let (operator, comparand) = match subject {
-                Subject::Tuple(_) => cursor.comparison_of_tuples()?,
+                ComparisonSubject::Tuple(_) => cursor.comparison_of_tuples()?,
                 _ => cursor.comparison()?,
             };
             Ok(Relation {
@@ -40,31 +40,37 @@ impl Cursor<'_> {
     fn at_tuple_of_names(&self) -> bool {
         let is_name = self
             .second()
-            .is_some_and(|token| matches!(token.kind, Kind::Word | Kind::QuotedName));
+            .is_some_and(|token| matches!(token.kind, TokenKind::Word | TokenKind::QuotedName));
         is_name
             && self
                 .ahead(2)
                 .is_some_and(|token| is_symbol(&token, ",") || is_symbol(&token, ")"))
     }
 
-    fn subject(&mut self) -> Parse<Subject> {
+    fn subject(&mut self) -> Parse<ComparisonSubject> {
         if is_symbol(&self.current(), "(") {
-            return self.parenthesised(Self::column_name).map(Subject::Tuple);
+            return self
+                .parenthesised(Self::column_name)
+                .map(ComparisonSubject::Tuple);
         }
         if is_word(&self.current(), "TOKEN") && self.at_function() {
             self.take()?;
-            return self.parenthesised(Self::column_name).map(Subject::Token);
+            return self
+                .parenthesised(Self::column_name)
+                .map(ComparisonSubject::Token);
         }
         if self.at_function() {
-            return self.function_of_selectors().map(Subject::Function);
+            return self
+                .function_of_selectors()
+                .map(ComparisonSubject::Function);
         }
         let column = self.column_name()?;
         if let Some(key) = self.element_key()? {
-            return Ok(Subject::Element { column, key });
+            return Ok(ComparisonSubject::Element { column, key });
         }
         Ok(match self.field_name()? {
-            Some(field) => Subject::Field { column, field },
-            None => Subject::Column(column),
+            Some(field) => ComparisonSubject::Field { column, field },
+            None => ComparisonSubject::Column(column),
         })
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Their errors quote no string, as it could be a password.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::{Kind, Token};
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::{SyntaxToken, TokenKind};
 use super::names::unquoted;
 use crate::ast::{
     PermissionNames, ResourceName, RoleAttributes, RolePassword, RoleStatement, Statement,
@@ -27,7 +27,7 @@ const PERMISSIONS: [&str; 12] = [
     "TEXT_SEARCH_INDEXING",
 ];
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Whether a statement of this module begins here.
     pub(super) fn at_role_statement(&self) -> bool {
         let first = self.current();
@@ -180,7 +180,7 @@ impl Cursor<'_> {
         let token = self.current();
         let is_permission = is_word(&token, "ALL") || is_permission(token.text);
         let ends = |token| is_word(&token, "TO") || is_word(&token, "FROM");
-        token.kind != Kind::Word || !is_permission || self.second().is_some_and(ends)
+        token.kind != TokenKind::Word || !is_permission || self.second().is_some_and(ends)
     }
 
     fn list(&mut self) -> Parse<RoleStatement> {
@@ -220,7 +220,7 @@ impl Cursor<'_> {
             true => PermissionNames::All,
             false => PermissionNames::Some(self.separated(|cursor| {
                 let token = cursor.current();
-                if token.kind != Kind::Word || !is_permission(token.text) {
+                if token.kind != TokenKind::Word || !is_permission(token.text) {
                     return Err(cursor.expected("a permission"));
                 }
                 cursor.take()?;
@@ -236,13 +236,13 @@ impl Cursor<'_> {
 
     fn resource(&mut self) -> Parse<ResourceName> {
         // The words that name a kind may also be names of keyspaces and tables.
-        let ends_resource = |token: &Token<'_>| {
+        let ends_resource = |token: &SyntaxToken<'_>| {
             let words = ["TO", "FROM", "OF", "NORECURSIVE"];
-            token.kind == Kind::End
+            token.kind == TokenKind::End
                 || is_symbol(token, ";")
                 || words.iter().any(|word| is_word(token, word))
         };
-        let is_name = |token: &Token<'_>| is_symbol(token, ".") || ends_resource(token);
+        let is_name = |token: &SyntaxToken<'_>| is_symbol(token, ".") || ends_resource(token);
         let is_kind = !self.second().is_some_and(|next| is_name(&next));
         if is_kind && self.eat_word("ALL")? {
             return self.all_of_a_kind();
@@ -409,7 +409,7 @@ impl Cursor<'_> {
     /// A name of a role: unquoted in lower case, in double or single quotes as written.
     fn role_name(&mut self) -> Parse<String> {
         match self.current().kind {
-            Kind::String | Kind::DollarString => self.string("a role"),
+            TokenKind::String | TokenKind::DollarString => self.string("a role"),
             _ => self.name("a role"),
         }
     }
@@ -421,8 +421,8 @@ impl Cursor<'_> {
         }
         let token = self.current();
         match token.kind {
-            Kind::String | Kind::DollarString => self.string("a user name"),
-            Kind::QuotedName => Err(self.error_here(
+            TokenKind::String | TokenKind::DollarString => self.string("a user name"),
+            TokenKind::QuotedName => Err(self.error_here(
                 "double quotes can't stand around user names: use single quotes, or CREATE ROLE",
             )),
             _ => {
@@ -435,7 +435,7 @@ impl Cursor<'_> {
     fn string(&mut self, what: &'static str) -> Parse<String> {
         let token = self.current();
         match token.kind {
-            Kind::String | Kind::DollarString => {
+            TokenKind::String | TokenKind::DollarString => {
                 self.take()?;
                 Ok(unquoted(&token))
             }

@@ -1,8 +1,8 @@
 //! `SELECT`.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
-use crate::ast::{Ordering, Select, Selector};
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
+use crate::ast::{OrderByItem, Select, Selector};
 use crate::error::CqlError;
 
 /// The selection of a SELECT as it is written: the part between `SELECT` and `FROM`.
@@ -20,7 +20,7 @@ pub struct SelectionText<'a> {
 /// # Errors
 /// As [`super::parse_statement`]. The text after the selection is not checked.
 pub fn selection_text(text: &str) -> Result<SelectionText<'_>, CqlError> {
-    let mut cursor = Cursor::new(text)?;
+    let mut cursor = TokenCursor::new(text)?;
     cursor.expect_word("SELECT")?;
     cursor.eat_modifier("JSON")?;
     cursor.eat_modifier("DISTINCT")?;
@@ -33,7 +33,7 @@ pub fn selection_text(text: &str) -> Result<SelectionText<'_>, CqlError> {
     })
 }
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows the word `SELECT`.
     pub(super) fn select(&mut self) -> Parse<Select> {
         let json = self.eat_modifier("JSON")?;
@@ -124,13 +124,13 @@ impl Cursor<'_> {
         let mut depth = 0;
         for token in self.all_ahead() {
             match token.kind {
-                Kind::Symbol => match token.text {
+                TokenKind::Symbol => match token.text {
                     "[" | "(" | "{" => depth += 1,
                     "]" | ")" | "}" => depth -= 1,
                     ".." if depth == 1 => return true,
                     _ => {}
                 },
-                Kind::End => return false,
+                TokenKind::End => return false,
                 _ => {}
             }
             if depth == 0 {
@@ -140,10 +140,10 @@ impl Cursor<'_> {
         false
     }
 
-    fn ordering(&mut self) -> Parse<Ordering> {
+    fn ordering(&mut self) -> Parse<OrderByItem> {
         if self.at_function() {
             let function = self.function_of_selectors()?;
-            return Ok(Ordering::Function {
+            return Ok(OrderByItem::Function {
                 function,
                 descending: self.descending()?,
             });
@@ -152,7 +152,7 @@ impl Cursor<'_> {
         if self.eat_word("ANN")? {
             self.expect_word("OF")?;
             let vector = self.term()?;
-            return Ok(Ordering::Ann {
+            return Ok(OrderByItem::Ann {
                 column,
                 vector,
                 descending: self.descending()?,
@@ -164,7 +164,7 @@ impl Cursor<'_> {
                  index: order by vectors of the texts, ORDER BY ... ANN OF",
             ));
         }
-        Ok(Ordering::Column {
+        Ok(OrderByItem::Column {
             column,
             descending: self.descending()?,
         })

@@ -1,12 +1,12 @@
 //! Selectors: the expressions that a `SELECT` computes of a row, and the arguments of scoring
 //! functions.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::{Kind, Token};
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::{SyntaxToken, TokenKind};
 use super::names::is_reserved;
 use super::terms::is_constant;
 use crate::ast::{
-    FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
+    ArgumentPart, FunctionCall, Operand, ProjectionList, SelectItem, Selector, Term, TimeFunction,
 };
 
 /// The functions whose argument is a column or a part of one.
@@ -16,11 +16,11 @@ const TIME_FUNCTIONS: [TimeFunction; 3] = [
     TimeFunction::Ttl,
 ];
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses the part between `SELECT` and `FROM`.
-    pub(super) fn projection(&mut self) -> Parse<Projection> {
+    pub(super) fn projection(&mut self) -> Parse<ProjectionList> {
         if self.eat_symbol("*")? {
-            return Ok(Projection::All);
+            return Ok(ProjectionList::All);
         }
         self.separated(|cursor| {
             let selector = cursor.selector()?;
@@ -31,7 +31,7 @@ impl Cursor<'_> {
             };
             Ok(SelectItem { selector, alias })
         })
-        .map(Projection::Items)
+        .map(ProjectionList::Items)
     }
 
     pub(super) fn selector(&mut self) -> Parse<Selector> {
@@ -58,8 +58,8 @@ impl Cursor<'_> {
     fn whole_selector(&mut self) -> Parse<Selector> {
         let token = self.current();
         let may_be_named = match token.kind {
-            Kind::Word => !is_constant(&token),
-            Kind::QuotedName => true,
+            TokenKind::Word => !is_constant(&token),
+            TokenKind::QuotedName => true,
             _ => false,
         };
         if may_be_named {
@@ -69,7 +69,7 @@ impl Cursor<'_> {
             };
         }
         match token.kind {
-            Kind::Symbol => match token.text {
+            TokenKind::Symbol => match token.text {
                 "(" if self.at_hint() => self.nested(Self::hinted_selector),
                 "(" => self.parenthesised_selector(),
                 "[" => self.nested(Self::list_selector),
@@ -77,7 +77,7 @@ impl Cursor<'_> {
                 "*" => Err(self.expected("a column, function or value")),
                 _ => self.signed_term().map(Selector::Term),
             },
-            Kind::End => Err(self.expected("a column, function or value")),
+            TokenKind::End => Err(self.expected("a column, function or value")),
             _ => self.signed_term().map(Selector::Term),
         }
     }
@@ -86,7 +86,7 @@ impl Cursor<'_> {
     fn parts_of(&mut self, mut selector: Selector) -> Parse<Selector> {
         loop {
             let part = self.part()?;
-            if part == Part::Whole {
+            if part == ArgumentPart::Whole {
                 return Ok(selector);
             }
             selector = part_of(selector, part);
@@ -165,9 +165,9 @@ impl Cursor<'_> {
 
     /// Whether `AS alias` comes `distance` tokens ahead, and not a column of the name `as`.
     pub(super) fn is_alias_at(&self, distance: usize) -> bool {
-        let is_name = |token: Token<'_>| match token.kind {
-            Kind::QuotedName => true,
-            Kind::Word => !is_reserved(token.text),
+        let is_name = |token: SyntaxToken<'_>| match token.kind {
+            TokenKind::QuotedName => true,
+            TokenKind::Word => !is_reserved(token.text),
             _ => false,
         };
         let word = self.ahead(distance);
@@ -179,14 +179,14 @@ impl Cursor<'_> {
     fn at_hint(&self) -> bool {
         let is_name = self
             .second()
-            .is_some_and(|token| matches!(token.kind, Kind::Word | Kind::QuotedName));
+            .is_some_and(|token| matches!(token.kind, TokenKind::Word | TokenKind::QuotedName));
         let is = |distance, symbols: &[&str]| {
             let token = self.ahead(distance);
             token.is_some_and(|token| symbols.iter().any(|symbol| is_symbol(&token, symbol)))
         };
         let is_last = self
             .ahead(3)
-            .is_some_and(|token| token.kind == Kind::End || is_word(&token, "FROM"))
+            .is_some_and(|token| token.kind == TokenKind::End || is_word(&token, "FROM"))
             || self.is_alias_at(3);
         is_name
             && (is(2, &["<"])
@@ -206,7 +206,7 @@ impl Cursor<'_> {
 
     pub(super) fn function_selector(&mut self) -> Parse<Selector> {
         let token = self.current();
-        let is_native = |name: &str| token.kind == Kind::Word && is_word(&token, name);
+        let is_native = |name: &str| token.kind == TokenKind::Word && is_word(&token, name);
         let unqualified = self.second().is_some_and(|next| is_symbol(&next, "("));
         let time_function = TIME_FUNCTIONS
             .iter()
@@ -230,8 +230,9 @@ impl Cursor<'_> {
 
     /// Whether the argument of `count` is `*` or an integer.
     fn counts_rows(&self) -> bool {
-        self.ahead(2)
-            .is_some_and(|argument| is_symbol(&argument, "*") || argument.kind == Kind::Integer)
+        self.ahead(2).is_some_and(|argument| {
+            is_symbol(&argument, "*") || argument.kind == TokenKind::Integer
+        })
     }
 
     /// Parses `name(column)`, where the column may have a part after it.
@@ -250,13 +251,16 @@ impl Cursor<'_> {
     }
 
     /// Parses the parts after the first of a column.
-    fn nested_part(&mut self, column: &str, first: Part) -> Parse<Part> {
+    fn nested_part(&mut self, column: &str, first: ArgumentPart) -> Parse<ArgumentPart> {
         let mut timed = first.clone();
         let mut whole = part_of(Selector::Column(column.to_owned()), first.clone());
         let mut is_nested = false;
-        while let next @ (Part::Field(_) | Part::Element(_) | Part::Slice { .. }) = self.part()? {
+        while let next @ (ArgumentPart::Field(_)
+        | ArgumentPart::Element(_)
+        | ArgumentPart::Slice { .. }) = self.part()?
+        {
             // A part of a slice is one of the column, too, if the slice has it.
-            if matches!(timed, Part::Slice { .. }) {
+            if matches!(timed, ArgumentPart::Slice { .. }) {
                 timed = next.clone();
             }
             whole = part_of(whole, next);
@@ -265,7 +269,7 @@ impl Cursor<'_> {
         }
         Ok(match is_nested {
             false => first,
-            true => Part::Nested {
+            true => ArgumentPart::Nested {
                 timed: Box::new(timed),
                 whole: Box::new(whole),
             },
@@ -273,18 +277,18 @@ impl Cursor<'_> {
     }
 
     /// Parses `.field`, or what [`Self::elements`] parses.
-    fn part(&mut self) -> Parse<Part> {
+    fn part(&mut self) -> Parse<ArgumentPart> {
         match self.field_name()? {
-            Some(field) => Ok(Part::Field(field)),
+            Some(field) => Ok(ArgumentPart::Field(field)),
             None => self.elements(),
         }
     }
 
-    /// Parses `[key]`, `[from..to]`, `[from..]` or `[..to]` after a column; [`Part::Whole`] if none
-    /// of them comes here.
-    fn elements(&mut self) -> Parse<Part> {
+    /// Parses `[key]`, `[from..to]`, `[from..]` or `[..to]` after a column; [`ArgumentPart::Whole`]
+    /// if none of them comes here.
+    fn elements(&mut self) -> Parse<ArgumentPart> {
         if !is_symbol(&self.current(), "[") {
-            return Ok(Part::Whole);
+            return Ok(ArgumentPart::Whole);
         }
         self.take()?;
         let from = match self.eat_symbol("..")? {
@@ -294,7 +298,7 @@ impl Cursor<'_> {
         if let Some(key) = &from
             && !self.eat_symbol("..")?
         {
-            let element = Part::Element(key.clone());
+            let element = ArgumentPart::Element(key.clone());
             self.expect_symbol("]")?;
             return Ok(element);
         }
@@ -304,7 +308,7 @@ impl Cursor<'_> {
             false => Some(self.term()?),
         };
         self.expect_symbol("]")?;
-        Ok(Part::Slice { from, to })
+        Ok(ArgumentPart::Slice { from, to })
     }
 
     fn cast(&mut self) -> Parse<Selector> {
@@ -329,24 +333,24 @@ impl Cursor<'_> {
 }
 
 /// A part of a selector.
-fn part_of(selector: Selector, part: Part) -> Selector {
+fn part_of(selector: Selector, part: ArgumentPart) -> Selector {
     let whole = Box::new(selector);
     match part {
-        Part::Whole => *whole,
-        Part::Field(field) => Selector::Field {
+        ArgumentPart::Whole => *whole,
+        ArgumentPart::Field(field) => Selector::Field {
             selector: whole,
             field,
         },
-        Part::Element(key) => Selector::Element {
+        ArgumentPart::Element(key) => Selector::Element {
             selector: whole,
             key,
         },
-        Part::Slice { from, to } => Selector::Slice {
+        ArgumentPart::Slice { from, to } => Selector::Slice {
             selector: whole,
             from: from.map(Box::new),
             to: to.map(Box::new),
         },
-        Part::Nested { whole, .. } => *whole,
+        ArgumentPart::Nested { whole, .. } => *whole,
     }
 }
 

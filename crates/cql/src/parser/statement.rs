@@ -1,6 +1,6 @@
 //! The choice of the grammar for a statement by its first words.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
 use crate::ast::{AbsentKind, Statement, Truncate};
 
 /// First words of statements that are known but not supported: enough words to name the kind of
@@ -54,7 +54,7 @@ const SERVICE_LEVELS: [&[&str]; 4] = [
     &["SERVICE_LEVELS"],
 ];
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     pub(super) fn statement(&mut self) -> Parse<Statement> {
         let absent = self.drop_absent()?;
         if absent.is_none()
@@ -74,7 +74,7 @@ impl Cursor<'_> {
     /// A statement that is not carried out, named by these words. The rest is not parsed, but it
     /// must be made of valid tokens.
     pub(super) fn refused(&mut self, words: String) -> Parse<Statement> {
-        while self.current().kind != super::lexer::Kind::End {
+        while self.current().kind != super::lexer::TokenKind::End {
             self.take()?;
         }
         Ok(Statement::Unsupported(words))

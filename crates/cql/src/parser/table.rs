@@ -1,14 +1,14 @@
 //! `CREATE`, `ALTER` and `DROP TABLE`.
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::TokenKind;
 use super::names::unquoted;
 use crate::ast::{
-    AlterTable, AlterTableChange, ColumnDefinition, CreateTable, Direction, Statement,
+    AlterTable, AlterTableChange, ColumnDefinition, CreateTable, SortDirection, Statement,
 };
 use crate::error::CqlError;
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows `CREATE TABLE`.
     pub(super) fn create_table(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;
@@ -105,9 +105,9 @@ impl Cursor<'_> {
             let order = self.parenthesised(|cursor| {
                 let column = cursor.column_name()?;
                 let direction = if cursor.descending()? {
-                    Direction::Descending
+                    SortDirection::Descending
                 } else {
-                    Direction::Ascending
+                    SortDirection::Ascending
                 };
                 Ok((column, direction))
             })?;
@@ -128,7 +128,7 @@ impl Cursor<'_> {
         self.expect_symbol("=")?;
         let token = self.current();
         let id = match token.kind {
-            Kind::Uuid | Kind::String => uuid::Uuid::try_parse(&unquoted(&token)).ok(),
+            TokenKind::Uuid | TokenKind::String => uuid::Uuid::try_parse(&unquoted(&token)).ok(),
             _ => None,
         };
         if id.is_none() {
@@ -214,7 +214,7 @@ impl Cursor<'_> {
     fn timestamp_constant(&mut self) -> Parse<i64> {
         let negative = self.eat_symbol("-")?;
         let token = self.current();
-        if token.kind != Kind::Integer {
+        if token.kind != TokenKind::Integer {
             return Err(self.expected("a timestamp in microseconds"));
         }
         let sign = if negative { "-" } else { "" };

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use value::{Literal, NoDuration, parse_duration};
 
-use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::{Kind, Token};
+use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
+use super::lexer::{SyntaxToken, TokenKind};
 use super::names::{is_reserved, unquoted};
 use crate::ast::{DataType, FunctionCall, Operand, Term};
 use crate::error::CqlError;
@@ -13,20 +13,20 @@ use crate::error::CqlError;
 const CONSTANTS: [&str; 5] = ["NULL", "TRUE", "FALSE", "NAN", "INFINITY"];
 
 /// Whether the token is a word that is a constant.
-pub(super) fn is_constant(token: &Token<'_>) -> bool {
+pub(super) fn is_constant(token: &SyntaxToken<'_>) -> bool {
     CONSTANTS.iter().any(|constant| is_word(token, constant))
 }
 
 /// Whether a word is a duration, such as `P1DT2H`, where a term is expected.
-pub(super) fn is_duration_word(token: &Token<'_>) -> bool {
-    token.kind == Kind::Word
+pub(super) fn is_duration_word(token: &SyntaxToken<'_>) -> bool {
+    token.kind == TokenKind::Word
         && token.text.starts_with('P')
         && parse_duration(token.text) != Err(NoDuration::Form)
 }
 
-/// The duration that a token means, which is a word or a [`Kind::Duration`]. As in Cassandra, a
-/// wrong value is an invalid request, not a syntax error.
-fn duration(token: &Token<'_>, negative: bool) -> Parse<Literal> {
+/// The duration that a token means, which is a word or a [`TokenKind::Duration`]. As in Cassandra,
+/// a wrong value is an invalid request, not a syntax error.
+fn duration(token: &SyntaxToken<'_>, negative: bool) -> Parse<Literal> {
     let (months, days, nanoseconds) = parse_duration(token.text).map_err(|error| match error {
         NoDuration::Value(why) => CqlError::invalid(why),
         NoDuration::Form => CqlError::invalid(format!("'{}' is no duration", token.text)),
@@ -39,7 +39,7 @@ fn duration(token: &Token<'_>, negative: bool) -> Parse<Literal> {
     })
 }
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Whether a bind marker begins here.
     pub(super) fn at_marker(&self) -> bool {
         let token = self.current();
@@ -65,10 +65,10 @@ impl Cursor<'_> {
     fn term_here(&mut self) -> Parse<Term> {
         let token = self.current();
         match token.kind {
-            Kind::Symbol => self.symbol_term(&token),
-            Kind::Word if is_constant(&token) => self.constant(),
-            Kind::Word if self.at_cast() => self.cast_term(),
-            Kind::Word | Kind::QuotedName if self.at_function() => {
+            TokenKind::Symbol => self.symbol_term(&token),
+            TokenKind::Word if is_constant(&token) => self.constant(),
+            TokenKind::Word if self.at_cast() => self.cast_term(),
+            TokenKind::Word | TokenKind::QuotedName if self.at_function() => {
                 let (keyspace, name) = self.function_name()?;
                 Ok(Term::Function(FunctionCall {
                     keyspace,
@@ -76,19 +76,19 @@ impl Cursor<'_> {
                     arguments: self.separated_until(")", Self::term)?,
                 }))
             }
-            Kind::Word if is_duration_word(&token) => self.literal(false).map(Term::Literal),
-            Kind::Word if is_reserved(token.text) => Err(self.expected("a value")),
-            Kind::Word => Err(self.expected_with_remedy(
+            TokenKind::Word if is_duration_word(&token) => self.literal(false).map(Term::Literal),
+            TokenKind::Word if is_reserved(token.text) => Err(self.expected("a value")),
+            TokenKind::Word => Err(self.expected_with_remedy(
                 "a value",
                 &format!("the name '{}'", token.text),
                 "a string is written in single quotes",
             )),
-            Kind::QuotedName => Err(self.expected_with_remedy(
+            TokenKind::QuotedName => Err(self.expected_with_remedy(
                 "a value",
                 &format!("the name {}", token.text),
                 "a string is written in single quotes",
             )),
-            Kind::End => Err(self.expected("a value")),
+            TokenKind::End => Err(self.expected("a value")),
             _ => self.literal(false).map(Term::Literal),
         }
     }
@@ -115,7 +115,7 @@ impl Cursor<'_> {
         }))
     }
 
-    fn symbol_term(&mut self, token: &Token<'_>) -> Parse<Term> {
+    fn symbol_term(&mut self, token: &SyntaxToken<'_>) -> Parse<Term> {
         match token.text {
             "?" => {
                 self.take()?;
@@ -144,7 +144,7 @@ impl Cursor<'_> {
     /// mean nothing else.
     fn marker_name(&mut self) -> Parse<String> {
         let token = self.current();
-        if token.kind == Kind::Word {
+        if token.kind == TokenKind::Word {
             self.take()?;
             return Ok(token.text.to_ascii_lowercase());
         }
@@ -164,28 +164,30 @@ impl Cursor<'_> {
         let token = self.current();
         let sign = if negative { "-" } else { "" };
         let literal = match token.kind {
-            Kind::Integer => Literal::Integer(format!("{sign}{}", token.text)),
-            Kind::Float => Literal::Float(format!("{sign}{}", token.text)),
-            Kind::Duration => duration(&token, negative)?,
-            Kind::Word if is_word(&token, "NAN") => Literal::Float("NaN".to_owned()),
-            Kind::Word if is_word(&token, "INFINITY") => Literal::Float(format!("{sign}Infinity")),
-            Kind::Word if is_duration_word(&token) => duration(&token, negative)?,
+            TokenKind::Integer => Literal::Integer(format!("{sign}{}", token.text)),
+            TokenKind::Float => Literal::Float(format!("{sign}{}", token.text)),
+            TokenKind::Duration => duration(&token, negative)?,
+            TokenKind::Word if is_word(&token, "NAN") => Literal::Float("NaN".to_owned()),
+            TokenKind::Word if is_word(&token, "INFINITY") => {
+                Literal::Float(format!("{sign}Infinity"))
+            }
+            TokenKind::Word if is_duration_word(&token) => duration(&token, negative)?,
             _ if negative => return Err(self.expected("a number or duration after '-'")),
-            Kind::Word if is_word(&token, "TRUE") => Literal::Boolean(true),
-            Kind::Word if is_word(&token, "FALSE") => Literal::Boolean(false),
-            Kind::String | Kind::DollarString => Literal::String(unquoted(&token)),
-            Kind::Uuid => match uuid::Uuid::try_parse(token.text) {
+            TokenKind::Word if is_word(&token, "TRUE") => Literal::Boolean(true),
+            TokenKind::Word if is_word(&token, "FALSE") => Literal::Boolean(false),
+            TokenKind::String | TokenKind::DollarString => Literal::String(unquoted(&token)),
+            TokenKind::Uuid => match uuid::Uuid::try_parse(token.text) {
                 Ok(uuid) => Literal::Uuid(uuid),
                 Err(_) => return Err(self.expected("a UUID")),
             },
-            Kind::Blob => Literal::Blob(self.blob(&token)?),
+            TokenKind::Blob => Literal::Blob(self.blob(&token)?),
             _ => return Err(self.expected("a constant")),
         };
         self.take()?;
         Ok(literal)
     }
 
-    fn blob(&self, token: &Token<'_>) -> Parse<Bytes> {
+    fn blob(&self, token: &SyntaxToken<'_>) -> Parse<Bytes> {
         let digits = &token.text.as_bytes()[2..];
         let nibble = |digit: u8| match digit {
             b'0'..=b'9' => digit - b'0',
@@ -239,8 +241,8 @@ impl Cursor<'_> {
     fn at_field(&self) -> bool {
         let token = self.current();
         let is_name = match token.kind {
-            Kind::Word => !is_constant(&token) && !is_duration_word(&token),
-            kind => kind == Kind::QuotedName,
+            TokenKind::Word => !is_constant(&token) && !is_duration_word(&token),
+            kind => kind == TokenKind::QuotedName,
         };
         is_name && self.second().is_some_and(|next| is_symbol(&next, ":"))
     }
@@ -271,9 +273,11 @@ impl Cursor<'_> {
     /// Parses an integer or a bind marker, as after `LIMIT`.
     pub(super) fn integer_or_marker(&mut self) -> Parse<Term> {
         let token = self.current();
-        let is_integer = token.kind == Kind::Integer
+        let is_integer = token.kind == TokenKind::Integer
             || is_symbol(&token, "-")
-                && self.second().is_some_and(|next| next.kind == Kind::Integer);
+                && self
+                    .second()
+                    .is_some_and(|next| next.kind == TokenKind::Integer);
         if is_integer || self.at_marker() {
             self.signed_term()
         } else {

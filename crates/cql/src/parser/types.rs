@@ -2,12 +2,12 @@
 
 use value::{CqlType, MAX_VECTOR_DIMENSIONS};
 
-use super::cursor::{Cursor, Parse, is_word};
-use super::lexer::Kind;
+use super::cursor::{Parse, TokenCursor, is_word};
+use super::lexer::TokenKind;
 use crate::ast::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Whether the current token can begin a type.
     pub(super) fn at_type(&self) -> bool {
         self.at_name() || is_word(&self.current(), "SET")
@@ -25,7 +25,7 @@ impl Cursor<'_> {
 
     fn type_here(&mut self) -> Parse<DataType> {
         let token = self.current();
-        if token.kind == Kind::String {
+        if token.kind == TokenKind::String {
             return Err(CqlError::invalid(format!(
                 "Unknown type {}: types given by a Java class name are not supported",
                 token.text
@@ -38,7 +38,7 @@ impl Cursor<'_> {
             return Ok(DataType::Set(element));
         }
         let name = self.qualified_name("a type")?;
-        if token.kind == Kind::QuotedName || name.keyspace.is_some() {
+        if token.kind == TokenKind::QuotedName || name.keyspace.is_some() {
             return Ok(DataType::UserType(name));
         }
         if let Some(native) = native_type(&name.name) {
@@ -93,7 +93,7 @@ impl Cursor<'_> {
             self.take()?;
         }
         let token = self.current();
-        if token.kind != Kind::Integer {
+        if token.kind != TokenKind::Integer {
             return Err(self.expected("the number of dimensions"));
         }
         self.take()?;

@@ -1,9 +1,9 @@
 //! `CREATE`, `ALTER` and `DROP TYPE`.
 
-use super::cursor::{Cursor, Parse};
+use super::cursor::{Parse, TokenCursor};
 use crate::ast::{AlterType, AlterTypeChange, CreateType, FieldDefinition, Statement, TableName};
 
-impl Cursor<'_> {
+impl TokenCursor<'_> {
     /// Parses what follows `CREATE TYPE`.
     pub(super) fn create_type(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;

@@ -45,7 +45,7 @@ impl BufferMemory {
         } else {
             buffer.split_to(length)
         };
-        self.leave_behind(buffer, length);
+        self.shrink_after_piece(buffer, length);
         piece
     }
 
@@ -56,7 +56,7 @@ impl BufferMemory {
     pub fn advance(&mut self, buffer: &mut BytesMut, length: usize) {
         self.see(buffer);
         buffer.advance(length);
-        self.leave_behind(buffer, length);
+        self.shrink_after_piece(buffer, length);
     }
 
     fn see(&mut self, buffer: &BytesMut) {
@@ -66,7 +66,7 @@ impl BufferMemory {
 
     /// Copies the rest of a large buffer after a piece of `length` bytes. A rest that is longer
     /// than the piece is not, since it would be copied again for every piece.
-    fn leave_behind(&mut self, buffer: &mut BytesMut, length: usize) {
+    fn shrink_after_piece(&mut self, buffer: &mut BytesMut, length: usize) {
         if self.allocated > self.small && buffer.len() <= length.max(REST_MAX) {
             *buffer = BytesMut::from(&buffer[..]);
             self.allocated = 0;

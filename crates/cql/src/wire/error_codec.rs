@@ -3,9 +3,9 @@
 use bytes::{BufMut, BytesMut};
 
 use super::header::ProtocolVersion;
-use super::reader::{DecodeError, Reader};
-use super::writer::Writer;
-use crate::error::{CqlError, ErrorKind, Failures};
+use super::reader::{BodyReader, DecodeError};
+use super::writer::BodyWriter;
+use crate::error::{CqlError, ErrorKind, ReplicaFailures};
 
 /// The kinds of write that a write timeout can name.
 const WRITE_TYPES: [&str; 8] = [
@@ -151,12 +151,12 @@ fn put_fields(out: &mut BytesMut, kind: &ErrorKind, version: ProtocolVersion) {
 /// version 4: count i32
 /// version 5: count i32, replicas, each an address of a length u8 and that many bytes, code u16
 /// ```
-fn put_failures(out: &mut BytesMut, failures: &Failures, version: ProtocolVersion) {
+fn put_failures(out: &mut BytesMut, failures: &ReplicaFailures, version: ProtocolVersion) {
     match (failures, version) {
         (failures, ProtocolVersion::V4) => out.put_i32(failures.count()),
         // Nothing but a count is known of them.
-        (Failures::Count(_), ProtocolVersion::V5) => out.put_i32(0),
-        (Failures::Reasons(reasons), ProtocolVersion::V5) => {
+        (ReplicaFailures::Count(_), ProtocolVersion::V5) => out.put_i32(0),
+        (ReplicaFailures::Reasons(reasons), ProtocolVersion::V5) => {
             out.put_i32(failures.count());
             for (address, code) in reasons {
                 out.put_address(*address);
@@ -166,22 +166,25 @@ fn put_failures(out: &mut BytesMut, failures: &Failures, version: ProtocolVersio
     }
 }
 
-fn read_failures(reader: &mut Reader, version: ProtocolVersion) -> Result<Failures, DecodeError> {
+fn read_failures(
+    reader: &mut BodyReader,
+    version: ProtocolVersion,
+) -> Result<ReplicaFailures, DecodeError> {
     const WHAT: &str = "the replicas that failed";
     if version == ProtocolVersion::V4 {
-        return reader.i32(WHAT).map(Failures::Count);
+        return reader.i32(WHAT).map(ReplicaFailures::Count);
     }
     let count = reader.count(WHAT)?;
     let mut reasons = Vec::with_capacity(reader.capacity(count, FAILURE_BYTES_MIN));
     for _ in 0..count {
         reasons.push((reader.address(WHAT)?, reader.u16(WHAT)?));
     }
-    Ok(Failures::Reasons(reasons))
+    Ok(ReplicaFailures::Reasons(reasons))
 }
 
 /// Reads an error. An error with an unknown code becomes a server error that names the code.
 pub(super) fn read_error(
-    reader: &mut Reader,
+    reader: &mut BodyReader,
     version: ProtocolVersion,
 ) -> Result<CqlError, DecodeError> {
     const WHAT: &str = "an error";
@@ -249,7 +252,7 @@ pub(super) fn read_error(
 }
 
 fn read_write_timeout(
-    reader: &mut Reader,
+    reader: &mut BodyReader,
     version: ProtocolVersion,
 ) -> Result<ErrorKind, DecodeError> {
     const WHAT: &str = "an error";
@@ -271,7 +274,7 @@ fn read_write_timeout(
     })
 }
 
-fn read_write_type(reader: &mut Reader) -> Result<&'static str, DecodeError> {
+fn read_write_type(reader: &mut BodyReader) -> Result<&'static str, DecodeError> {
     let name = reader.string("an error")?;
     WRITE_TYPES
         .into_iter()

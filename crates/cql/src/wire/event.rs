@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 
-use super::reader::{DecodeError, Reader};
-use super::writer::Writer;
+use super::reader::{BodyReader, DecodeError};
+use super::writer::BodyWriter;
 
 /// A kind of event, which a client can register for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl EventKind {
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ServerEvent {
     /// A node joined, left or moved.
     TopologyChange {
         /// The change of the ring.
@@ -62,13 +62,13 @@ pub enum Event {
     SchemaChange(SchemaChange),
 }
 
-impl Event {
+impl ServerEvent {
     /// The kind of the event.
     pub fn kind(&self) -> EventKind {
         match self {
-            Event::TopologyChange { .. } => EventKind::TopologyChange,
-            Event::StatusChange { .. } => EventKind::StatusChange,
-            Event::SchemaChange(_) => EventKind::SchemaChange,
+            ServerEvent::TopologyChange { .. } => EventKind::TopologyChange,
+            ServerEvent::StatusChange { .. } => EventKind::StatusChange,
+            ServerEvent::SchemaChange(_) => EventKind::SchemaChange,
         }
     }
 }
@@ -174,7 +174,7 @@ impl SchemaChangeKind {
 
 /// Reads a name and gives the one of `choices` that has it.
 fn read_choice<T: Copy, const N: usize>(
-    reader: &mut Reader,
+    reader: &mut BodyReader,
     choices: [T; N],
     name: impl Fn(T) -> &'static str,
 ) -> Result<T, DecodeError> {
@@ -185,23 +185,23 @@ fn read_choice<T: Copy, const N: usize>(
         .ok_or_else(|| DecodeError::Invalid(format!("unknown event '{read}'")))
 }
 
-impl Event {
+impl ServerEvent {
     pub(super) fn put(&self, out: &mut BytesMut) {
         out.put_string(self.kind().name());
         match self {
-            Event::TopologyChange { change, node } => {
+            ServerEvent::TopologyChange { change, node } => {
                 out.put_string(change.name());
                 out.put_inet(*node);
             }
-            Event::StatusChange { change, node } => {
+            ServerEvent::StatusChange { change, node } => {
                 out.put_string(change.name());
                 out.put_inet(*node);
             }
-            Event::SchemaChange(change) => change.put(out),
+            ServerEvent::SchemaChange(change) => change.put(out),
         }
     }
 
-    pub(super) fn read(reader: &mut Reader) -> Result<Event, DecodeError> {
+    pub(super) fn read(reader: &mut BodyReader) -> Result<ServerEvent, DecodeError> {
         let name = reader.string("an event")?;
         match EventKind::from_name(&name) {
             Some(EventKind::TopologyChange) => {
@@ -210,19 +210,21 @@ impl Event {
                     TopologyChange::RemovedNode,
                     TopologyChange::MovedNode,
                 ];
-                Ok(Event::TopologyChange {
+                Ok(ServerEvent::TopologyChange {
                     change: read_choice(reader, choices, TopologyChange::name)?,
                     node: reader.inet("an event")?,
                 })
             }
             Some(EventKind::StatusChange) => {
                 let choices = [StatusChange::Up, StatusChange::Down];
-                Ok(Event::StatusChange {
+                Ok(ServerEvent::StatusChange {
                     change: read_choice(reader, choices, StatusChange::name)?,
                     node: reader.inet("an event")?,
                 })
             }
-            Some(EventKind::SchemaChange) => SchemaChange::read(reader).map(Event::SchemaChange),
+            Some(EventKind::SchemaChange) => {
+                SchemaChange::read(reader).map(ServerEvent::SchemaChange)
+            }
             None => Err(DecodeError::Invalid(format!("unknown event type '{name}'"))),
         }
     }
@@ -250,7 +252,7 @@ impl SchemaChange {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader) -> Result<SchemaChange, DecodeError> {
+    pub(super) fn read(reader: &mut BodyReader) -> Result<SchemaChange, DecodeError> {
         const WHAT: &str = "a schema change";
         let kinds = [
             SchemaChangeKind::Created,

@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::buffer::BufferMemory;
 use super::header::{
-    Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion, RESPONSE_BIT,
+    FrameDirection, FrameFlags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion, RESPONSE_BIT,
     VERSION_BITS,
 };
 use crate::error::CqlError;
@@ -17,7 +17,7 @@ use crate::secret;
 /// the protocol.
 pub const DEFAULT_BODY_LIMIT: usize = 256 << 20;
 
-/// A frame as it came. Its body is still compressed if [`super::Flags::COMPRESSION`] is set.
+/// A frame as it came. Its body is still compressed if [`super::FrameFlags::COMPRESSION`] is set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The header.
@@ -133,7 +133,7 @@ impl From<FrameError> for CqlError {
 /// Cuts the bytes of one direction of a connection into frames.
 #[derive(Debug)]
 pub struct FrameDecoder {
-    direction: Direction,
+    direction: FrameDirection,
     /// The longest body that is taken, in bytes.
     body_limit: usize,
     /// The version of the connection, once there is agreement on one.
@@ -174,9 +174,9 @@ fn make_room(input: &mut BytesMut, more: usize) {
 pub(super) const SHARED_MAX: usize = 32 << 10;
 
 impl FrameDecoder {
-    /// Makes a decoder of the frames that come in `direction` ([`Direction::Request`] in a server).
-    /// It refuses bodies of more than `body_limit` bytes.
-    pub fn new(direction: Direction, body_limit: usize) -> Self {
+    /// Makes a decoder of the frames that come in `direction` ([`FrameDirection::Request`] in a
+    /// server). It refuses bodies of more than `body_limit` bytes.
+    pub fn new(direction: FrameDirection, body_limit: usize) -> Self {
         FrameDecoder {
             direction,
             body_limit,
@@ -268,10 +268,13 @@ impl FrameDecoder {
     }
 
     /// Refuses a header of another version than the connection's.
-    fn check_version(&self, header: Option<FrameHeader>) -> Result<Option<FrameHeader>, Refusal> {
+    fn check_version(
+        &self,
+        header: Option<FrameHeader>,
+    ) -> Result<Option<FrameHeader>, HeaderRefusal> {
         match (header, self.agreed) {
             (Some(header), Some(agreed)) if header.version != agreed => {
-                Err(Refusal::fatal(FrameError::MixedVersions {
+                Err(HeaderRefusal::fatal(FrameError::MixedVersions {
                     got: header.version,
                     agreed,
                     stream: header.stream,
@@ -284,16 +287,16 @@ impl FrameDecoder {
 
 /// The refusal of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HeaderRefusal {
     /// The reason.
     pub error: FrameError,
     /// The length of the body in bytes, for skipping the frame. `None` if the error is fatal.
     pub body_length: Option<usize>,
 }
 
-impl Refusal {
+impl HeaderRefusal {
     fn fatal(error: FrameError) -> Self {
-        Refusal {
+        HeaderRefusal {
             error,
             body_length: None,
         }
@@ -309,15 +312,15 @@ impl FrameHeader {
     /// fatal.
     pub fn read(
         input: &[u8],
-        direction: Direction,
+        direction: FrameDirection,
         body_limit: usize,
-    ) -> Result<Option<FrameHeader>, Refusal> {
+    ) -> Result<Option<FrameHeader>, HeaderRefusal> {
         let Some(&version_byte) = input.first() else {
             return Ok(None);
         };
         let number = version_byte & VERSION_BITS;
         let Some(version) = ProtocolVersion::from_number(number) else {
-            return Err(Refusal::fatal(FrameError::UnsupportedVersion {
+            return Err(HeaderRefusal::fatal(FrameError::UnsupportedVersion {
                 version: number,
             }));
         };
@@ -327,11 +330,11 @@ impl FrameHeader {
         let &[_, flags, s0, s1, code, l0, l1, l2, l3] = header;
         let stream = i16::from_be_bytes([s0, s1]);
         let came = match version_byte & RESPONSE_BIT {
-            0 => Direction::Request,
-            _ => Direction::Response,
+            0 => FrameDirection::Request,
+            _ => FrameDirection::Response,
         };
         if came != direction {
-            return Err(Refusal::fatal(FrameError::WrongDirection {
+            return Err(HeaderRefusal::fatal(FrameError::WrongDirection {
                 version_byte,
                 opcode: code,
                 stream,
@@ -339,12 +342,12 @@ impl FrameHeader {
         }
         let length = i32::from_be_bytes([l0, l1, l2, l3]);
         let Ok(length) = u32::try_from(length) else {
-            return Err(Refusal::fatal(FrameError::NegativeLength {
+            return Err(HeaderRefusal::fatal(FrameError::NegativeLength {
                 length,
                 stream,
             }));
         };
-        let skippable = |error| Refusal {
+        let skippable = |error| HeaderRefusal {
             error,
             body_length: Some(length as usize),
         };
@@ -365,7 +368,7 @@ impl FrameHeader {
         }
         Ok(Some(FrameHeader {
             version,
-            flags: Flags(flags),
+            flags: FrameFlags(flags),
             stream,
             opcode,
             length,
@@ -380,7 +383,7 @@ mod tests {
     #[test]
     fn a_large_body_takes_little_more_than_its_length() {
         const LENGTH: usize = (4 << 20) + 1_000;
-        let mut decoder = FrameDecoder::new(Direction::Request, DEFAULT_BODY_LIMIT);
+        let mut decoder = FrameDecoder::new(FrameDirection::Request, DEFAULT_BODY_LIMIT);
         let mut input = BytesMut::from(&[4, 0, 0, 1, 7][..]);
         input.extend_from_slice(&(LENGTH as u32).to_be_bytes());
         let mut left = LENGTH;
@@ -403,7 +406,7 @@ mod tests {
     }
 
     fn decoder() -> FrameDecoder {
-        FrameDecoder::new(Direction::Request, 100)
+        FrameDecoder::new(FrameDirection::Request, 100)
     }
 
     fn frame(opcode: u8, body: &[u8]) -> BytesMut {
@@ -541,7 +544,7 @@ mod tests {
 
     #[test]
     fn an_announced_body_takes_no_memory_before_it_comes() {
-        let mut decoder = FrameDecoder::new(Direction::Request, DEFAULT_BODY_LIMIT);
+        let mut decoder = FrameDecoder::new(FrameDirection::Request, DEFAULT_BODY_LIMIT);
         let mut input = BytesMut::from(&[4, 0, 0, 1, 7, 0x0F, 0xFF, 0xFF, 0xFF][..]);
         assert_eq!(decoder.decode(&mut input), Ok(None));
         assert!(input.capacity() <= 2 * READ_AHEAD);

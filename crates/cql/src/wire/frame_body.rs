@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::compression::Compression;
 use super::frame::Frame;
-use super::header::{Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion};
+use super::header::{FrameFlags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion};
 use super::reader::DecodeError;
 
 /// The shortest body that is compressed, in bytes. For shorter ones it costs more than it saves.
@@ -18,7 +18,7 @@ pub(super) fn plain_body(
     body_limit: usize,
 ) -> Result<Bytes, DecodeError> {
     let may_be_compressed = frame.header.version == ProtocolVersion::V4;
-    if !may_be_compressed || !frame.header.flags.contains(Flags::COMPRESSION) {
+    if !may_be_compressed || !frame.header.flags.contains(FrameFlags::COMPRESSION) {
         return Ok(frame.body.clone());
     }
     match compression {
@@ -71,7 +71,7 @@ impl FrameStart {
     /// Ends the frame. Compresses its body if that makes it shorter and the version allows it.
     pub(super) fn finish(
         self,
-        mut flags: Flags,
+        mut flags: FrameFlags,
         compression: Option<Compression>,
         out: &mut BytesMut,
     ) {
@@ -84,7 +84,7 @@ impl FrameStart {
             if compressed.len() < out.len() - body_at {
                 out.truncate(body_at);
                 out.extend_from_slice(&compressed);
-                flags = flags.with(Flags::COMPRESSION);
+                flags = flags.with(FrameFlags::COMPRESSION);
             }
         }
         self.finish_parts(flags, 0, out);
@@ -92,7 +92,7 @@ impl FrameStart {
 
     /// Ends the frame without compression. `more` bytes of its body are not in `out` and will be
     /// sent after it.
-    pub(super) fn finish_parts(self, flags: Flags, more: usize, out: &mut BytesMut) {
+    pub(super) fn finish_parts(self, flags: FrameFlags, more: usize, out: &mut BytesMut) {
         let length = self.body_length(out) + more;
         let header = FrameHeader {
             version: self.version,

@@ -3,7 +3,7 @@
 //!
 //! Bodies must be plain: the caller decompresses them. No function copies or allocates anything.
 
-use super::header::{Flags, FrameHeader, Opcode, ProtocolVersion};
+use super::header::{FrameFlags, FrameHeader, Opcode, ProtocolVersion};
 use super::reader::DecodeError;
 use super::request_codec::flag;
 
@@ -17,8 +17,8 @@ const TRACE_ID_LENGTH: usize = 16;
 ///
 /// # Errors
 /// If the body ends before the text does.
-pub fn statement_text(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
-    let mut front = Front(body);
+pub fn statement_text(flags: FrameFlags, body: &[u8]) -> Result<&[u8], DecodeError> {
+    let mut front = UnreadBody(body);
     front.skip_request_prefix(flags)?;
     front.long_bytes("the statement")
 }
@@ -27,8 +27,8 @@ pub fn statement_text(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
 ///
 /// # Errors
 /// If the body ends before the id does.
-pub fn executed_id(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
-    let mut front = Front(body);
+pub fn executed_id(flags: FrameFlags, body: &[u8]) -> Result<&[u8], DecodeError> {
+    let mut front = UnreadBody(body);
     front.skip_request_prefix(flags)?;
     front.short_bytes("the id of the prepared statement")
 }
@@ -39,7 +39,7 @@ pub fn executed_id(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
 /// # Errors
 /// If the body ends before the keyspace would.
 pub fn keyspace<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<Option<&'a [u8]>, DecodeError> {
-    let mut front = Front(body);
+    let mut front = UnreadBody(body);
     if header.version == ProtocolVersion::V4 {
         return Ok(None);
     }
@@ -90,8 +90,8 @@ pub fn keyspace<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<Option<&'a [
 ///
 /// # Errors
 /// If the body ends before the payload does.
-pub fn custom_payload(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
-    let mut front = Front(body);
+pub fn custom_payload(flags: FrameFlags, body: &[u8]) -> Result<&[u8], DecodeError> {
+    let mut front = UnreadBody(body);
     front.skip_request_prefix(flags)?;
     Ok(&body[..body.len() - front.0.len()])
 }
@@ -111,10 +111,10 @@ pub enum BatchedRef<'a> {
 /// If the body ends before the number of statements does. The iterator ends with an error at a
 /// statement that is malformed or cut short.
 pub fn batched(
-    flags: Flags,
+    flags: FrameFlags,
     body: &[u8],
 ) -> Result<impl Iterator<Item = Result<BatchedRef<'_>, DecodeError>>, DecodeError> {
-    let mut front = Front(body);
+    let mut front = UnreadBody(body);
     front.skip_request_prefix(flags)?;
     front.take(1, "the type of the batch")?;
     let mut left = front.u16("the number of statements")?;
@@ -133,17 +133,17 @@ pub fn batched(
 ///
 /// # Errors
 /// If the body ends before the id does.
-pub fn prepared_id(flags: Flags, body: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
-    let mut front = Front(body);
-    if flags.contains(Flags::TRACING) {
+pub fn prepared_id(flags: FrameFlags, body: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
+    let mut front = UnreadBody(body);
+    if flags.contains(FrameFlags::TRACING) {
         front.take(TRACE_ID_LENGTH, "the id of the trace")?;
     }
-    if flags.contains(Flags::WARNING) {
+    if flags.contains(FrameFlags::WARNING) {
         for _ in 0..front.u16("the warnings")? {
             front.short_bytes("the warnings")?;
         }
     }
-    if flags.contains(Flags::CUSTOM_PAYLOAD) {
+    if flags.contains(FrameFlags::CUSTOM_PAYLOAD) {
         front.skip_custom_payload()?;
     }
     if front.i32("the kind of a result")? != KIND_PREPARED {
@@ -155,9 +155,9 @@ pub fn prepared_id(flags: Flags, body: &[u8]) -> Result<Option<&[u8]>, DecodeErr
 }
 
 /// The part of a body that is not read yet.
-struct Front<'a>(&'a [u8]);
+struct UnreadBody<'a>(&'a [u8]);
 
-impl<'a> Front<'a> {
+impl<'a> UnreadBody<'a> {
     fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) = self
             .0
@@ -244,8 +244,8 @@ impl<'a> Front<'a> {
         Ok(())
     }
 
-    fn skip_request_prefix(&mut self, flags: Flags) -> Result<(), DecodeError> {
-        if flags.contains(Flags::CUSTOM_PAYLOAD) {
+    fn skip_request_prefix(&mut self, flags: FrameFlags) -> Result<(), DecodeError> {
+        if flags.contains(FrameFlags::CUSTOM_PAYLOAD) {
             self.skip_custom_payload()?;
         }
         Ok(())
@@ -267,8 +267,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::{
-        Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, HEADER_LENGTH,
-        Metadata, Prepared, QueryParameters, Request, Response, ResponseContext, Values,
+        BatchKind, BatchRequest, BatchStatement, BatchedStatement, BoundValue, ColumnsMetadata,
+        Consistency, HEADER_LENGTH, MarkerValues, PreparedResponse, QueryParameters, Request,
+        Response, ResponseContext,
     };
     use super::*;
 
@@ -294,8 +295,8 @@ mod tests {
             parameters,
         });
         for (flags, prefix) in [
-            (Flags::default(), &b""[..]),
-            (Flags::CUSTOM_PAYLOAD, PAYLOAD),
+            (FrameFlags::default(), &b""[..]),
+            (FrameFlags::CUSTOM_PAYLOAD, PAYLOAD),
         ] {
             let behind = |body: &[u8]| [prefix, body].concat();
             assert_eq!(statement_text(flags, &behind(&query)), Ok(&b"SELECT 1"[..]));
@@ -309,7 +310,7 @@ mod tests {
     #[test]
     fn the_statements_of_a_batch_are_found_behind_a_custom_payload_too() {
         let statement = |statement, values| BatchStatement { statement, values };
-        let body = request_body(&Request::Batch(Batch {
+        let body = request_body(&Request::Batch(BatchRequest {
             kind: BatchKind::Unlogged,
             statements: vec![
                 statement(
@@ -332,8 +333,8 @@ mod tests {
             now_in_seconds: None,
         }));
         for (flags, prefix) in [
-            (Flags::default(), &b""[..]),
-            (Flags::CUSTOM_PAYLOAD, PAYLOAD),
+            (FrameFlags::default(), &b""[..]),
+            (FrameFlags::CUSTOM_PAYLOAD, PAYLOAD),
         ] {
             let body = [prefix, &body].concat();
             let found: Result<Vec<_>, _> = batched(flags, &body).unwrap().collect();
@@ -349,10 +350,10 @@ mod tests {
 
     #[test]
     fn the_id_of_a_prepared_statement_is_found_behind_whatever_goes_before_it() {
-        let prepared = Response::Prepared(Prepared {
+        let prepared = Response::Prepared(PreparedResponse {
             id: Bytes::from_static(b"the id"),
             result_metadata_id: None,
-            bind: Metadata::default(),
+            bind: ColumnsMetadata::default(),
             partition_key_indexes: Vec::new(),
             result: None,
         });
@@ -366,7 +367,7 @@ mod tests {
         for (response, found) in [(prepared, Some(&b"the id"[..])), (Response::Void, None)] {
             let mut out = BytesMut::new();
             response.encode(&context, None, &mut out);
-            let header = FrameHeader::read(&out, super::super::Direction::Response, 1 << 20);
+            let header = FrameHeader::read(&out, super::super::FrameDirection::Response, 1 << 20);
             let flags = header.unwrap().unwrap().flags;
             assert_eq!(prepared_id(flags, &out[HEADER_LENGTH..]), Ok(found));
         }
@@ -375,7 +376,7 @@ mod tests {
     #[test]
     fn the_keyspace_of_a_request_is_found_wherever_it_is() {
         let parameters = |keyspace: Option<&str>| QueryParameters {
-            values: Values::Named(vec![("a".to_owned(), BoundValue::Null)]),
+            values: MarkerValues::Named(vec![("a".to_owned(), BoundValue::Null)]),
             page_size: Some(5),
             paging_state: Some(Bytes::from_static(b"page")),
             serial_consistency: Some(Consistency::Serial),
@@ -396,7 +397,7 @@ mod tests {
                     statement: statement(),
                     keyspace: keyspace_given.clone(),
                 },
-                Request::Batch(Batch {
+                Request::Batch(BatchRequest {
                     kind: BatchKind::Logged,
                     statements: vec![BatchStatement {
                         statement: BatchedStatement::Text(statement()),
@@ -413,7 +414,8 @@ mod tests {
                 for version in ProtocolVersion::EVERY {
                     let mut out = BytesMut::new();
                     request.encode_in(version, 1, None, &mut out);
-                    let header = FrameHeader::read(&out, super::super::Direction::Request, 1 << 20);
+                    let header =
+                        FrameHeader::read(&out, super::super::FrameDirection::Request, 1 << 20);
                     let header = header.unwrap().unwrap();
                     let expected = given.filter(|_| version == ProtocolVersion::V5);
                     assert_eq!(
@@ -428,12 +430,12 @@ mod tests {
 
     #[test]
     fn a_truncated_body_has_no_text_and_no_id() {
-        let plain = Flags::default();
+        let plain = FrameFlags::default();
         assert!(statement_text(plain, b"\0\0\0\x05four").is_err());
         assert!(statement_text(plain, &[0xFF; 4]).is_err());
         assert!(executed_id(plain, b"\0\x10short").is_err());
-        assert!(executed_id(Flags::CUSTOM_PAYLOAD, b"\xFF\xFF").is_err());
-        assert!(prepared_id(Flags::TRACING, b"\0\0\0\x04").is_err());
-        assert!(prepared_id(Flags::WARNING, b"\xFF\xFF\0\0").is_err());
+        assert!(executed_id(FrameFlags::CUSTOM_PAYLOAD, b"\xFF\xFF").is_err());
+        assert!(prepared_id(FrameFlags::TRACING, b"\0\0\0\x04").is_err());
+        assert!(prepared_id(FrameFlags::WARNING, b"\xFF\xFF\0\0").is_err());
     }
 }

@@ -64,7 +64,7 @@ pub(super) const VERSION_BITS: u8 = 0x7F;
 
 /// The direction in which a frame is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum FrameDirection {
     /// From the client to the server.
     Request,
     /// From the server to the client.
@@ -73,33 +73,33 @@ pub enum Direction {
 
 /// The flags of a frame. Bits that the protocol does not define are preserved and mean nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+pub struct FrameFlags(pub u8);
 
-impl Flags {
+impl FrameFlags {
     /// The body is compressed. In version 5 it means nothing, as segments are compressed instead.
-    pub const COMPRESSION: Flags = Flags(0x01);
+    pub const COMPRESSION: FrameFlags = FrameFlags(0x01);
     /// A request enables tracing. The body of a response begins with the id of the trace.
-    pub const TRACING: Flags = Flags(0x02);
+    pub const TRACING: FrameFlags = FrameFlags(0x02);
     /// The body has a custom payload, a map of names to bytes, before its content.
-    pub const CUSTOM_PAYLOAD: Flags = Flags(0x04);
+    pub const CUSTOM_PAYLOAD: FrameFlags = FrameFlags(0x04);
     /// The body of a response has warnings before its content.
-    pub const WARNING: Flags = Flags(0x08);
+    pub const WARNING: FrameFlags = FrameFlags(0x08);
     /// The client agrees to a beta version of the protocol.
-    pub const USE_BETA: Flags = Flags(0x10);
+    pub const USE_BETA: FrameFlags = FrameFlags(0x10);
 
     /// Whether every bit of `other` is set.
-    pub fn contains(self, other: Flags) -> bool {
+    pub fn contains(self, other: FrameFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// Returns these flags with the bits of `other` set too.
     #[must_use]
-    pub fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+    pub fn with(self, other: FrameFlags) -> FrameFlags {
+        FrameFlags(self.0 | other.0)
     }
 }
 
-impl fmt::Debug for Flags {
+impl fmt::Debug for FrameFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Flags({:#04x})", self.0)
     }
@@ -161,7 +161,7 @@ impl Opcode {
     }
 
     /// The direction in which frames of this opcode are sent.
-    pub fn direction(self) -> Direction {
+    pub fn direction(self) -> FrameDirection {
         match self {
             Opcode::Startup
             | Opcode::Options
@@ -170,7 +170,7 @@ impl Opcode {
             | Opcode::Execute
             | Opcode::Register
             | Opcode::Batch
-            | Opcode::AuthResponse => Direction::Request,
+            | Opcode::AuthResponse => FrameDirection::Request,
             Opcode::Error
             | Opcode::Ready
             | Opcode::Authenticate
@@ -178,7 +178,7 @@ impl Opcode {
             | Opcode::Result
             | Opcode::Event
             | Opcode::AuthChallenge
-            | Opcode::AuthSuccess => Direction::Response,
+            | Opcode::AuthSuccess => FrameDirection::Response,
         }
     }
 }
@@ -189,7 +189,7 @@ pub struct FrameHeader {
     /// The version of the protocol that the message is written in.
     pub version: ProtocolVersion,
     /// The flags of the frame.
-    pub flags: Flags,
+    pub flags: FrameFlags,
     /// The stream, which a response has in common with its request; -1 in an event.
     pub stream: i16,
     /// The kind of message in the body.
@@ -202,8 +202,8 @@ impl FrameHeader {
     /// Writes the header's nine bytes.
     pub fn to_bytes(&self) -> [u8; HEADER_LENGTH] {
         let direction = match self.opcode.direction() {
-            Direction::Request => 0,
-            Direction::Response => RESPONSE_BIT,
+            FrameDirection::Request => 0,
+            FrameDirection::Response => RESPONSE_BIT,
         };
         let [s0, s1] = self.stream.to_be_bytes();
         let [l0, l1, l2, l3] = self.length.to_be_bytes();
@@ -249,7 +249,7 @@ mod tests {
     fn the_direction_is_the_top_bit() {
         let mut header = FrameHeader {
             version: ProtocolVersion::V4,
-            flags: Flags::COMPRESSION.with(Flags::WARNING),
+            flags: FrameFlags::COMPRESSION.with(FrameFlags::WARNING),
             stream: -2,
             opcode: Opcode::Result,
             length: 0x0102_0304,

@@ -140,7 +140,7 @@ fn push_hex(name: &mut String, text: &str) {
 /// # Errors
 /// If the name is malformed, has an unknown class, or nests too deep.
 pub fn parse_marshal_name(name: &str) -> Result<CqlType, DecodeError> {
-    let mut parser = Parser {
+    let mut parser = TypeClassParser {
         whole: name,
         rest: name,
     };
@@ -152,12 +152,12 @@ pub fn parse_marshal_name(name: &str) -> Result<CqlType, DecodeError> {
     }
 }
 
-struct Parser<'a> {
+struct TypeClassParser<'a> {
     whole: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> TypeClassParser<'a> {
     fn error(&self, why: &str) -> DecodeError {
         // Only the beginning of the name is shown, as it may be as long as a frame.
         let shown = &self.whole[..self.whole.floor_char_boundary(200)];

@@ -6,9 +6,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use value::CqlType;
 
 use super::header::ProtocolVersion;
-use super::reader::{DecodeError, Reader};
+use super::reader::{BodyReader, DecodeError};
 use super::type_option::{put_type, read_type};
-use super::writer::Writer;
+use super::writer::BodyWriter;
 
 /// Flags of metadata.
 pub(super) mod flag {
@@ -40,30 +40,30 @@ pub struct ColumnSpec {
 
 /// The columns of a result or the bind markers of a statement, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Metadata {
+pub struct ColumnsMetadata {
     /// The columns or markers.
     pub columns: Vec<ColumnSpec>,
 }
 
 /// The answer to a PREPARE.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedResponse {
     /// The id for EXECUTE.
     pub id: Bytes,
     /// The id of the columns of the result, for EXECUTE. Version 5 always has one, and version 4
     /// has no place for it.
     pub result_metadata_id: Option<Bytes>,
     /// The bind markers.
-    pub bind: Metadata,
+    pub bind: ColumnsMetadata,
     /// The positions of the markers that give the values of the partition key columns, in key
     /// order. With them a driver computes the token. Empty if some column's value comes from no
     /// marker.
     pub partition_key_indexes: Vec<u16>,
     /// The columns of the result; `None` if the statement returns no result set.
-    pub result: Option<Metadata>,
+    pub result: Option<ColumnsMetadata>,
 }
 
-impl Metadata {
+impl ColumnsMetadata {
     /// `GLOBAL_TABLE` if all columns are of one table, else 0.
     pub(super) fn table_flag(&self) -> i32 {
         let same = self
@@ -77,8 +77,8 @@ impl Metadata {
         }
     }
 
-    /// Appends the columns. The table comes once before all columns if [`Metadata::table_flag`] is
-    /// set, else before each:
+    /// Appends the columns. The table comes once before all columns if
+    /// [`ColumnsMetadata::table_flag`] is set, else before each:
     ///
     /// ```text
     /// [keyspace string, table string], columns
@@ -102,12 +102,12 @@ impl Metadata {
 
     /// Reads `count` columns.
     pub(super) fn read_columns(
-        reader: &mut Reader,
+        reader: &mut BodyReader,
         flags: i32,
         count: usize,
-    ) -> Result<Metadata, DecodeError> {
+    ) -> Result<ColumnsMetadata, DecodeError> {
         const WHAT: &str = "the metadata";
-        let name = |reader: &mut Reader| reader.string(WHAT).map(Arc::<str>::from);
+        let name = |reader: &mut BodyReader| reader.string(WHAT).map(Arc::<str>::from);
         let global = match flags & flag::GLOBAL_TABLE {
             0 => None,
             _ => Some((name(reader)?, name(reader)?)),
@@ -125,11 +125,11 @@ impl Metadata {
                 cql_type: read_type(reader)?,
             });
         }
-        Ok(Metadata { columns })
+        Ok(ColumnsMetadata { columns })
     }
 }
 
-impl Prepared {
+impl PreparedResponse {
     /// Appends the answer to PREPARE:
     ///
     /// ```text
@@ -164,9 +164,9 @@ impl Prepared {
 
     /// Reads the answer to PREPARE.
     pub(super) fn read(
-        reader: &mut Reader,
+        reader: &mut BodyReader,
         version: ProtocolVersion,
-    ) -> Result<Prepared, DecodeError> {
+    ) -> Result<PreparedResponse, DecodeError> {
         const WHAT: &str = "the metadata of a prepared statement";
         let id = reader.short_bytes(WHAT)?;
         let result_metadata_id = match version {
@@ -180,7 +180,7 @@ impl Prepared {
         for _ in 0..key_count {
             partition_key_indexes.push(reader.u16(WHAT)?);
         }
-        let bind = Metadata::read_columns(reader, flags, count)?;
+        let bind = ColumnsMetadata::read_columns(reader, flags, count)?;
         let flags = reader.i32(WHAT)?;
         let count = reader.count(WHAT)?;
         if flags & flag::HAS_MORE_PAGES != 0 {
@@ -190,10 +190,10 @@ impl Prepared {
             reader.short_bytes(WHAT)?;
         }
         let result = match flags & flag::NO_METADATA {
-            0 => Some(Metadata::read_columns(reader, flags, count)?),
+            0 => Some(ColumnsMetadata::read_columns(reader, flags, count)?),
             _ => None,
         };
-        Ok(Prepared {
+        Ok(PreparedResponse {
             id,
             result_metadata_id,
             bind,
@@ -221,8 +221,8 @@ mod tests {
         }
     }
 
-    fn encoded(columns: Vec<ColumnSpec>) -> (Metadata, i32, Bytes) {
-        let metadata = Metadata { columns };
+    fn encoded(columns: Vec<ColumnSpec>) -> (ColumnsMetadata, i32, Bytes) {
+        let metadata = ColumnsMetadata { columns };
         let mut out = BytesMut::new();
         metadata.put_columns(&mut out, ProtocolVersion::V4);
         let flag = metadata.table_flag();
@@ -234,7 +234,7 @@ mod tests {
         let (metadata, flag, bytes) = encoded(vec![column("t", "a"), column("t", "b")]);
         assert_eq!(flag, flag::GLOBAL_TABLE);
         assert_eq!(&bytes[..], b"\0\x01k\0\x01t\0\x01a\0\x09\0\x01b\0\x09");
-        let read = Metadata::read_columns(&mut Reader::new(bytes), flag, 2);
+        let read = ColumnsMetadata::read_columns(&mut BodyReader::new(bytes), flag, 2);
         assert_eq!(read, Ok(metadata));
     }
 
@@ -246,16 +246,16 @@ mod tests {
             &bytes[..],
             b"\0\x01k\0\x01t\0\x01a\0\x09\0\x01k\0\x01u\0\x01b\0\x09"
         );
-        let read = Metadata::read_columns(&mut Reader::new(bytes), flag, 2);
+        let read = ColumnsMetadata::read_columns(&mut BodyReader::new(bytes), flag, 2);
         assert_eq!(read, Ok(metadata));
     }
 
     #[test]
     fn a_statement_without_markers_or_result_says_so() {
-        let prepared = Prepared {
+        let prepared = PreparedResponse {
             id: Bytes::from_static(b"id"),
             result_metadata_id: None,
-            bind: Metadata::default(),
+            bind: ColumnsMetadata::default(),
             partition_key_indexes: Vec::new(),
             result: None,
         };
@@ -265,23 +265,23 @@ mod tests {
             &out[..],
             b"\0\x02id\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\0"
         );
-        let read = Prepared::read(&mut Reader::new(out.freeze()), ProtocolVersion::V4);
+        let read = PreparedResponse::read(&mut BodyReader::new(out.freeze()), ProtocolVersion::V4);
         assert_eq!(read, Ok(prepared));
     }
 
     #[test]
     fn the_columns_of_the_result_have_an_id_since_version_5() {
-        let prepared = Prepared {
+        let prepared = PreparedResponse {
             id: Bytes::from_static(b"id"),
             result_metadata_id: Some(Bytes::from_static(b"of")),
-            bind: Metadata::default(),
+            bind: ColumnsMetadata::default(),
             partition_key_indexes: Vec::new(),
             result: None,
         };
         let mut out = BytesMut::new();
         prepared.put(&mut out, ProtocolVersion::V5);
         assert_eq!(&out[..8], b"\0\x02id\0\x02of");
-        let read = Prepared::read(&mut Reader::new(out.freeze()), ProtocolVersion::V5);
+        let read = PreparedResponse::read(&mut BodyReader::new(out.freeze()), ProtocolVersion::V5);
         assert_eq!(read, Ok(prepared));
     }
 }

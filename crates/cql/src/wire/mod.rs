@@ -39,20 +39,22 @@ pub use buffer::BufferMemory;
 pub use compression::Compression;
 pub use consistency::{Consistency, UnknownConsistency};
 pub use event::{
-    Event, EventKind, SchemaChange, SchemaChangeKind, SchemaTarget, StatusChange, TopologyChange,
+    EventKind, SchemaChange, SchemaChangeKind, SchemaTarget, ServerEvent, StatusChange,
+    TopologyChange,
 };
-pub use frame::{DEFAULT_BODY_LIMIT, Frame, FrameDecoder, FrameError, Refusal};
-pub use header::{Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion};
+pub use frame::{DEFAULT_BODY_LIMIT, Frame, FrameDecoder, FrameError, HeaderRefusal};
+pub use header::{FrameDirection, FrameFlags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion};
 pub use marshal::{marshal_name, parse_marshal_name};
-pub use metadata::{ColumnSpec, Metadata, Prepared};
+pub use metadata::{ColumnSpec, ColumnsMetadata, PreparedResponse};
 pub use reader::DecodeError;
 pub use request::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, QueryParameters, Request, Startup, Values,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, MarkerValues, QueryParameters,
+    Request, Startup,
 };
 pub use response::{EVENT_STREAM, Response, ResponseContext};
-pub use rows::{DecodedRows, Rows, RowsEncoder};
+pub use rows::{DecodedRows, EncodedRows, RowsEncoder};
 pub use segment::{
-    SEGMENT_PAYLOAD_MAX, Segment, SegmentDecoder, SegmentError, SegmentForm, put_segment,
+    DecodedSegment, SEGMENT_PAYLOAD_MAX, SegmentDecoder, SegmentError, SegmentForm, put_segment,
     segments_of,
 };
 pub use stream::{StreamDecoder, StreamError};

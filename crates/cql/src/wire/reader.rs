@@ -56,13 +56,13 @@ impl From<DecodeError> for CqlError {
 /// Reads a body from its front. In all methods `what` names the part that is read, for the error if
 /// the body ends within it.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct BodyReader {
     rest: Bytes,
 }
 
-impl Reader {
+impl BodyReader {
     pub(super) fn new(body: Bytes) -> Self {
-        Reader { rest: body }
+        BodyReader { rest: body }
     }
 
     /// The bytes that are not read yet.
@@ -259,8 +259,8 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn reader(bytes: &'static [u8]) -> Reader {
-        Reader::new(Bytes::from_static(bytes))
+    fn reader(bytes: &'static [u8]) -> BodyReader {
+        BodyReader::new(Bytes::from_static(bytes))
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub enum Request {
         parameters: QueryParameters,
     },
     /// Executes several INSERTs, UPDATEs and DELETEs as one.
-    Batch(Batch),
+    Batch(BatchRequest),
     /// Requests events on this connection.
     Register {
         /// The requested kinds.
@@ -101,7 +101,7 @@ pub struct QueryParameters {
     /// The consistency level.
     pub consistency: Consistency,
     /// The values of the bind markers.
-    pub values: Values,
+    pub values: MarkerValues,
     /// Whether the result comes without metadata. The client has it from PREPARE already.
     pub skip_metadata: bool,
     /// The number of rows in a page, at least 1; `None` for a result without pages.
@@ -122,7 +122,7 @@ impl Default for QueryParameters {
     fn default() -> Self {
         QueryParameters {
             consistency: Consistency::One,
-            values: Values::Positional(Vec::new()),
+            values: MarkerValues::Positional(Vec::new()),
             skip_metadata: false,
             page_size: None,
             paging_state: None,
@@ -136,19 +136,19 @@ impl Default for QueryParameters {
 
 /// The values of bind markers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum MarkerValues {
     /// Values in the order of the markers.
     Positional(Vec<BoundValue>),
     /// Values with the names of their markers, in any order.
     Named(Vec<(String, BoundValue)>),
 }
 
-impl Values {
+impl MarkerValues {
     /// The number of values.
     pub fn len(&self) -> usize {
         match self {
-            Values::Positional(values) => values.len(),
-            Values::Named(values) => values.len(),
+            MarkerValues::Positional(values) => values.len(),
+            MarkerValues::Named(values) => values.len(),
         }
     }
 
@@ -169,12 +169,12 @@ impl Values {
         name: impl Fn(usize) -> Option<&'n str>,
     ) -> Result<Vec<BoundValue>, CqlError> {
         match self {
-            Values::Positional(values) if values.len() == markers => Ok(values),
-            Values::Positional(values) => Err(CqlError::invalid(format!(
+            MarkerValues::Positional(values) if values.len() == markers => Ok(values),
+            MarkerValues::Positional(values) => Err(CqlError::invalid(format!(
                 "Invalid amount of bind variables: the statement has {markers}, the request gives {}",
                 values.len()
             ))),
-            Values::Named(named) => (0..markers)
+            MarkerValues::Named(named) => (0..markers)
                 .map(|position| {
                     let name = name(position).unwrap_or_default();
                     let value = named.iter().find(|(given, _)| given == name);
@@ -202,7 +202,7 @@ pub enum BatchKind {
 
 /// A BATCH request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
+pub struct BatchRequest {
     /// The kind.
     pub kind: BatchKind,
     /// The statements, in order.

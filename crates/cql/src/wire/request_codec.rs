@@ -12,12 +12,13 @@ use super::consistency::Consistency;
 use super::event::EventKind;
 use super::frame::Frame;
 use super::frame_body::{FrameStart, plain_body};
-use super::header::{Flags, Opcode, ProtocolVersion};
-use super::reader::{DecodeError, Reader};
+use super::header::{FrameFlags, Opcode, ProtocolVersion};
+use super::reader::{BodyReader, DecodeError};
 use super::request::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, QueryParameters, Request, Startup, Values,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, MarkerValues, QueryParameters,
+    Request, Startup,
 };
-use super::writer::Writer;
+use super::writer::BodyWriter;
 
 /// Flags of the query parameters.
 pub(super) mod flag {
@@ -62,8 +63,8 @@ impl Request {
         body_limit: usize,
     ) -> Result<Request, DecodeError> {
         let version = frame.header.version;
-        let mut reader = Reader::new(plain_body(frame, compression, body_limit)?);
-        if frame.header.flags.contains(Flags::CUSTOM_PAYLOAD) {
+        let mut reader = BodyReader::new(plain_body(frame, compression, body_limit)?);
+        if frame.header.flags.contains(FrameFlags::CUSTOM_PAYLOAD) {
             reader.skip_bytes_map("the custom payload")?;
         }
         match frame.header.opcode {
@@ -159,11 +160,11 @@ impl Request {
         }
         // STARTUP chooses the compression, so it is never compressed itself.
         let compression = compression.filter(|_| self.opcode() != Opcode::Startup);
-        start.finish(Flags::default(), compression, out);
+        start.finish(FrameFlags::default(), compression, out);
     }
 }
 
-fn read_startup(reader: &mut Reader) -> Result<Startup, DecodeError> {
+fn read_startup(reader: &mut BodyReader) -> Result<Startup, DecodeError> {
     const WHAT: &str = "the startup options";
     let count = usize::from(reader.u16(WHAT)?);
     let mut options = Vec::with_capacity(reader.capacity(count, 4));
@@ -173,7 +174,7 @@ fn read_startup(reader: &mut Reader) -> Result<Startup, DecodeError> {
     Ok(Startup { options })
 }
 
-fn read_event_kinds(reader: &mut Reader) -> Result<Vec<EventKind>, DecodeError> {
+fn read_event_kinds(reader: &mut BodyReader) -> Result<Vec<EventKind>, DecodeError> {
     reader
         .string_list("the event types")?
         .into_iter()
@@ -186,7 +187,7 @@ fn read_event_kinds(reader: &mut Reader) -> Result<Vec<EventKind>, DecodeError> 
 
 /// Reads the end of a PREPARE: `flags u32, [keyspace string]` in version 5, nothing in version 4.
 fn read_prepare_keyspace(
-    reader: &mut Reader,
+    reader: &mut BodyReader,
     version: ProtocolVersion,
 ) -> Result<Option<String>, DecodeError> {
     if version == ProtocolVersion::V4 {
@@ -211,15 +212,15 @@ fn put_prepare_keyspace(out: &mut BytesMut, keyspace: Option<&str>, version: Pro
 }
 
 /// The fields at the end of both a query and a batch.
-struct Tail<'a> {
+struct ParametersTail<'a> {
     serial_consistency: Option<Consistency>,
     timestamp: Option<i64>,
     keyspace: Option<Cow<'a, str>>,
     now_in_seconds: Option<u32>,
 }
 
-impl Tail<'_> {
-    fn read(reader: &mut Reader, flags: u32) -> Result<Tail<'static>, DecodeError> {
+impl ParametersTail<'_> {
+    fn read(reader: &mut BodyReader, flags: u32) -> Result<ParametersTail<'static>, DecodeError> {
         let has = |bit| flags & bit != 0;
         let serial_consistency = match has(flag::SERIAL_CONSISTENCY) {
             true => Some(reader.consistency()?),
@@ -245,7 +246,7 @@ impl Tail<'_> {
             true => Some(reader.u32("the present in seconds")?),
             false => None,
         };
-        Ok(Tail {
+        Ok(ParametersTail {
             serial_consistency,
             timestamp,
             keyspace,
@@ -287,7 +288,7 @@ impl Tail<'_> {
 }
 
 /// Reads flags, of 8 bits in version 4 and of 32 in version 5.
-fn read_flags(reader: &mut Reader, version: ProtocolVersion) -> Result<u32, DecodeError> {
+fn read_flags(reader: &mut BodyReader, version: ProtocolVersion) -> Result<u32, DecodeError> {
     let (flags, defined) = match version {
         ProtocolVersion::V4 => (u32::from(reader.u8("the flags")?), flag::OF_V4),
         ProtocolVersion::V5 => (reader.u32("the flags")?, flag::OF_V5),
@@ -324,16 +325,16 @@ fn put_flags(out: &mut BytesMut, flags: u32, version: ProtocolVersion) {
 /// [keyspace string], [now in seconds u32]
 /// ```
 fn read_parameters(
-    reader: &mut Reader,
+    reader: &mut BodyReader,
     version: ProtocolVersion,
 ) -> Result<QueryParameters, DecodeError> {
     let consistency = reader.consistency()?;
     let flags = read_flags(reader, version)?;
     let has = |bit| flags & bit != 0;
     let values = match (has(flag::VALUES), has(flag::NAMES)) {
-        (false, _) => Values::Positional(Vec::new()),
-        (true, false) => Values::Positional(read_values(reader)?),
-        (true, true) => Values::Named(read_named_values(reader)?),
+        (false, _) => MarkerValues::Positional(Vec::new()),
+        (true, false) => MarkerValues::Positional(read_values(reader)?),
+        (true, true) => MarkerValues::Named(read_named_values(reader)?),
     };
     let page_size = match has(flag::PAGE_SIZE) {
         // Drivers send zero or a negative size for "no paging".
@@ -346,7 +347,7 @@ fn read_parameters(
         true => reader.bytes("the paging state")?,
         false => None,
     };
-    let tail = Tail::read(reader, flags)?;
+    let tail = ParametersTail::read(reader, flags)?;
     Ok(QueryParameters {
         consistency,
         values,
@@ -360,7 +361,7 @@ fn read_parameters(
     })
 }
 
-fn read_values(reader: &mut Reader) -> Result<Vec<BoundValue>, DecodeError> {
+fn read_values(reader: &mut BodyReader) -> Result<Vec<BoundValue>, DecodeError> {
     let count = usize::from(reader.u16("the number of values")?);
     let mut values = Vec::with_capacity(reader.capacity(count, VALUE_BYTES_MIN));
     for _ in 0..count {
@@ -369,7 +370,7 @@ fn read_values(reader: &mut Reader) -> Result<Vec<BoundValue>, DecodeError> {
     Ok(values)
 }
 
-fn read_named_values(reader: &mut Reader) -> Result<Vec<(String, BoundValue)>, DecodeError> {
+fn read_named_values(reader: &mut BodyReader) -> Result<Vec<(String, BoundValue)>, DecodeError> {
     let count = usize::from(reader.u16("the number of values")?);
     let mut values = Vec::with_capacity(reader.capacity(count, 2 + VALUE_BYTES_MIN));
     for _ in 0..count {
@@ -379,7 +380,7 @@ fn read_named_values(reader: &mut Reader) -> Result<Vec<(String, BoundValue)>, D
 }
 
 fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters, version: ProtocolVersion) {
-    let tail = Tail {
+    let tail = ParametersTail {
         serial_consistency: parameters.serial_consistency,
         timestamp: parameters.timestamp,
         keyspace: parameters.keyspace.as_deref().map(Cow::Borrowed),
@@ -389,7 +390,7 @@ fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters, version: Pro
     let mut flags = tail.flags();
     if !parameters.values.is_empty() {
         flags |= flag::VALUES;
-        if matches!(parameters.values, Values::Named(_)) {
+        if matches!(parameters.values, MarkerValues::Named(_)) {
             flags |= flag::NAMES;
         }
     }
@@ -406,8 +407,8 @@ fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters, version: Pro
     put_flags(out, flags, version);
     match &parameters.values {
         values if values.is_empty() => {}
-        Values::Positional(values) => put_values(out, values),
-        Values::Named(values) => {
+        MarkerValues::Positional(values) => put_values(out, values),
+        MarkerValues::Named(values) => {
             out.put_short_count(values.len());
             for (name, value) in values {
                 out.put_string(name);
@@ -438,7 +439,10 @@ fn put_values(out: &mut BytesMut, values: &[BoundValue]) {
 /// [serial consistency u16], [timestamp i64], [keyspace string], [now in seconds u32]
 /// a statement: 0 u8, text long string  or  1 u8, id short bytes; then count u16, values
 /// ```
-fn read_batch(reader: &mut Reader, version: ProtocolVersion) -> Result<Batch, DecodeError> {
+fn read_batch(
+    reader: &mut BodyReader,
+    version: ProtocolVersion,
+) -> Result<BatchRequest, DecodeError> {
     let kind = match reader.u8("the type of the batch")? {
         0 => BatchKind::Logged,
         1 => BatchKind::Unlogged,
@@ -469,8 +473,8 @@ fn read_batch(reader: &mut Reader, version: ProtocolVersion) -> Result<Batch, De
             "values with names are not possible in BATCH messages: send them by position",
         ));
     }
-    let tail = Tail::read(reader, flags)?;
-    Ok(Batch {
+    let tail = ParametersTail::read(reader, flags)?;
+    Ok(BatchRequest {
         kind,
         statements,
         consistency,
@@ -481,7 +485,7 @@ fn read_batch(reader: &mut Reader, version: ProtocolVersion) -> Result<Batch, De
     })
 }
 
-fn put_batch(out: &mut BytesMut, batch: &Batch, version: ProtocolVersion) {
+fn put_batch(out: &mut BytesMut, batch: &BatchRequest, version: ProtocolVersion) {
     out.put_u8(match batch.kind {
         BatchKind::Logged => 0,
         BatchKind::Unlogged => 1,
@@ -502,7 +506,7 @@ fn put_batch(out: &mut BytesMut, batch: &Batch, version: ProtocolVersion) {
         put_values(out, values);
     }
     out.put_consistency(batch.consistency);
-    let tail = Tail {
+    let tail = ParametersTail {
         serial_consistency: batch.serial_consistency,
         timestamp: batch.timestamp,
         keyspace: batch.keyspace.as_deref().map(Cow::Borrowed),

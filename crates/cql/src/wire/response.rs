@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::event::{Event, SchemaChange};
+use super::event::{SchemaChange, ServerEvent};
 use super::header::{Opcode, ProtocolVersion};
-use super::metadata::Prepared;
-use super::rows::Rows;
+use super::metadata::PreparedResponse;
+use super::rows::EncodedRows;
 use crate::error::CqlError;
 use crate::secret::Secret;
 
@@ -37,15 +37,15 @@ pub enum Response {
     /// The request succeeded and returns nothing.
     Void,
     /// A result set.
-    Rows(Rows),
+    Rows(EncodedRows),
     /// USE succeeded. The string is the keyspace.
     SetKeyspace(String),
     /// The statement is prepared.
-    Prepared(Prepared),
+    Prepared(PreparedResponse),
     /// The schema was changed by the request.
     SchemaChange(SchemaChange),
     /// An event that the client registered for. It comes on stream -1.
-    Event(Event),
+    Event(ServerEvent),
 }
 
 /// The fields of a response's frame in addition to the response itself.

@@ -7,15 +7,15 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::compression::Compression;
 use super::error_codec::{put_error, read_error};
-use super::event::{Event, SchemaChange};
+use super::event::{SchemaChange, ServerEvent};
 use super::frame::{DEFAULT_BODY_LIMIT, Frame};
 use super::frame_body::{FrameStart, plain_body};
-use super::header::{Flags, Opcode, ProtocolVersion};
-use super::metadata::Prepared;
-use super::reader::{DecodeError, Reader};
+use super::header::{FrameFlags, Opcode, ProtocolVersion};
+use super::metadata::PreparedResponse;
+use super::reader::{BodyReader, DecodeError};
 use super::response::{Response, ResponseContext};
-use super::rows::Rows;
-use super::writer::Writer;
+use super::rows::EncodedRows;
+use super::writer::BodyWriter;
 use crate::error::CqlError;
 
 /// The kinds of a RESULT.
@@ -122,7 +122,7 @@ impl Response {
         body_limit: usize,
     ) -> Result<(ResponseContext, Response), DecodeError> {
         let version = frame.header.version;
-        let mut reader = Reader::new(plain_body(frame, compression, body_limit)?);
+        let mut reader = BodyReader::new(plain_body(frame, compression, body_limit)?);
         let context = read_context(&mut reader, frame)?;
         let response = match frame.header.opcode {
             Opcode::Error => Response::Error(read_error(&mut reader, version)?),
@@ -138,7 +138,7 @@ impl Response {
             },
             Opcode::Supported => Response::Supported(read_supported(&mut reader)?),
             Opcode::Result => read_result(reader, version)?,
-            Opcode::Event => Response::Event(Event::read(&mut reader)?),
+            Opcode::Event => Response::Event(ServerEvent::read(&mut reader)?),
             opcode => {
                 return Err(DecodeError::Invalid(format!(
                     "opcode {:#04x} is no response",
@@ -157,39 +157,39 @@ fn too_large(length: usize) -> Response {
 }
 
 /// Appends the parts that come before the response. Returns the flags that announce them.
-fn put_context(out: &mut BytesMut, context: &ResponseContext) -> Flags {
-    let mut flags = Flags::default();
+fn put_context(out: &mut BytesMut, context: &ResponseContext) -> FrameFlags {
+    let mut flags = FrameFlags::default();
     if let Some(id) = context.tracing_id {
-        flags = flags.with(Flags::TRACING);
+        flags = flags.with(FrameFlags::TRACING);
         out.put_slice(id.as_bytes());
     }
     if !context.warnings.is_empty() {
-        flags = flags.with(Flags::WARNING);
+        flags = flags.with(FrameFlags::WARNING);
         out.put_string_list(&context.warnings);
     }
     if !context.custom_payload.is_empty() {
-        flags = flags.with(Flags::CUSTOM_PAYLOAD);
+        flags = flags.with(FrameFlags::CUSTOM_PAYLOAD);
         out.put_bytes_map(&context.custom_payload);
     }
     flags
 }
 
-fn read_context(reader: &mut Reader, frame: &Frame) -> Result<ResponseContext, DecodeError> {
+fn read_context(reader: &mut BodyReader, frame: &Frame) -> Result<ResponseContext, DecodeError> {
     let flags = frame.header.flags;
     let mut context = ResponseContext::new(frame.header.stream).at(frame.header.version);
-    if flags.contains(Flags::TRACING) {
+    if flags.contains(FrameFlags::TRACING) {
         context.tracing_id = Some(reader.uuid("the id of the trace")?);
     }
-    if flags.contains(Flags::WARNING) {
+    if flags.contains(FrameFlags::WARNING) {
         context.warnings = reader.string_list("the warnings")?;
     }
-    if flags.contains(Flags::CUSTOM_PAYLOAD) {
+    if flags.contains(FrameFlags::CUSTOM_PAYLOAD) {
         context.custom_payload = reader.bytes_map("the custom payload")?;
     }
     Ok(context)
 }
 
-fn read_supported(reader: &mut Reader) -> Result<Vec<(String, Vec<String>)>, DecodeError> {
+fn read_supported(reader: &mut BodyReader) -> Result<Vec<(String, Vec<String>)>, DecodeError> {
     const WHAT: &str = "the supported options";
     let count = usize::from(reader.u16(WHAT)?);
     let mut options = Vec::with_capacity(reader.capacity(count, 4));
@@ -199,12 +199,12 @@ fn read_supported(reader: &mut Reader) -> Result<Vec<(String, Vec<String>)>, Dec
     Ok(options)
 }
 
-fn read_result(mut reader: Reader, version: ProtocolVersion) -> Result<Response, DecodeError> {
+fn read_result(mut reader: BodyReader, version: ProtocolVersion) -> Result<Response, DecodeError> {
     match reader.i32("the kind of a result")? {
         kind::VOID => Ok(Response::Void),
-        kind::ROWS => Rows::read(reader, version).map(Response::Rows),
+        kind::ROWS => EncodedRows::read(reader, version).map(Response::Rows),
         kind::SET_KEYSPACE => reader.string("a keyspace").map(Response::SetKeyspace),
-        kind::PREPARED => Prepared::read(&mut reader, version).map(Response::Prepared),
+        kind::PREPARED => PreparedResponse::read(&mut reader, version).map(Response::Prepared),
         kind::SCHEMA_CHANGE => SchemaChange::read(&mut reader).map(Response::SchemaChange),
         other => Err(DecodeError::Invalid(format!(
             "unknown kind {other} of a result"

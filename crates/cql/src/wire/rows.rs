@@ -12,13 +12,13 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::header::ProtocolVersion;
-use super::metadata::{ColumnSpec, Metadata, flag, put_count};
-use super::reader::{DecodeError, Reader};
-use super::writer::Writer;
+use super::metadata::{ColumnSpec, ColumnsMetadata, flag, put_count};
+use super::reader::{BodyReader, DecodeError};
+use super::writer::BodyWriter;
 
 /// A result set in its encoded form.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub struct EncodedRows {
     /// The position where the next page begins, as opaque bytes; `None` on the last page.
     pub paging_state: Option<Bytes>,
     /// The id of the columns, if they are not those that the client expected. Version 4 has no
@@ -39,15 +39,15 @@ pub struct Rows {
 /// The columns of a result set with durations, for which version 5 has a code.
 #[derive(Clone, Debug)]
 struct OfVersion5 {
-    columns: Metadata,
+    columns: ColumnsMetadata,
     /// The bytes of the columns at the begin of the content, which are of version 4.
     replaced: usize,
 }
 
 /// Two result sets are equal if they are decoded alike.
-impl PartialEq for Rows {
-    fn eq(&self, other: &Rows) -> bool {
-        let of = |rows: &Rows| (rows.flags, rows.column_count, rows.row_count);
+impl PartialEq for EncodedRows {
+    fn eq(&self, other: &EncodedRows) -> bool {
+        let of = |rows: &EncodedRows| (rows.flags, rows.column_count, rows.row_count);
         of(self) == of(other)
             && self.new_metadata_id == other.new_metadata_id
             && self.decode() == other.decode()
@@ -58,7 +58,7 @@ impl PartialEq for Rows {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodedRows {
     /// The columns; `None` if the server was requested to leave them out.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ColumnsMetadata>,
     /// The position where the next page begins, as opaque bytes; `None` on the last page.
     pub paging_state: Option<Bytes>,
     /// The cells, row by row; `None` for null. They share the memory of the frame.
@@ -67,7 +67,7 @@ pub struct DecodedRows {
 
 const WHAT: &str = "a result set";
 
-impl Rows {
+impl EncodedRows {
     /// The number of rows.
     pub fn row_count(&self) -> usize {
         self.row_count
@@ -78,7 +78,7 @@ impl Rows {
     /// # Errors
     /// If it is malformed. One that a [`RowsEncoder`] made never is.
     pub fn decode(&self) -> Result<DecodedRows, DecodeError> {
-        let mut reader = Reader::new(self.joined());
+        let mut reader = BodyReader::new(self.joined());
         let metadata = self.read_columns(&mut reader)?;
         let row_count = reader.count(WHAT)?;
         let row_bytes_min = 4 * self.column_count;
@@ -97,9 +97,12 @@ impl Rows {
         })
     }
 
-    fn read_columns(&self, reader: &mut Reader) -> Result<Option<Metadata>, DecodeError> {
+    fn read_columns(
+        &self,
+        reader: &mut BodyReader,
+    ) -> Result<Option<ColumnsMetadata>, DecodeError> {
         match self.flags & flag::NO_METADATA {
-            0 => Metadata::read_columns(reader, self.flags, self.column_count).map(Some),
+            0 => ColumnsMetadata::read_columns(reader, self.flags, self.column_count).map(Some),
             _ => Ok(None),
         }
     }
@@ -150,8 +153,11 @@ impl Rows {
         }
     }
 
-    /// Reads a result set from a frame. The cells are decoded later, by [`Rows::decode`].
-    pub(super) fn read(mut reader: Reader, version: ProtocolVersion) -> Result<Rows, DecodeError> {
+    /// Reads a result set from a frame. The cells are decoded later, by [`EncodedRows::decode`].
+    pub(super) fn read(
+        mut reader: BodyReader,
+        version: ProtocolVersion,
+    ) -> Result<EncodedRows, DecodeError> {
         let flags = reader.i32(WHAT)?;
         let column_count = reader.count(WHAT)?;
         let paging_state = match flags & flag::HAS_MORE_PAGES {
@@ -163,7 +169,7 @@ impl Rows {
             true => Some(reader.short_bytes(WHAT)?),
             false => None,
         };
-        let mut rows = Rows {
+        let mut rows = EncodedRows {
             paging_state,
             new_metadata_id,
             flags: flags & (flag::GLOBAL_TABLE | flag::NO_METADATA),
@@ -173,7 +179,7 @@ impl Rows {
             rest: Bytes::new(),
             of_version_5: None,
         };
-        let mut reader = Reader::new(rows.content.clone());
+        let mut reader = BodyReader::new(rows.content.clone());
         rows.read_columns(&mut reader)?;
         rows.row_count = reader.count(WHAT)?;
         if column_count == 0 && rows.row_count > 0 {
@@ -213,7 +219,7 @@ pub struct RowsEncoder {
 
 impl RowsEncoder {
     /// Begins a result set with the given columns. With `skip_metadata` only their number is sent.
-    pub fn new(metadata: &Metadata, skip_metadata: bool) -> Self {
+    pub fn new(metadata: &ColumnsMetadata, skip_metadata: bool) -> Self {
         let mut content = BytesMut::with_capacity(CAPACITY_FIRST);
         let flags = if skip_metadata {
             flag::NO_METADATA
@@ -296,12 +302,12 @@ impl RowsEncoder {
     ///
     /// # Panics
     /// If a row was begun and neither ended nor abandoned: that is a bug of the caller.
-    pub fn finish(mut self, paging_state: Option<Bytes>) -> Rows {
+    pub fn finish(mut self, paging_state: Option<Bytes>) -> EncodedRows {
         assert_eq!(self.cells, 0, "bug: a row that was not ended");
         let count = i32::try_from(self.row_count).expect("bug: rows beyond 31 bits");
         self.content[self.count_at..self.count_at + size_of::<i32>()]
             .copy_from_slice(&count.to_be_bytes());
-        Rows {
+        EncodedRows {
             paging_state,
             new_metadata_id: None,
             flags: self.flags,
@@ -321,23 +327,23 @@ mod tests {
     use super::super::metadata::ColumnSpec;
     use super::*;
 
-    fn metadata() -> Metadata {
+    fn metadata() -> ColumnsMetadata {
         let column = |name: &str, cql_type| ColumnSpec {
             keyspace: "k".into(),
             table: "t".into(),
             name: name.into(),
             cql_type,
         };
-        Metadata {
+        ColumnsMetadata {
             columns: vec![column("id", CqlType::Int), column("name", CqlType::Text)],
         }
     }
 
-    fn read_back(rows: &Rows) -> DecodedRows {
+    fn read_back(rows: &EncodedRows) -> DecodedRows {
         let mut body = BytesMut::new();
         let rest = rows.put(&mut body, ProtocolVersion::V5);
         body.extend_from_slice(&rest);
-        let read = Rows::read(Reader::new(body.freeze()), ProtocolVersion::V5).unwrap();
+        let read = EncodedRows::read(BodyReader::new(body.freeze()), ProtocolVersion::V5).unwrap();
         assert_eq!(&read, rows);
         read.decode().unwrap()
     }
@@ -418,7 +424,7 @@ mod tests {
             let body = body.freeze();
             let named = body.windows(name.len()).any(|part| part == name);
             assert_eq!(named, version == ProtocolVersion::V4);
-            let read = Rows::read(Reader::new(body), version).unwrap();
+            let read = EncodedRows::read(BodyReader::new(body), version).unwrap();
             assert_eq!(read, rows);
             assert_eq!(read.decode().unwrap().metadata, Some(columns.clone()));
         }
@@ -446,6 +452,6 @@ mod tests {
         body.put_i32(flag::NO_METADATA);
         body.put_i32(0);
         body.put_i32(i32::MAX);
-        assert!(Rows::read(Reader::new(body.freeze()), ProtocolVersion::V4).is_err());
+        assert!(EncodedRows::read(BodyReader::new(body.freeze()), ProtocolVersion::V4).is_err());
     }
 }

@@ -68,7 +68,7 @@ impl SegmentForm {
 
 /// A segment as it came, decompressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct DecodedSegment {
     /// Whether the payload consists of whole frames.
     pub is_self_contained: bool,
     /// The plain payload.
@@ -108,15 +108,15 @@ impl From<SegmentError> for CqlError {
 }
 
 /// The fields of a segment's header.
-struct Header {
+struct PayloadHeader {
     payload: usize,
     /// The length of the plain payload; 0 if it is not compressed.
     plain: usize,
     is_self_contained: bool,
 }
 
-impl Header {
-    fn read(form: SegmentForm, input: &[u8]) -> Result<Option<Header>, SegmentError> {
+impl PayloadHeader {
+    fn read(form: SegmentForm, input: &[u8]) -> Result<Option<PayloadHeader>, SegmentError> {
         let Some(front) = input.get(..form.front_length()) else {
             return Ok(None);
         };
@@ -141,7 +141,7 @@ impl Header {
             SegmentForm::Plain => 0,
             SegmentForm::Lz4 => length(),
         };
-        Ok(Some(Header {
+        Ok(Some(PayloadHeader {
             payload,
             plain,
             is_self_contained: bits & 1 == 1,
@@ -197,7 +197,7 @@ impl SegmentDecoder {
     ///
     /// # Errors
     /// If a checksum or the compression is wrong. Then every later call returns that error.
-    pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Segment>, SegmentError> {
+    pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<DecodedSegment>, SegmentError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -208,8 +208,8 @@ impl SegmentDecoder {
         decoded
     }
 
-    fn next(&mut self, input: &mut BytesMut) -> Result<Option<Segment>, SegmentError> {
-        let Some(header) = Header::read(self.form, input)? else {
+    fn next(&mut self, input: &mut BytesMut) -> Result<Option<DecodedSegment>, SegmentError> {
+        let Some(header) = PayloadHeader::read(self.form, input)? else {
             return Ok(None);
         };
         let front = self.form.front_length();
@@ -233,7 +233,7 @@ impl SegmentDecoder {
             0 => payload,
             plain => decompress(&payload, plain)?,
         };
-        Ok(Some(Segment {
+        Ok(Some(DecodedSegment {
             is_self_contained: header.is_self_contained,
             payload,
         }))
@@ -274,7 +274,7 @@ pub fn put_segment(form: SegmentForm, payload: &[u8], is_self_contained: bool, o
     if plain == 0 {
         out.extend_from_slice(payload);
     }
-    let header = Header {
+    let header = PayloadHeader {
         payload: out.len() - body_at,
         plain,
         is_self_contained,
@@ -306,7 +306,7 @@ pub fn segments_of(form: SegmentForm, head: &Bytes, tail: &Bytes) -> Vec<Bytes> 
                 // `scratch` may have the checksum of the segment before.
                 let at = scratch.len();
                 scratch.resize(at + form.front_length(), 0);
-                let header = Header {
+                let header = PayloadHeader {
                     payload: chunk.len(),
                     plain: 0,
                     is_self_contained,
@@ -339,7 +339,7 @@ pub fn segments_of(form: SegmentForm, head: &Bytes, tail: &Bytes) -> Vec<Bytes> 
 mod tests {
     use super::*;
 
-    fn decode(form: SegmentForm, bytes: &[u8]) -> Result<Option<Segment>, SegmentError> {
+    fn decode(form: SegmentForm, bytes: &[u8]) -> Result<Option<DecodedSegment>, SegmentError> {
         SegmentDecoder::new(form).decode(&mut BytesMut::from(bytes))
     }
 
@@ -456,7 +456,7 @@ mod tests {
     fn a_block_of_another_length_is_malformed() {
         for lie in [99, 101, 5_000, SEGMENT_PAYLOAD_MAX] {
             let mut segment = encoded(SegmentForm::Lz4, &[7; 100], true);
-            let header = Header {
+            let header = PayloadHeader {
                 payload: segment.len() - 12,
                 plain: lie,
                 is_self_contained: true,

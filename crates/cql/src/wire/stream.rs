@@ -6,7 +6,7 @@
 use bytes::BytesMut;
 
 use super::frame::{Frame, FrameDecoder, FrameError};
-use super::header::{Direction, ProtocolVersion};
+use super::header::{FrameDirection, ProtocolVersion};
 use super::segment::{SegmentDecoder, SegmentError, SegmentForm};
 use crate::error::CqlError;
 
@@ -52,12 +52,12 @@ impl From<StreamError> for CqlError {
 #[derive(Debug)]
 pub struct StreamDecoder {
     frames: FrameDecoder,
-    segments: Option<Segments>,
+    segments: Option<BufferedSegments>,
 }
 
 /// The segments of a stream.
 #[derive(Debug)]
-struct Segments {
+struct BufferedSegments {
     decoder: SegmentDecoder,
     /// The plain bytes of segments, out of which the next frames are cut.
     plain: BytesMut,
@@ -69,7 +69,7 @@ struct Segments {
 impl StreamDecoder {
     /// Makes a decoder of the frames that come in `direction`, which does not expect segments yet.
     /// It refuses bodies of more than `body_limit` bytes.
-    pub fn new(direction: Direction, body_limit: usize) -> Self {
+    pub fn new(direction: FrameDirection, body_limit: usize) -> Self {
         StreamDecoder {
             frames: FrameDecoder::new(direction, body_limit),
             segments: None,
@@ -88,7 +88,7 @@ impl StreamDecoder {
 
     /// Expects segments of a form in the bytes that were not taken yet.
     pub fn begin_segments(&mut self, form: SegmentForm) {
-        self.segments = Some(Segments {
+        self.segments = Some(BufferedSegments {
             decoder: SegmentDecoder::new(form),
             plain: BytesMut::new(),
             is_self_contained: false,
@@ -160,7 +160,7 @@ mod tests {
     const LIMIT: usize = 1 << 20;
 
     fn decoder(form: SegmentForm) -> StreamDecoder {
-        let mut decoder = StreamDecoder::new(Direction::Request, LIMIT);
+        let mut decoder = StreamDecoder::new(FrameDirection::Request, LIMIT);
         decoder.agree_on(ProtocolVersion::V5);
         decoder.begin_segments(form);
         decoder
@@ -330,7 +330,7 @@ mod tests {
         for part in frames.concat().chunks(SEGMENT_PAYLOAD_MAX) {
             put_segment(SegmentForm::Plain, part, false, &mut in_segments);
         }
-        let plain = StreamDecoder::new(Direction::Request, LIMIT);
+        let plain = StreamDecoder::new(FrameDirection::Request, LIMIT);
         for (decoder, stream) in [
             (plain, frames.concat()),
             (decoder(SegmentForm::Plain), in_segments.to_vec()),
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn frames_before_segments_come_as_they_are() {
-        let mut decoder = StreamDecoder::new(Direction::Request, LIMIT);
+        let mut decoder = StreamDecoder::new(FrameDirection::Request, LIMIT);
         let mut input = BytesMut::from(&frame(1, 5)[..]);
         assert_eq!(decoder.unfinished(&input), &frame(1, 5)[..]);
         assert!(decoder.decode(&mut input).unwrap().is_some());

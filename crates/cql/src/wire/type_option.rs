@@ -10,8 +10,8 @@ use value::{CqlType, UserType};
 
 use super::header::ProtocolVersion;
 use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
-use super::reader::{DecodeError, Reader};
-use super::writer::Writer;
+use super::reader::{BodyReader, DecodeError};
+use super::writer::BodyWriter;
 
 const CUSTOM: u16 = 0x0000;
 /// Since version 5.
@@ -100,18 +100,18 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType, version: Protocol
 ///
 /// # Errors
 /// If the type is unknown or nests too deep.
-pub(super) fn read_type(reader: &mut Reader) -> Result<CqlType, DecodeError> {
+pub(super) fn read_type(reader: &mut BodyReader) -> Result<CqlType, DecodeError> {
     read_nested_type(reader, 0)
 }
 
-fn read_nested_type(reader: &mut Reader, depth: usize) -> Result<CqlType, DecodeError> {
+fn read_nested_type(reader: &mut BodyReader, depth: usize) -> Result<CqlType, DecodeError> {
     const WHAT: &str = "a type";
     if depth > MAX_TYPE_DEPTH {
         return Err(DecodeError::Invalid(format!(
             "a type nested more than {MAX_TYPE_DEPTH} deep"
         )));
     }
-    let inner = |reader: &mut Reader| read_nested_type(reader, depth + 1);
+    let inner = |reader: &mut BodyReader| read_nested_type(reader, depth + 1);
     let frozen = depth > 0;
     match reader.u16(WHAT)? {
         CUSTOM => parse_marshal_name(&reader.string(WHAT)?),
@@ -184,7 +184,7 @@ mod tests {
         for ((code, cql_type), version) in SIMPLE.clone().into_iter().zip(VERSIONS.iter().cycle()) {
             let bytes = encoded(&cql_type, *version);
             assert_eq!(bytes, code.to_be_bytes().to_vec());
-            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(cql_type));
+            assert_eq!(read_type(&mut BodyReader::new(bytes)), Ok(cql_type));
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
             let bytes = encoded(&vector, version);
             assert_eq!(&bytes[..4], &[0, 0, 0, name.len() as u8]);
             assert_eq!(&bytes[4..], name.as_bytes());
-            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(vector.clone()));
+            assert_eq!(read_type(&mut BodyReader::new(bytes)), Ok(vector.clone()));
         }
         let durations = VERSIONS.map(|version| encoded(&CqlType::Duration, version));
         assert_eq!(
@@ -208,7 +208,10 @@ mod tests {
         );
         assert_eq!(&durations[1][..], [0, 0x15]);
         for bytes in durations {
-            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(CqlType::Duration));
+            assert_eq!(
+                read_type(&mut BodyReader::new(bytes)),
+                Ok(CqlType::Duration)
+            );
         }
     }
 
@@ -228,7 +231,7 @@ mod tests {
                 &bytes[..12],
                 &[0, 0x21, 0, 0x0D, 0, 0x20, 0, 0x31, 0, 2, 0, 9]
             );
-            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(cql_type.clone()));
+            assert_eq!(read_type(&mut BodyReader::new(bytes)), Ok(cql_type.clone()));
         }
         assert_eq!(
             &encoded(&cql_type, ProtocolVersion::V5)[12..],
@@ -241,12 +244,12 @@ mod tests {
     fn deep_nesting_and_unknown_codes_are_refused() {
         let deep = Bytes::from([0u8, 0x20].repeat(100_000));
         assert!(matches!(
-            read_type(&mut Reader::new(deep)),
+            read_type(&mut BodyReader::new(deep)),
             Err(DecodeError::Invalid(_))
         ));
         let unknown = Bytes::from_static(&[0, 0x7F]);
         assert!(matches!(
-            read_type(&mut Reader::new(unknown)),
+            read_type(&mut BodyReader::new(unknown)),
             Err(DecodeError::Invalid(_))
         ));
     }

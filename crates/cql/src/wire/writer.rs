@@ -8,7 +8,7 @@ use super::bound_value::BoundValue;
 use super::consistency::Consistency;
 
 /// Appends the notations of the protocol to a buffer.
-pub(super) trait Writer {
+pub(super) trait BodyWriter {
     /// Appends a `[string]`, cut to the 65,535 bytes that it can hold. The name of a result's
     /// column is the text of its selector, so one with a long literal can be longer.
     fn put_string(&mut self, text: &str);
@@ -46,7 +46,7 @@ fn int_length(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }
 
-impl Writer for BytesMut {
+impl BodyWriter for BytesMut {
     fn put_string(&mut self, text: &str) {
         let length = string_length(text);
         self.put_short_count(length);

@@ -38,7 +38,7 @@ fn relation(text: &str) -> Relation {
 /// The one selector of a `SELECT`.
 fn selector(text: &str) -> Selector {
     match select(&format!("SELECT {text} FROM t")).projection {
-        Projection::Items(mut items) if items.len() == 1 => items.remove(0).selector,
+        ProjectionList::Items(mut items) if items.len() == 1 => items.remove(0).selector,
         other => panic!("{other:?}"),
     }
 }
@@ -99,7 +99,7 @@ fn names_fold_unless_they_are_quoted() {
             name: "T".to_owned()
         }
     );
-    let Projection::Items(items) = select.projection else {
+    let ProjectionList::Items(items) = select.projection else {
         panic!("no items");
     };
     let selectors: Vec<Selector> = items.into_iter().map(|item| item.selector).collect();
@@ -278,7 +278,7 @@ fn slices_have_one_bound_or_two() {
         Selector::Time {
             function: TimeFunction::Ttl,
             column: "s".to_owned(),
-            part: Box::new(Part::Slice {
+            part: Box::new(ArgumentPart::Slice {
                 from: Some(one()),
                 to: None
             })
@@ -304,7 +304,7 @@ fn selectors_have_forms_of_their_own() {
         Selector::Time {
             function: TimeFunction::WriteTime,
             column: "A".to_owned(),
-            part: Box::new(Part::Whole)
+            part: Box::new(ArgumentPart::Whole)
         }
     );
     assert_eq!(
@@ -312,7 +312,7 @@ fn selectors_have_forms_of_their_own() {
         Selector::Time {
             function: TimeFunction::MaxWriteTime,
             column: "a".to_owned(),
-            part: Box::new(Part::Element(string("k")))
+            part: Box::new(ArgumentPart::Element(string("k")))
         }
     );
     assert_eq!(selector("ttl"), column("ttl"));
@@ -377,7 +377,7 @@ fn relations_know_their_subjects() {
         operator,
         comparand,
     };
-    let name = |name: &str| Subject::Column(name.to_owned());
+    let name = |name: &str| ComparisonSubject::Column(name.to_owned());
     let one = || Comparand::Term(integer("1"));
     assert_eq!(relation("a >= 1"), simple(name("a"), Operator::GtEq, one()));
     assert_eq!(
@@ -387,7 +387,7 @@ fn relations_know_their_subjects() {
     assert_eq!(
         relation("(a, b) < (1, ?)"),
         simple(
-            Subject::Tuple(strings(&["a", "b"])),
+            ComparisonSubject::Tuple(strings(&["a", "b"])),
             Operator::Lt,
             Comparand::Term(Term::Tuple(vec![integer("1"), marker(0)]))
         )
@@ -395,19 +395,23 @@ fn relations_know_their_subjects() {
     assert_eq!(
         relation("(a) = (1)"),
         simple(
-            Subject::Tuple(strings(&["a"])),
+            ComparisonSubject::Tuple(strings(&["a"])),
             Operator::Eq,
             Comparand::Term(Term::Tuple(vec![integer("1")]))
         )
     );
     assert_eq!(
         relation("TOKEN(a, \"B\") > 1"),
-        simple(Subject::Token(strings(&["a", "B"])), Operator::Gt, one())
+        simple(
+            ComparisonSubject::Token(strings(&["a", "B"])),
+            Operator::Gt,
+            one()
+        )
     );
     assert_eq!(
         relation("m[?] = 1"),
         simple(
-            Subject::Element {
+            ComparisonSubject::Element {
                 column: "m".to_owned(),
                 key: marker(0)
             },
@@ -418,7 +422,7 @@ fn relations_know_their_subjects() {
     assert_eq!(
         relation("bm25(c, 'x') > 1"),
         simple(
-            Subject::Function(FunctionCall {
+            ComparisonSubject::Function(FunctionCall {
                 keyspace: None,
                 name: "bm25".to_owned(),
                 arguments: vec![column("c"), Selector::Term(string("x"))]
@@ -457,7 +461,7 @@ fn a_marker_after_in_stands_for_the_whole_list() {
 fn both_spellings_of_ann_are_orderings() {
     assert_eq!(
         select("SELECT * FROM t ORDER BY v ANN OF ? DESC LIMIT 3").order_by,
-        [Ordering::Ann {
+        [OrderByItem::Ann {
             column: "v".to_owned(),
             vector: marker(0),
             descending: true
@@ -466,7 +470,7 @@ fn both_spellings_of_ann_are_orderings() {
     assert_eq!(
         select("SELECT * FROM t ORDER BY ANN(v, ?), a DESC, ann ASC").order_by,
         [
-            Ordering::Function {
+            OrderByItem::Function {
                 function: FunctionCall {
                     keyspace: None,
                     name: "ann".to_owned(),
@@ -474,11 +478,11 @@ fn both_spellings_of_ann_are_orderings() {
                 },
                 descending: false
             },
-            Ordering::Column {
+            OrderByItem::Column {
                 column: "a".to_owned(),
                 descending: true
             },
-            Ordering::Column {
+            OrderByItem::Column {
                 column: "ann".to_owned(),
                 descending: false
             },

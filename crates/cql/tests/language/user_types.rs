@@ -81,7 +81,7 @@ fn columns_and_their_fields_have_times() {
     let Statement::Select(select) = parse("SELECT ttl(u.\"F\"), ttl(u) FROM t") else {
         panic!("no SELECT");
     };
-    let Projection::Items(items) = select.projection else {
+    let ProjectionList::Items(items) = select.projection else {
         panic!("no items");
     };
     let time = |part| Selector::Time {
@@ -89,8 +89,8 @@ fn columns_and_their_fields_have_times() {
         column: "u".to_owned(),
         part: Box::new(part),
     };
-    assert_eq!(items[0].selector, time(Part::Field("F".to_owned())));
-    assert_eq!(items[1].selector, time(Part::Whole));
+    assert_eq!(items[0].selector, time(ArgumentPart::Field("F".to_owned())));
+    assert_eq!(items[1].selector, time(ArgumentPart::Whole));
 }
 
 #[test]

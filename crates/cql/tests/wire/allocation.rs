@@ -109,7 +109,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bodies_allocate_little(body in bytes(2000), flags in any::<u8>()) {
-        let flags = flags & !Flags::COMPRESSION.0;
+        let flags = flags & !FrameFlags::COMPRESSION.0;
         for opcode in (0..=16).filter_map(Opcode::from_code) {
             check_request(opcode, flags, body.clone());
             check_response(opcode, body.clone());
@@ -134,7 +134,7 @@ fn the_densest_requests_stay_within_the_bound() {
     let named = [&query[..], &[0x41]].concat();
     check_request(Opcode::Query, 0, many(&named, &[0; 6], most));
     check_request(Opcode::Batch, 0, many(&[0], &[1, 0, 0, 0, 0], most));
-    let payload = Flags::CUSTOM_PAYLOAD.0;
+    let payload = FrameFlags::CUSTOM_PAYLOAD.0;
     check_request(Opcode::Options, payload, many(b"", &[0; 6], most));
 }
 
@@ -201,7 +201,7 @@ fn compression_bombs_are_refused_before_they_are_unpacked() {
 
 #[test]
 fn an_announced_frame_allocates_nothing_like_its_length() {
-    let mut decoder = FrameDecoder::new(Direction::Request, LIMIT);
+    let mut decoder = FrameDecoder::new(FrameDirection::Request, LIMIT);
     let mut input = BytesMut::from(&[4, 0, 0, 1, 7, 0x0F, 0xFF, 0xFF, 0xFF][..]);
     let allocated = allocated_by(|| assert_eq!(decoder.decode(&mut input), Ok(None)));
     assert!(allocated <= 128 << 10, "{allocated}");

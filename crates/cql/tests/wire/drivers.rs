@@ -14,7 +14,7 @@ fn from_hex(hex: &str) -> BytesMut {
 }
 
 fn decoder() -> FrameDecoder {
-    FrameDecoder::new(Direction::Request, DEFAULT_BODY_LIMIT)
+    FrameDecoder::new(FrameDirection::Request, DEFAULT_BODY_LIMIT)
 }
 
 fn read(hex: &str, compression: Option<Compression>) -> Request {
@@ -141,7 +141,11 @@ fn requests_of_version_5() {
             result_metadata_id: Some(Bytes::from_static(b"fedcba9876543210")),
             parameters: QueryParameters {
                 consistency: Consistency::Quorum,
-                values: Values::Positional(vec![value(b"a"), BoundValue::Null, BoundValue::Unset]),
+                values: MarkerValues::Positional(vec![
+                    value(b"a"),
+                    BoundValue::Null,
+                    BoundValue::Unset
+                ]),
                 page_size: Some(10),
                 timestamp: Some(1),
                 ..QueryParameters::default()
@@ -168,7 +172,7 @@ fn an_execute_with_null_and_unset_values() {
     );
     let parameters = QueryParameters {
         consistency: Consistency::Quorum,
-        values: Values::Positional(vec![value(b"a"), BoundValue::Null, BoundValue::Unset]),
+        values: MarkerValues::Positional(vec![value(b"a"), BoundValue::Null, BoundValue::Unset]),
         page_size: Some(10),
         timestamp: Some(1),
         ..QueryParameters::default()
@@ -192,7 +196,7 @@ fn a_batch() {
     );
     assert_eq!(
         batch,
-        Request::Batch(Batch {
+        Request::Batch(BatchRequest {
             kind: BatchKind::Unlogged,
             statements: vec![
                 BatchStatement {

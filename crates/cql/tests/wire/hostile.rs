@@ -19,7 +19,7 @@ pub fn frame_in(version: ProtocolVersion, opcode: Opcode, flags: u8, body: Bytes
     Frame {
         header: FrameHeader {
             version,
-            flags: Flags(flags),
+            flags: FrameFlags(flags),
             stream: 0,
             opcode,
             length: body.len() as u32,
@@ -51,7 +51,7 @@ fn changes() -> impl Strategy<Value = Vec<(usize, u8)>> {
 }
 
 /// The frame that a message encodes to.
-fn encoded(direction: Direction, encode: impl FnOnce(&mut BytesMut)) -> Frame {
+fn encoded(direction: FrameDirection, encode: impl FnOnce(&mut BytesMut)) -> Frame {
     let mut out = BytesMut::new();
     encode(&mut out);
     let mut decoder = FrameDecoder::new(direction, LIMIT);
@@ -65,7 +65,7 @@ proptest! {
         limit in 0usize..1000,
         version in prop::sample::select(vec![Some(4u8), Some(0x84), Some(5), Some(0x85), None]),
     ) {
-        for direction in [Direction::Request, Direction::Response] {
+        for direction in [FrameDirection::Request, FrameDirection::Response] {
             let mut decoder = FrameDecoder::new(direction, limit);
             let mut input = BytesMut::new();
             input.extend(version);
@@ -93,8 +93,8 @@ proptest! {
         body in bytes(300),
     ) {
         let frame = frame_in(version, opcode, flags, body);
-        fuzzing::message(Direction::Request, &frame);
-        fuzzing::message(Direction::Response, &frame);
+        fuzzing::message(FrameDirection::Request, &frame);
+        fuzzing::message(FrameDirection::Response, &frame);
     }
 
     #[test]
@@ -103,10 +103,10 @@ proptest! {
         request in request(),
         changes in changes(),
     ) {
-        let whole = encoded(Direction::Request, |out| request.encode_in(version, 0, None, out));
+        let whole = encoded(FrameDirection::Request, |out| request.encode_in(version, 0, None, out));
         let damage = damage(&whole.body, &changes);
         let damaged = frame_in(version, whole.header.opcode, 0, damage);
-        fuzzing::message(Direction::Request, &damaged);
+        fuzzing::message(FrameDirection::Request, &damaged);
     }
 
     #[test]
@@ -115,10 +115,10 @@ proptest! {
         response in response(),
         changes in changes(),
     ) {
-        let whole = encoded(Direction::Response, |out| response.encode(&context, None, out));
+        let whole = encoded(FrameDirection::Response, |out| response.encode(&context, None, out));
         let FrameHeader { version, flags, opcode, .. } = whole.header;
         let damaged = frame_in(version, opcode, flags.0, damage(&whole.body, &changes));
-        fuzzing::message(Direction::Response, &damaged);
+        fuzzing::message(FrameDirection::Response, &damaged);
     }
 
     #[test]
@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn a_request_cut_anywhere_is_an_error(version in version(), request in request()) {
-        let whole = encoded(Direction::Request, |out| request.encode_in(version, 0, None, out));
+        let whole = encoded(FrameDirection::Request, |out| request.encode_in(version, 0, None, out));
         for end in 0..whole.body.len() {
             let cut = frame_in(version, whole.header.opcode, 0, whole.body.slice(..end));
             let answer = Request::decode(&cut, None, LIMIT);
@@ -150,7 +150,7 @@ proptest! {
 
     #[test]
     fn a_response_cut_anywhere_is_an_error(context in context(), response in response()) {
-        let whole = encoded(Direction::Response, |out| response.encode(&context, None, out));
+        let whole = encoded(FrameDirection::Response, |out| response.encode(&context, None, out));
         let FrameHeader { version, flags, opcode, .. } = whole.header;
         // Some timeouts have a last field and some don't.
         let is_optional = |end: usize| {
@@ -179,7 +179,7 @@ proptest! {
         request in request(),
         extra in bytes(10),
     ) {
-        let whole = encoded(Direction::Request, |out| request.encode_in(version, 0, None, out));
+        let whole = encoded(FrameDirection::Request, |out| request.encode_in(version, 0, None, out));
         let body = [&whole.body[..], &extra].concat();
         let longer = frame_in(version, whole.header.opcode, 0, body.into());
         let expected = within(version, request);
@@ -190,7 +190,7 @@ proptest! {
 #[test]
 fn a_compressed_frame_without_agreed_compression_is_refused() {
     let body = Compression::Lz4.compress(b"\0\0\0\x08SELECT 1\0\x01\0");
-    let frame = frame(Opcode::Query, Flags::COMPRESSION.0, body.into());
+    let frame = frame(Opcode::Query, FrameFlags::COMPRESSION.0, body.into());
     assert!(Request::decode(&frame, Some(Compression::Lz4), LIMIT).is_ok());
     assert!(Request::decode(&frame, None, LIMIT).is_err());
     assert!(Request::decode(&frame, Some(Compression::Snappy), LIMIT).is_err());

@@ -11,7 +11,7 @@ use crate::strategies::{
 const LIMIT: usize = 1 << 20;
 
 /// Decodes the frames of `stream`, which arrives `step` bytes at a time.
-fn frames(direction: Direction, stream: &[u8], step: usize) -> Vec<Frame> {
+fn frames(direction: FrameDirection, stream: &[u8], step: usize) -> Vec<Frame> {
     let mut decoder = FrameDecoder::new(direction, LIMIT);
     let mut input = BytesMut::new();
     let mut frames = Vec::new();
@@ -37,7 +37,7 @@ proptest! {
         for (request, id) in &requests {
             request.encode_in(version, *id, compression, &mut stream);
         }
-        let frames = frames(Direction::Request, &stream, step);
+        let frames = frames(FrameDirection::Request, &stream, step);
         prop_assert_eq!(frames.len(), requests.len());
         for (frame, (request, id)) in frames.iter().zip(&requests) {
             prop_assert_eq!(frame.header.stream, *id);
@@ -58,7 +58,7 @@ proptest! {
         for (context, response) in &responses {
             response.encode(context, compression, &mut stream);
         }
-        let frames = frames(Direction::Response, &stream, step);
+        let frames = frames(FrameDirection::Response, &stream, step);
         prop_assert_eq!(frames.len(), responses.len());
         for (frame, (context, response)) in frames.iter().zip(responses) {
             let expected = response_within(context.version, response);
@@ -90,7 +90,7 @@ fn a_result_too_large_for_a_frame_becomes_an_error() {
         name: "c".into(),
         cql_type: value::CqlType::Blob,
     };
-    let metadata = Metadata {
+    let metadata = ColumnsMetadata {
         columns: vec![column],
     };
     let mut encoder = RowsEncoder::new(&metadata, true);
@@ -102,7 +102,7 @@ fn a_result_too_large_for_a_frame_becomes_an_error() {
     let response = Response::Rows(encoder.finish(None));
     let mut out = BytesMut::new();
     response.encode(&ResponseContext::new(3), None, &mut out);
-    let frames = frames(Direction::Response, &out, out.len());
+    let frames = frames(FrameDirection::Response, &out, out.len());
     assert_eq!(frames[0].header.stream, 3);
     match Response::decode(&frames[0], None, LIMIT).unwrap().1 {
         Response::Error(error) => assert!(error.message.contains("smaller pages"), "{error}"),
@@ -116,8 +116,11 @@ fn a_large_repetitive_result_is_compressed_and_a_small_one_is_not() {
         let mut out = BytesMut::new();
         let response = Response::SetKeyspace("k".repeat(length));
         response.encode(&ResponseContext::new(0), Some(Compression::Lz4), &mut out);
-        let frame = &frames(Direction::Response, &out, out.len())[0];
-        assert_eq!(frame.header.flags.contains(Flags::COMPRESSION), compressed);
+        let frame = &frames(FrameDirection::Response, &out, out.len())[0];
+        assert_eq!(
+            frame.header.flags.contains(FrameFlags::COMPRESSION),
+            compressed
+        );
         assert_eq!(out.len() < length, compressed);
     }
 }

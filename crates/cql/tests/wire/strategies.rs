@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::error::{CqlError, ErrorKind, Failures};
+use cql::error::{CqlError, ErrorKind, ReplicaFailures};
 use cql::wire::*;
 use proptest::collection::vec;
 use proptest::option;
@@ -32,11 +32,11 @@ fn bound_value() -> impl Strategy<Value = BoundValue> {
     ]
 }
 
-fn values() -> impl Strategy<Value = Values> {
+fn values() -> impl Strategy<Value = MarkerValues> {
     prop_oneof![
-        vec(bound_value(), 0..6).prop_map(Values::Positional),
+        vec(bound_value(), 0..6).prop_map(MarkerValues::Positional),
         // At least one value: an empty list of named values is read back as positional.
-        vec((text(), bound_value()), 1..6).prop_map(Values::Named),
+        vec((text(), bound_value()), 1..6).prop_map(MarkerValues::Named),
     ]
 }
 
@@ -84,8 +84,8 @@ prop_compose! {
         serial_consistency in option::of(consistency()),
         timestamp in timestamp(),
         (keyspace, now_in_seconds) in of_v5(),
-    ) -> Batch {
-        Batch { kind, statements, consistency, serial_consistency, timestamp, keyspace, now_in_seconds }
+    ) -> BatchRequest {
+        BatchRequest { kind, statements, consistency, serial_consistency, timestamp, keyspace, now_in_seconds }
     }
 }
 
@@ -137,7 +137,7 @@ pub fn response_within(version: ProtocolVersion, mut response: Response) -> Resp
             {
                 *failures = match is_v5 {
                     true => failures.clone(),
-                    false => Failures::Count(failures.count()),
+                    false => ReplicaFailures::Count(failures.count()),
                 };
             }
             error.kind = match kind {
@@ -268,14 +268,14 @@ fn column() -> impl Strategy<Value = ColumnSpec> {
     })
 }
 
-fn metadata() -> impl Strategy<Value = Metadata> {
-    vec(column(), 0..5).prop_map(|columns| Metadata { columns })
+fn metadata() -> impl Strategy<Value = ColumnsMetadata> {
+    vec(column(), 0..5).prop_map(|columns| ColumnsMetadata { columns })
 }
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = EncodedRows> {
     vec(column(), 1..5).prop_flat_map(|columns| {
         let row = vec(option::of(bytes(50)), columns.len());
-        let metadata = Metadata { columns };
+        let metadata = ColumnsMetadata { columns };
         let ids = (option::of(bytes(20)), option::of(bytes(20)));
         (vec(row, 0..20), any::<bool>(), ids).prop_map(
             move |(rows, skip_metadata, (paging_state, new_metadata_id))| {
@@ -314,7 +314,7 @@ fn schema_change() -> impl Strategy<Value = SchemaChange> {
     })
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = ServerEvent> {
     let topology = select(vec![
         TopologyChange::NewNode,
         TopologyChange::RemovedNode,
@@ -323,24 +323,24 @@ fn event() -> impl Strategy<Value = Event> {
     let status = select(vec![StatusChange::Up, StatusChange::Down]);
     prop_oneof![
         (topology, any::<std::net::SocketAddrV4>()).prop_map(|(change, node)| {
-            Event::TopologyChange {
+            ServerEvent::TopologyChange {
                 change,
                 node: node.into(),
             }
         }),
         (status, any::<std::net::Ipv6Addr>(), any::<u16>()).prop_map(|(change, ip, port)| {
-            Event::StatusChange {
+            ServerEvent::StatusChange {
                 change,
                 node: (ip, port).into(),
             }
         }),
-        schema_change().prop_map(Event::SchemaChange),
+        schema_change().prop_map(ServerEvent::SchemaChange),
     ]
 }
 
-fn failures() -> impl Strategy<Value = Failures> {
+fn failures() -> impl Strategy<Value = ReplicaFailures> {
     let reason = (any::<std::net::IpAddr>(), any::<u16>());
-    vec(reason, 0..4).prop_map(Failures::Reasons)
+    vec(reason, 0..4).prop_map(ReplicaFailures::Reasons)
 }
 
 /// A kind of error without fields.
@@ -435,7 +435,7 @@ fn error() -> impl Strategy<Value = CqlError> {
     (kind, text()).prop_map(|(kind, message)| CqlError { kind, message })
 }
 
-fn prepared() -> impl Strategy<Value = Prepared> {
+fn prepared() -> impl Strategy<Value = PreparedResponse> {
     (
         (bytes(20), bytes(20)),
         metadata(),
@@ -443,7 +443,7 @@ fn prepared() -> impl Strategy<Value = Prepared> {
         option::of(metadata()),
     )
         .prop_map(
-            |((id, columns), bind, partition_key_indexes, result)| Prepared {
+            |((id, columns), bind, partition_key_indexes, result)| PreparedResponse {
                 id,
                 result_metadata_id: Some(columns),
                 bind,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use clock::HandClock;
+use clock::ManualClock;
 use embedded::Embedded;
 use storage::{SimulatedDisk, Storage, StorageOptions};
-use store::database::{Database, TableIdentity};
+use store::database::{SourceDatabase, TableIdentity};
 
 use crate::model::Effect;
 use crate::table;
@@ -15,7 +15,7 @@ use crate::table;
 /// which may be long ago.
 #[tokio::test]
 async fn no_later_write_lies_in_the_log_before_its_reader_begins() {
-    let clock = HandClock::new(1_700_000_000_000_000);
+    let clock = ManualClock::new(1_700_000_000_000_000);
     let disk = SimulatedDisk::new(1);
     let options = StorageOptions::default();
     let storage = Storage::open_simulated(&disk, options, clock.clone()).unwrap();

@@ -15,7 +15,7 @@ fn found(broken: Broken) -> String {
 }
 
 #[test]
-fn a_disk_that_lies_is_found() {
+fn a_disk_that_returns_wrong_data_is_found() {
     let failure = found(Broken::DiskLies);
     let is_of_rows = failure.contains("table") || failure.contains("schema");
     assert!(is_of_rows, "{failure}");

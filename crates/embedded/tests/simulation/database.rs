@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use embedded::Embedded;
 use store::database::{
-    Database, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Page, Part, Piece, PrimaryKey,
-    ReadRow, RowReader, Rows, Schema, TableIdentity, TokenRange,
+    FetchedRow, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Piece, PrimaryKey, RowPage,
+    RowReader, SchemaFollower, SourceDatabase, SourceTable, TableIdentity, TablePart, TokenRange,
 };
 use uuid::Uuid;
 
@@ -49,12 +49,12 @@ async fn pause(random: &Mutex<Random>) {
 }
 
 #[async_trait]
-impl Database for Faulty {
+impl SourceDatabase for Faulty {
     fn clock(&self) -> Arc<dyn clock::Clock> {
         self.inner.clock()
     }
 
-    fn schema(&self) -> Box<dyn Schema> {
+    fn schema(&self) -> Box<dyn SchemaFollower> {
         self.inner.schema()
     }
 
@@ -98,7 +98,7 @@ impl Database for Faulty {
         }
     }
 
-    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows> {
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn SourceTable> {
         Arc::new(FaultyRows {
             inner: self.inner.rows(reader, page_bytes),
             random: self.random.clone(),
@@ -122,11 +122,11 @@ impl Database for Faulty {
 }
 
 struct FaultyRows {
-    inner: Arc<dyn Rows>,
+    inner: Arc<dyn SourceTable>,
     random: Arc<Mutex<Random>>,
     broken: Broken,
     /// The first reading of each key, if it is told for ever.
-    first: Mutex<HashMap<PrimaryKey, Option<ReadRow>>>,
+    first: Mutex<HashMap<PrimaryKey, Option<FetchedRow>>>,
 }
 
 impl FaultyRows {
@@ -138,7 +138,7 @@ impl FaultyRows {
     }
 
     /// The row that is told where `row` was read.
-    fn told(&self, key: &PrimaryKey, row: Option<&ReadRow>) -> Option<ReadRow> {
+    fn told(&self, key: &PrimaryKey, row: Option<&FetchedRow>) -> Option<FetchedRow> {
         let first = || {
             let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
             let first = first.entry(key.clone()).or_insert_with(|| row.cloned());
@@ -160,12 +160,12 @@ impl FaultyRows {
 }
 
 #[async_trait]
-impl Rows for FaultyRows {
+impl SourceTable for FaultyRows {
     fn reader(&self) -> &RowReader {
         self.inner.reader()
     }
 
-    async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
+    async fn page(&self, part: &TablePart, from: Option<Bytes>) -> anyhow::Result<RowPage> {
         pause(&self.random).await;
         self.may_fail()?;
         let page = self.inner.page(part, from).await?;
@@ -173,7 +173,7 @@ impl Rows for FaultyRows {
         Ok(page)
     }
 
-    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
+    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<FetchedRow>> {
         pause(&self.random).await;
         self.may_fail()?;
         let rows = self.inner.by_key(keys).await?;

@@ -3,7 +3,7 @@
 //! The change log, its reader, the re-reads, the index and the snapshots are those of the product,
 //! and so is the node that answers CQL. Below them lie a stand-in for the storage engine whose disk
 //! forgets what was not synced ([`storage::SimulatedDisk`]), files of snapshots that fail, tear and
-//! rot ([`machine::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed
+//! rot ([`platform::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed
 //! decides what is written and when, what fails, how long each piece of work takes, and when the
 //! process dies. Its memory runs out, and there is some again.
 //!

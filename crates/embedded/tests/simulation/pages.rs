@@ -1,24 +1,26 @@
 //! Pages of a table take turns on the processor.
 
-use clock::HandClock;
+use clock::ManualClock;
+use cpu_scheduler::{CpuScheduler, SchedulerOptions, WorkClass};
 use embedded::Embedded;
 use futures::poll;
 use storage::{SimulatedDisk, Storage, StorageOptions};
-use store::database::{Database as _, KeySchema, Part, RowReader, TableIdentity, TokenRange};
-use turns::{Class, Turns, TurnsOptions};
+use store::database::{
+    KeySchema, RowReader, SourceDatabase as _, TableIdentity, TablePart, TokenRange,
+};
 
 use crate::table;
 
 #[tokio::test]
 async fn a_page_of_a_range_waits_for_a_turn_in_the_background() {
-    let clock = HandClock::new(1_700_000_000_000_000);
+    let clock = ManualClock::new(1_700_000_000_000_000);
     let disk = SimulatedDisk::new(1);
-    let turns = Turns::new(TurnsOptions {
+    let turns = CpuScheduler::new(SchedulerOptions {
         at_once_max: Some(1),
-        ..TurnsOptions::of_threads(1)
+        ..SchedulerOptions::of_threads(1)
     });
     let options = StorageOptions {
-        turns: turns.clone(),
+        cpu_scheduler: turns.clone(),
         ..StorageOptions::default()
     };
     let storage = Storage::open_simulated(&disk, options, clock).unwrap();
@@ -38,13 +40,13 @@ async fn a_page_of_a_range_waits_for_a_turn_in_the_background() {
     };
     let rows = Embedded::new(storage).rows(&reader, 1 << 20);
 
-    let held = turns.try_take(Class::Query).unwrap();
-    let part = Part::Range(TokenRange::WHOLE_RING);
+    let held = turns.try_acquire(WorkClass::Query).unwrap();
+    let part = TablePart::Range(TokenRange::WHOLE_RING);
     let mut page = rows.page(&part, None);
     assert!(poll!(&mut page).is_pending());
-    assert_eq!(turns.counts(Class::Background).waiting, 1);
+    assert_eq!(turns.counts(WorkClass::Background).waiting, 1);
     drop(held);
     assert!(page.await.unwrap().rows.is_empty());
-    let counts = turns.counts(Class::Background);
+    let counts = turns.counts(WorkClass::Background);
     assert_eq!((counts.running, counts.given), (0, 1));
 }

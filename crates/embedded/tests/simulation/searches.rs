@@ -6,9 +6,9 @@ use std::fmt;
 use bytes::{Buf, Bytes};
 use cql::error::CqlError;
 use cql::wire::Consistency;
-use node::database::Database;
+use node::database::CqlDatabase;
 use node::planner;
-use node::statement::{Outcome, Parameters};
+use node::statement::{ExecutionOutcome, ExecutionParameters};
 
 use crate::model::{Key, Shown};
 use crate::random::Random;
@@ -200,18 +200,18 @@ impl Search {
     }
 
     /// Asks the node.
-    pub async fn ask(&self, database: &Database) -> Result<Vec<Found>, CqlError> {
+    pub async fn ask(&self, database: &CqlDatabase) -> Result<Vec<Found>, CqlError> {
         let parsed = cql::parser::parse_statement(&self.to_string())?;
         let plan = planner::prepare(database, None, &parsed)?;
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             consistency: match self.reads_no_rows {
                 true => Consistency::One,
                 false => Consistency::LocalQuorum,
             },
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let answer = plan.execute(database, parameters).await?;
-        let Outcome::Rows(rows) = answer.outcome else {
+        let ExecutionOutcome::Rows(rows) = answer.outcome else {
             panic!("a SELECT has rows");
         };
         let mut body = rows.body.freeze();

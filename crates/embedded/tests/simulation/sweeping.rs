@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use clock::HandClock;
-use storage::{Health, SimulatedDisk, Storage, StorageOptions};
+use clock::ManualClock;
+use storage::{SimulatedDisk, Storage, StorageOptions, WriteAvailability};
 
 use crate::clock::pass;
 use crate::model::Effect;
@@ -14,7 +14,7 @@ use crate::table;
 /// entries.
 #[tokio::test(start_paused = true)]
 async fn rows_of_a_step_that_failed_are_swept_later() {
-    let clock = HandClock::new(1_700_000_000_000_000);
+    let clock = ManualClock::new(1_700_000_000_000_000);
     let disk = SimulatedDisk::new(1);
     let options = StorageOptions::default();
     let storage = Storage::open_simulated(&disk, options, clock).unwrap();
@@ -38,9 +38,11 @@ async fn rows_of_a_step_that_failed_are_swept_later() {
     disk.fail_after(1);
     let deletion = Effect::DeletePartition(1);
     storage.write(table::write(&deletion, 2)).await.unwrap();
-    assert_ne!(storage.health(), Health::Writable);
+    assert_ne!(storage.health(), WriteAvailability::Writable);
     let swept = async {
-        while storage.health() != Health::Writable || storage.statistics().sweeps_waiting > 0 {
+        while storage.health() != WriteAvailability::Writable
+            || storage.statistics().sweeps_waiting > 0
+        {
             pass(500).await;
         }
     };

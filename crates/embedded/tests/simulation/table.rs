@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{
-    Catalog, Column, ColumnId, ColumnKind, Index, IndexedPart, Keyspace, SecondaryIndex, Table,
-    TableId,
+    Catalog, Column, ColumnId, ColumnKind, IndexedPart, Keyspace, SecondaryIndex, Table, TableId,
+    VectorIndexMetadata,
 };
-use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
+use storage::mutation::{
+    AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation,
+};
 use storage::read::{
-    Cell, ClusteringBound, IndexRequest, IndexedValues, Partitions, ReadRequest, Row,
+    Cell, ClusteringBound, IndexRequest, IndexedValues, PartitionSelection, ReadRequest, Row,
 };
 use storage::{Storage, StorageError};
 use uuid::Uuid;
@@ -94,7 +96,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
 fn add_index(table: &mut Table, version: u128) {
     let options = [("similarity_function", "euclidean")];
     let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let index = Index {
+    let index = VectorIndexMetadata {
         name: INDEX.to_owned(),
         target: r#"{"tc":"v","fc":["d"]}"#.to_owned(),
         column: "v".to_owned(),
@@ -198,7 +200,7 @@ pub fn vector_of(bytes: &[u8]) -> [i8; 2] {
 }
 
 /// The write that has this effect.
-pub fn write(effect: &Effect, timestamp: i64) -> Write {
+pub fn write(effect: &Effect, timestamp: i64) -> AtomicWrite {
     let (partition, change) = match effect {
         Effect::Row {
             key,
@@ -215,7 +217,7 @@ pub fn write(effect: &Effect, timestamp: i64) -> Write {
             let of_numbers = NUMBERS.into_iter().zip(numbers);
             let of_numbers =
                 of_numbers.filter_map(|(column, number)| Some(cell(column, (*number)?.map(int))));
-            let change = Change::Row {
+            let change = PartitionChange::Row {
                 clustering: vec![int(key.1)],
                 cells: of_vector.into_iter().chain(of_numbers).collect(),
                 timestamp,
@@ -226,15 +228,17 @@ pub fn write(effect: &Effect, timestamp: i64) -> Write {
         }
         Effect::DeleteRow(key) => {
             let clustering = vec![int(key.1)];
-            let change = Change::DeleteRow {
+            let change = PartitionChange::DeleteRow {
                 clustering,
                 timestamp,
             };
             (key.0, change)
         }
-        Effect::DeletePartition(partition) => (*partition, Change::DeletePartition { timestamp }),
+        Effect::DeletePartition(partition) => {
+            (*partition, PartitionChange::DeletePartition { timestamp })
+        }
         Effect::DeleteRange(partition, first, last) => {
-            let change = Change::DeleteRange {
+            let change = PartitionChange::DeleteRange {
                 start: ClusteringBound::Inclusive(vec![int(*first)]),
                 end: ClusteringBound::Inclusive(vec![int(*last)]),
                 timestamp,
@@ -242,7 +246,7 @@ pub fn write(effect: &Effect, timestamp: i64) -> Write {
             (*partition, change)
         }
     };
-    Write {
+    AtomicWrite {
         mutations: vec![PartitionMutation {
             table: ID,
             partition_key: vec![int(partition)],
@@ -255,7 +259,7 @@ pub fn write(effect: &Effect, timestamp: i64) -> Write {
 fn all_of(storage: &Storage, table: TableId) -> Result<Vec<Row>, StorageError> {
     let rows = storage.read(ReadRequest {
         table,
-        partitions: Partitions::Tokens(Bound::Unbounded, Bound::Unbounded),
+        partitions: PartitionSelection::Tokens(Bound::Unbounded, Bound::Unbounded),
         slices: Vec::new(),
         reversed: false,
         resume_after: None,

@@ -11,23 +11,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cpu_scheduler::{CpuScheduler, Permit, WorkClass};
 use cql::error::CqlError;
 use embedded::Embedded;
-use index::Metric;
+use index::SimilarityFunction;
 use index::score::score;
-use machine::Simulation;
-use node::database::Database;
+use node::database::CqlDatabase;
 use node::system::SystemTables;
+use platform::Simulation;
 use schema::TableId;
-use storage::{Health, REPAIR_COUNTERS, SimulatedDisk, Storage, StorageError, StorageOptions};
-use store::{
-    IndexesOptions, Listeners, MemoryOptions, Placement, Store, StoreHandle, StoreOptions,
+use storage::{
+    REPAIR_COUNTERS, SimulatedDisk, Storage, StorageError, StorageOptions, WriteAvailability,
 };
-use store_api::{KeyValue, LocalStore, Neighbours, Stores, VectorSearch};
-use tasks::{Registry, Scope, Spec};
+use store::{
+    ApiListeners, FullVectorPlacement, IndexesOptions, MemoryOptions, Store, StoreHandle,
+    StoreOptions,
+};
+use store_api::{InProcessService, IndexServices, KeyValue, NearestRows, VectorSearch};
+use tasks::{TaskRegistry, TaskScope, TaskSpec};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use turns::{Class, Turn, Turns};
 use uuid::Uuid;
 
 use crate::Broken;
@@ -72,7 +75,7 @@ pub struct World {
     files: Simulation,
     clock: Arc<SimulatedClock>,
     directory: TempDir,
-    placement: Placement,
+    placement: FullVectorPlacement,
     model: Arc<Mutex<Model>>,
     trace: Trace,
     reads: Vec<Read>,
@@ -102,12 +105,12 @@ enum End {
 struct Process {
     storage: Storage,
     store: StoreHandle,
-    local: Arc<dyn LocalStore>,
+    local: Arc<dyn InProcessService>,
     /// The parts of the node that answer statements.
-    node: Database,
-    turns: Turns,
+    node: CqlDatabase,
+    turns: CpuScheduler,
     /// The only turn for changes of graphs, while none gets any.
-    held: Option<Turn>,
+    held: Option<Permit>,
 }
 
 impl World {
@@ -115,8 +118,8 @@ impl World {
         let mut random = Random::new(seed);
         let disk = SimulatedDisk::new(random.seed());
         match broken {
-            Broken::DiskLies => disk.lie(),
-            Broken::TimeIsForgotten => disk.forget_at_crashes(b"cdc-mark"),
+            Broken::DiskLies => disk.ignore_syncs(),
+            Broken::TimeIsForgotten => disk.lose_key_at_crashes(b"cdc-mark"),
             _ => {}
         }
         // The files lie in memory, where the machine has such a place.
@@ -126,8 +129,8 @@ impl World {
             false => tempfile::tempdir(),
         };
         let placement = match random.one_in(3) {
-            true => Placement::File,
-            false => Placement::Memory,
+            true => FullVectorPlacement::File,
+            false => FullVectorPlacement::Memory,
         };
         let clock = SimulatedClock::new();
         World {
@@ -257,7 +260,7 @@ impl World {
                 // Graphs take nothing in for some actions.
                 process.held = match process.held.take() {
                     Some(_) => None,
-                    None => process.turns.try_take(Class::Ingest),
+                    None => process.turns.try_acquire(WorkClass::Ingest),
                 };
                 self.tell(format!("-- the graph is held: {}", process.held.is_some()));
             }
@@ -298,9 +301,9 @@ impl World {
     }
 
     async fn open(&mut self) -> Result<Process, Failure> {
-        let turns = Turns::of_threads(1);
+        let turns = CpuScheduler::of_threads(1);
         let options = StorageOptions {
-            turns: turns.clone(),
+            cpu_scheduler: turns.clone(),
             ..StorageOptions::default()
         };
         let storage = Storage::open_simulated(&self.disk, options, self.clock.clone());
@@ -313,7 +316,7 @@ impl World {
                 .map_err(|error| format!("the table is not made: {error:?}"))?;
         }
         self.has_index = table::log(&storage).is_some();
-        let bound = Listeners::bind(&[]).await.expect("no listener");
+        let bound = ApiListeners::bind(&[]).await.expect("no listener");
         let local = bound.local();
         let indexes = IndexesOptions {
             directory: self.directory.path().to_owned(),
@@ -331,17 +334,17 @@ impl World {
         options.memory = MemoryOptions {
             limit_bytes: Some(MEMORY_BYTES),
             check_interval: Duration::from_millis(500),
-            told_bytes: Some(self.used_bytes.clone()),
+            reported_bytes: Some(self.used_bytes.clone()),
             ..MemoryOptions::default()
         };
         let database = Embedded::new(storage.clone());
         let database = Faulty::new(database, self.random.seed(), self.broken);
         let store = Store::start_with(bound, Arc::new(database), options);
         let store = store.map_err(|error| format!("the index service does not start: {error}"))?;
-        let node = Database {
+        let node = CqlDatabase {
             storage: storage.clone(),
             system: SystemTables::new(),
-            stores: Stores::Local(local.clone()),
+            stores: IndexServices::Local(local.clone()),
             access: Default::default(),
             timeouts: Default::default(),
         };
@@ -361,7 +364,8 @@ fn scores(rows: &BTreeMap<Key, Shown>) -> BTreeMap<Key, f32> {
     let with_vector = rows.iter().filter_map(|(key, shown)| {
         let [x, y] = table::floats(shown.vector?);
         let distance = (x - 1.0).powi(2) + (y - 1.0).powi(2);
-        let scored = score(Metric::Euclidean, 2, distance).expect("a distance that can be");
+        let scored =
+            score(SimilarityFunction::Euclidean, 2, distance).expect("a distance that can be");
         Some((*key, scored.similarity))
     });
     with_vector.collect()
@@ -373,7 +377,7 @@ fn is_part_of(found: &BTreeMap<Key, f32>, expected: &BTreeMap<Key, f32>) -> bool
     found.all(|(key, score)| expected.get(key) == Some(score))
 }
 
-fn found_scores(found: &Neighbours) -> BTreeMap<Key, f32> {
+fn found_scores(found: &NearestRows) -> BTreeMap<Key, f32> {
     let int = |value: &KeyValue| match value {
         KeyValue::Cql(value) => i32::from_be_bytes(value[..].try_into().expect("an int")),
         KeyValue::Json(json) => panic!("{json} is of no answer in one process"),

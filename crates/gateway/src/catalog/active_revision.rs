@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::definition::Definitions;
-use super::reconcile::Reconciled;
-use crate::clients::Client;
+use super::definition::ClusterDefinitions;
+use super::reconcile::DefinitionFindings;
+use crate::clients::ConnectionHandle;
 
 /// The time after which no request is in flight any more. Cassandra's own timeouts end each one,
 /// and the longest is 12 s by default.
@@ -18,33 +18,33 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// The definitions and the schema that this gateway acts by.
 pub(super) struct ActiveRevision {
     /// The definitions as they were read.
-    pub(super) definitions: Arc<Definitions>,
+    pub(super) definitions: Arc<ClusterDefinitions>,
     /// The version of the schema that all nodes had when it was read.
     pub(super) schema_version: Uuid,
     /// The findings from definitions and schema, with the snapshot.
-    pub(super) reconciled: Reconciled,
+    pub(super) reconciled: DefinitionFindings,
     /// Whether this gateway has added an entry for this revision to the history.
     pub(super) is_recorded: bool,
 }
 
 /// The requests in flight that an older snapshot may have decided.
-pub(super) struct Older {
+pub(super) struct OutdatedRequests {
     /// The connections with such requests, which are marked there.
-    busy: Vec<Weak<Client>>,
+    busy: Vec<Weak<ConnectionHandle>>,
     /// The time at which the present snapshot was put in place.
     since: Instant,
 }
 
-impl Older {
+impl OutdatedRequests {
     /// Returns the value for no requests.
-    pub(super) fn of_none() -> Older {
-        Older::on(Vec::new())
+    pub(super) fn of_none() -> OutdatedRequests {
+        OutdatedRequests::on(Vec::new())
     }
 
     /// The requests that are marked on these connections, when the present snapshot was put in
     /// place just now.
-    pub(super) fn on(busy: Vec<Weak<Client>>) -> Older {
-        Older {
+    pub(super) fn on(busy: Vec<Weak<ConnectionHandle>>) -> OutdatedRequests {
+        OutdatedRequests {
             busy,
             since: Instant::now(),
         }
@@ -54,7 +54,7 @@ impl Older {
 impl ActiveRevision {
     /// The revision, if it is confirmed; `None` while a request is in flight that was decided
     /// before the revision was in place, or while a log is missing.
-    pub(super) fn confirmed(&self, older: &mut Older) -> Option<i64> {
+    pub(super) fn confirmed(&self, older: &mut OutdatedRequests) -> Option<i64> {
         if older.since.elapsed() >= ANSWERED_WITHIN {
             older.busy.clear();
         }
@@ -72,13 +72,13 @@ impl ActiveRevision {
 #[cfg(test)]
 mod tests {
     use super::super::base_table::BaseTable;
-    use super::super::definition::State;
+    use super::super::definition::IndexLifecycle;
     use super::super::fixtures::definition;
     use super::*;
 
-    fn confirmed(reconciled: Reconciled) -> Option<i64> {
+    fn confirmed(reconciled: DefinitionFindings) -> Option<i64> {
         let active = ActiveRevision {
-            definitions: Arc::new(Definitions {
+            definitions: Arc::new(ClusterDefinitions {
                 revision: 7,
                 rows: Vec::new(),
             }),
@@ -86,24 +86,24 @@ mod tests {
             reconciled,
             is_recorded: true,
         };
-        active.confirmed(&mut Older::of_none())
+        active.confirmed(&mut OutdatedRequests::of_none())
     }
 
     #[tokio::test]
     async fn a_log_that_is_not_made_yet_holds_up_no_other_definition() {
         let without_log = vec![BaseTable::new("k", "t", Uuid::nil(), Vec::new())];
         assert_eq!(
-            confirmed(Reconciled {
+            confirmed(DefinitionFindings {
                 without_log,
-                ..Reconciled::default()
+                ..DefinitionFindings::default()
             }),
             Some(7)
         );
-        let lost = vec![definition(State::Logging)];
+        let lost = vec![definition(IndexLifecycle::Logging)];
         assert_eq!(
-            confirmed(Reconciled {
+            confirmed(DefinitionFindings {
                 lost,
-                ..Reconciled::default()
+                ..DefinitionFindings::default()
             }),
             None
         );

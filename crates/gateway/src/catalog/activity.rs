@@ -3,7 +3,7 @@
 //!
 //! An index service polls each log again and again for its newest rows. With the official library
 //! it reads 64 streams twice a second, for each table. Most tables are idle most of the time. The
-//! gateway answers a poll of an idle table's log itself ([`Activity::may_be_idle`]).
+//! gateway answers a poll of an idle table's log itself ([`LogMarks::may_be_idle`]).
 //!
 //! # Marks
 //!
@@ -72,10 +72,10 @@ const SKEW: Duration = Duration::from_secs(10);
 const HORIZON: Duration = Duration::from_secs(600);
 
 /// The least time between two looks that polls wait for.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The time limit for a poll to wait for a look. After that the poll goes to the node.
-const LOOKED_WITHIN: Duration = Duration::from_secs(2);
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The name of a table in marks: `keyspace.table`.
 pub(super) fn mark_of(keyspace: &str, table: &str) -> String {
@@ -84,22 +84,22 @@ pub(super) fn mark_of(keyspace: &str, table: &str) -> String {
 
 /// The marks of all gateways, as far as this one knows: its own and those that it has seen.
 #[derive(Debug)]
-pub(crate) struct Activity {
+pub(crate) struct LogMarks {
     /// Whether marks are written to a cluster. A gateway that passes everything through writes
     /// none.
     is_kept: bool,
     /// The tables that are written to through this gateway, by their names in marks.
     own: Mutex<HashMap<String, OwnMark>>,
     /// Requests a heartbeat at once, as there is a new mark.
-    to_say: Notify,
+    heartbeat_requested: Notify,
     /// The number of heartbeats that the cluster has acknowledged.
-    said: watch::Sender<u64>,
+    acknowledged_heartbeats: watch::Sender<u64>,
     /// The marks of all gateways, as far as they were seen.
-    seen: Mutex<Seen>,
+    seen: Mutex<ObservedMarks>,
     /// Requests a look, as a poll waits for one.
-    wanted: Notify,
+    refresh_requested: Notify,
     /// The beginning of the latest look whose marks were taken in; `None` before the first.
-    looked: watch::Sender<Option<Instant>>,
+    refreshed: watch::Sender<Option<Instant>>,
 }
 
 /// A table that is written to through this gateway.
@@ -123,23 +123,23 @@ impl OwnMark {
 /// The marks of all gateways, as far as they were seen. Times are by the log clock, in microseconds
 /// since the epoch.
 #[derive(Debug, Default)]
-struct Seen {
+struct ObservedMarks {
     /// Every mark that reaches beyond this time was seen; `None` before the first look.
     since: Option<i64>,
     /// The time that the marks of each table reach to, by the table's name in marks.
     until: HashMap<String, i64>,
     /// The beginning of the latest look; `None` before the first.
-    looked: Option<Instant>,
+    refreshed: Option<Instant>,
 }
 
 /// A write under way. While this value lives, the logs of its tables are marked.
 #[derive(Debug)]
-pub(crate) struct Entered {
-    activity: Arc<Activity>,
+pub(crate) struct MarkedWrite {
+    activity: Arc<LogMarks>,
     tables: Vec<String>,
 }
 
-impl Drop for Entered {
+impl Drop for MarkedWrite {
     fn drop(&mut self) {
         let mut own = self.activity.own.lock();
         for table in &self.tables {
@@ -151,17 +151,17 @@ impl Drop for Entered {
     }
 }
 
-impl Activity {
+impl LogMarks {
     /// `is_kept` says whether marks are written to a cluster.
-    pub(crate) fn new(is_kept: bool) -> Activity {
-        Activity {
+    pub(crate) fn new(is_kept: bool) -> LogMarks {
+        LogMarks {
             is_kept,
             own: Mutex::default(),
-            to_say: Notify::new(),
-            said: watch::Sender::new(0),
+            heartbeat_requested: Notify::new(),
+            acknowledged_heartbeats: watch::Sender::new(0),
             seen: Mutex::default(),
-            wanted: Notify::new(),
-            looked: watch::Sender::new(None),
+            refresh_requested: Notify::new(),
+            refreshed: watch::Sender::new(None),
         }
     }
 
@@ -176,7 +176,7 @@ impl Activity {
         self: &Arc<Self>,
         tables: impl Iterator<Item = &Arc<LoggedTable>>,
         now_micros: impl Fn() -> i64,
-    ) -> Result<Entered, CqlError> {
+    ) -> Result<MarkedWrite, CqlError> {
         self.enter_within(MARKED_WITHIN, tables, now_micros).await
     }
 
@@ -185,7 +185,7 @@ impl Activity {
         within: Duration,
         tables: impl Iterator<Item = &Arc<LoggedTable>>,
         now_micros: impl Fn() -> i64,
-    ) -> Result<Entered, CqlError> {
+    ) -> Result<MarkedWrite, CqlError> {
         let mut names: Vec<String> = Vec::new();
         for table in tables {
             let name = mark_of(&table.keyspace, &table.name);
@@ -197,10 +197,10 @@ impl Activity {
         if !self.is_kept {
             return Ok(entered);
         }
-        let mut said = self.said.subscribe();
+        let mut said = self.acknowledged_heartbeats.subscribe();
         let marked = async {
             while !self.are_marked(&entered.tables, now_micros()) {
-                self.to_say.notify_one();
+                self.heartbeat_requested.notify_one();
                 // The sender lives as long as `self`, so this never fails.
                 let _ = said.changed().await;
             }
@@ -215,7 +215,7 @@ impl Activity {
         }
     }
 
-    fn begin(self: &Arc<Self>, tables: Vec<String>) -> Entered {
+    fn begin(self: &Arc<Self>, tables: Vec<String>) -> MarkedWrite {
         let now = Instant::now();
         let mut own = self.own.lock();
         for table in &tables {
@@ -228,7 +228,7 @@ impl Activity {
             mark.touched = now;
         }
         drop(own);
-        Entered {
+        MarkedWrite {
             activity: self.clone(),
             tables,
         }
@@ -241,8 +241,8 @@ impl Activity {
     }
 
     /// Waits until a heartbeat is wanted at once.
-    pub(super) async fn has_news(&self) {
-        self.to_say.notified().await;
+    pub(super) async fn has_new_mark(&self) {
+        self.heartbeat_requested.notified().await;
     }
 
     /// The marks for a heartbeat at the time `now_micros`, each with the time that it reaches to.
@@ -259,7 +259,7 @@ impl Activity {
     }
 
     /// Notes that the cluster has acknowledged a heartbeat with these marks.
-    pub(super) fn were_said(&self, marks: &[(String, i64)]) {
+    pub(super) fn marks_were_written(&self, marks: &[(String, i64)]) {
         let mut own = self.own.lock();
         for (table, until) in marks {
             if let Some(mark) = own.get_mut(table) {
@@ -267,7 +267,7 @@ impl Activity {
             }
         }
         drop(own);
-        self.said.send_modify(|said| *said += 1);
+        self.acknowledged_heartbeats.send_modify(|said| *said += 1);
     }
 
     /// Takes in the marks that a look found at all live gateways. The look began at `began`, which
@@ -275,7 +275,7 @@ impl Activity {
     pub(super) fn take_in(&self, live: &[LiveGateway], began: Instant, from_micros: i64) {
         let mut seen = self.seen.lock();
         let has_gap = seen
-            .looked
+            .refreshed
             .is_none_or(|looked| began.saturating_duration_since(looked) > GAP_MAX);
         let says_nothing =
             |gateway: &LiveGateway| gateway.confirmed.is_some() && gateway.active.is_none();
@@ -291,9 +291,9 @@ impl Activity {
             let known = seen.until.entry(table.clone()).or_insert(until);
             *known = until.max(*known);
         }
-        seen.looked = seen.looked.max(Some(began));
+        seen.refreshed = seen.refreshed.max(Some(began));
         drop(seen);
-        self.looked.send_if_modified(|looked| {
+        self.refreshed.send_if_modified(|looked| {
             let is_later = *looked < Some(began);
             if is_later {
                 *looked = Some(began);
@@ -322,22 +322,22 @@ impl Activity {
     }
 
     /// Waits for a look that begins now or later; false if that takes too long.
-    pub(crate) async fn look(&self) -> bool {
+    pub(crate) async fn wait_for_refresh(&self) -> bool {
         let wanted_at = Instant::now();
-        let mut looked = self.looked.subscribe();
-        self.wanted.notify_one();
+        let mut looked = self.refreshed.subscribe();
+        self.refresh_requested.notify_one();
         let is_later = |began: &Option<Instant>| began.is_some_and(|began| began >= wanted_at);
-        timeout(LOOKED_WITHIN, looked.wait_for(is_later))
+        timeout(REFRESH_TIMEOUT, looked.wait_for(is_later))
             .await
             .is_ok_and(|looked| looked.is_ok())
     }
 
-    /// Waits until a look is wanted and [`LOOK_EVERY`] has passed since the last one.
-    pub(super) async fn look_is_due(&self) {
-        self.wanted.notified().await;
-        let last = *self.looked.borrow();
+    /// Waits until a look is wanted and [`REFRESH_INTERVAL`] has passed since the last one.
+    pub(super) async fn refresh_is_due(&self) {
+        self.refresh_requested.notified().await;
+        let last = *self.refreshed.borrow();
         if let Some(last) = last {
-            tokio::time::sleep_until(last + LOOK_EVERY).await;
+            tokio::time::sleep_until(last + REFRESH_INTERVAL).await;
         }
     }
 }
@@ -375,10 +375,10 @@ mod tests {
         }
     }
 
-    /// Returns an [`Activity`] whose first look was a minute ago, by the log clock, and found no
+    /// Returns an [`LogMarks`] whose first look was a minute ago, by the log clock, and found no
     /// mark.
-    fn looked() -> (Arc<Activity>, Instant) {
-        let activity = Arc::new(Activity::new(true));
+    fn looked() -> (Arc<LogMarks>, Instant) {
+        let activity = Arc::new(LogMarks::new(true));
         let began = Instant::now();
         activity.take_in(&[gateway(Some(&[]))], began, NOW - 60 * S);
         (activity, began)
@@ -401,8 +401,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_idle_for_who_has_not_looked_or_beside_a_gateway_that_does_not_say() {
-        let activity = Arc::new(Activity::new(true));
+    async fn no_log_is_idle_before_a_refresh_or_with_a_gateway_that_writes_no_marks() {
+        let activity = Arc::new(LogMarks::new(true));
         assert!(!activity.may_be_idle(TABLE, NOW, NOW));
         let (activity, began) = looked();
         activity.take_in(&[gateway(None)], began, NOW);
@@ -416,21 +416,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_begins_once_its_mark_is_said() {
+    async fn a_write_begins_once_its_mark_is_written() {
         let (activity, _) = looked();
         let table = Arc::new(products());
         let writing = activity.clone();
         let writing =
             tokio::spawn(async move { writing.enter([&table].into_iter(), || NOW).await });
-        activity.has_news().await;
+        activity.has_new_mark().await;
         assert!(!activity.may_be_idle(TABLE, NOW, NOW));
         // A heartbeat that was under way before the write does not hold its mark.
-        activity.were_said(&[]);
-        activity.has_news().await;
+        activity.marks_were_written(&[]);
+        activity.has_new_mark().await;
         assert!(!writing.is_finished());
         let marks = activity.marks(NOW);
         assert_eq!(marks, [(TABLE.to_owned(), NOW + 20 * S)]);
-        activity.were_said(&marks);
+        activity.marks_were_written(&marks);
         let entered = writing.await.unwrap().unwrap();
         // The next write finds the mark, and does not wait.
         let table = Arc::new(products());
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_whose_mark_cannot_be_said_is_refused() {
+    async fn a_write_whose_mark_cannot_be_written_is_refused() {
         let (activity, _) = looked();
         let table = Arc::new(products());
         let tables = || [&table].into_iter();
@@ -450,7 +450,7 @@ mod tests {
         let refused = refused.await;
         assert_eq!(refused.unwrap_err().kind, ErrorKind::IsBootstrapping);
         // Without a cluster no heartbeat is waited for.
-        let alone = Arc::new(Activity::new(false));
+        let alone = Arc::new(LogMarks::new(false));
         assert!(alone.enter(tables(), || NOW).await.is_ok());
     }
 
@@ -467,11 +467,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_poll_waits_for_a_look_that_begins_later() {
+    async fn a_poll_waits_for_a_refresh_that_begins_later() {
         let (activity, began) = looked();
         let polling = activity.clone();
-        let polling = tokio::spawn(async move { polling.look().await });
-        activity.look_is_due().await;
+        let polling = tokio::spawn(async move { polling.wait_for_refresh().await });
+        activity.refresh_is_due().await;
         activity.take_in(&[gateway(Some(&[]))], began, NOW);
         tokio::task::yield_now().await;
         assert!(!polling.is_finished());

@@ -10,9 +10,9 @@ use index::target::TargetColumn;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::cluster::{Cluster, ClusterError};
-use super::streams::Streams;
-use super::table::{Column, ColumnKind, LoggedTable};
+use super::cluster::{ClusterError, InternalSession};
+use super::streams::LogStreams;
+use super::table::{LoggedColumn, LoggedColumnKind, LoggedTable};
 
 /// The number of times that a table is read again while it is being made or dropped, and the pause
 /// between them.
@@ -39,7 +39,7 @@ pub(super) struct BaseTable {
     masked_columns: Vec<String>,
     /// The columns with the texts of their types. The partition key comes first, then the
     /// clustering key, then all others.
-    columns: Vec<(Column, String)>,
+    columns: Vec<(LoggedColumn, String)>,
 }
 
 impl BaseTable {
@@ -49,7 +49,7 @@ impl BaseTable {
     /// The errors of the cluster, and [`ClusterError::Unsettled`] if the table is being made or
     /// dropped and only a part of it can be seen.
     pub(super) async fn read(
-        cluster: &Cluster,
+        cluster: &InternalSession,
         keyspace: &str,
         name: &str,
     ) -> Result<Option<BaseTable>, ClusterError> {
@@ -121,27 +121,29 @@ impl BaseTable {
             type_text: type_text.clone(),
             cql_type: column.cql_type.clone(),
             irregular: match column.kind {
-                ColumnKind::Regular => None,
-                ColumnKind::Static => Some("static"),
-                ColumnKind::PartitionKey | ColumnKind::Clustering => Some("PRIMARY KEY"),
+                LoggedColumnKind::Regular => None,
+                LoggedColumnKind::Static => Some("static"),
+                LoggedColumnKind::PartitionKey | LoggedColumnKind::Clustering => {
+                    Some("PRIMARY KEY")
+                }
             },
         })
     }
 
     /// The columns of the primary key, in their order, with the texts of their types.
-    pub(super) fn key(&self) -> impl Iterator<Item = &(Column, String)> {
+    pub(super) fn key(&self) -> impl Iterator<Item = &(LoggedColumn, String)> {
         self.columns.iter().filter(|(column, _)| {
             matches!(
                 column.kind,
-                ColumnKind::PartitionKey | ColumnKind::Clustering
+                LoggedColumnKind::PartitionKey | LoggedColumnKind::Clustering
             )
         })
     }
 
     /// Returns the table in the form of one whose writes are logged.
-    pub(super) fn logged(&self, log_name: String, streams: Arc<Streams>) -> LoggedTable {
+    pub(super) fn logged(&self, log_name: String, streams: Arc<LogStreams>) -> LoggedTable {
         let count = |kind| {
-            let of_kind = |(column, _): &&(Column, String)| column.kind == kind;
+            let of_kind = |(column, _): &&(LoggedColumn, String)| column.kind == kind;
             self.columns.iter().filter(of_kind).count()
         };
         LoggedTable {
@@ -153,8 +155,8 @@ impl BaseTable {
                 .iter()
                 .map(|(column, _)| column.clone())
                 .collect(),
-            partition_key_count: count(ColumnKind::PartitionKey),
-            clustering_key_count: count(ColumnKind::Clustering),
+            partition_key_count: count(LoggedColumnKind::PartitionKey),
+            clustering_key_count: count(LoggedColumnKind::Clustering),
             sai_columns: self.sai_columns.clone(),
             masked_columns: self.masked_columns.clone(),
             log_name,
@@ -163,8 +165,8 @@ impl BaseTable {
     }
 }
 
-fn column((name, kind, _, type_text): (String, String, i32, String)) -> (Column, String) {
-    let column = Column {
+fn column((name, kind, _, type_text): (String, String, i32, String)) -> (LoggedColumn, String) {
+    let column = LoggedColumn {
         name,
         kind: kind_of(&kind),
         cql_type: parse_type(&type_text).ok(),
@@ -172,12 +174,12 @@ fn column((name, kind, _, type_text): (String, String, i32, String)) -> (Column,
     (column, type_text)
 }
 
-fn kind_of(kind: &str) -> ColumnKind {
+fn kind_of(kind: &str) -> LoggedColumnKind {
     match kind {
-        "partition_key" => ColumnKind::PartitionKey,
-        "clustering" => ColumnKind::Clustering,
-        "static" => ColumnKind::Static,
-        _ => ColumnKind::Regular,
+        "partition_key" => LoggedColumnKind::PartitionKey,
+        "clustering" => LoggedColumnKind::Clustering,
+        "static" => LoggedColumnKind::Static,
+        _ => LoggedColumnKind::Regular,
     }
 }
 

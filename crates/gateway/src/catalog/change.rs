@@ -7,18 +7,18 @@ use cql::quote::quoted;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
-use super::cluster::{Cluster, ClusterError};
-use super::definition::{Definitions, State};
-use super::index::DefinedIndex;
+use super::cluster::{ClusterError, InternalSession};
+use super::defined_index::DefinedIndex;
+use super::definition::{ClusterDefinitions, IndexLifecycle};
 use super::tables::SCOPE;
 
 /// A change of one definition.
 #[derive(Clone, Debug)]
-pub(super) enum Change {
+pub(super) enum DefinitionChange {
     /// Creates an index.
     Create(Arc<DefinedIndex>),
     /// Gives an index another state.
-    Turn(Arc<DefinedIndex>, State),
+    Turn(Arc<DefinedIndex>, IndexLifecycle),
     /// Adds a note: a TRUNCATE of the index's table begins.
     Note(Arc<DefinedIndex>, Uuid),
     /// Removes a note, as its TRUNCATE did nothing.
@@ -32,12 +32,12 @@ pub(super) enum Change {
     Remove(Arc<DefinedIndex>),
 }
 
-impl Definitions {
+impl ClusterDefinitions {
     /// Makes one change; false if another change was made since these definitions were read.
     pub(super) async fn change(
         &self,
-        cluster: &Cluster,
-        change: Change,
+        cluster: &InternalSession,
+        change: DefinitionChange,
     ) -> Result<bool, ClusterError> {
         let keyspace = quoted(&cluster.keyspace);
         let next = self.revision + 1;
@@ -51,16 +51,16 @@ impl Definitions {
             format!("{raise} UPDATE {keyspace}.vector_indexes SET {set} {of_row}; APPLY BATCH")
         };
         match change {
-            Change::Create(index) => create(cluster, &raise, (next, known), &index).await,
-            Change::Turn(index, state) => {
+            DefinitionChange::Create(index) => create(cluster, &raise, (next, known), &index).await,
+            DefinitionChange::Turn(index, state) => {
                 let text = update("state = ?, changed_at = ?");
                 let (keyspace, name) = (&index.keyspace, &index.name);
                 let values = (next, known, state.name(), next, keyspace, name);
                 cluster.execute_if(&text, values).await
             }
-            Change::Note(ref index, note) | Change::Forget(ref index, note) => {
+            DefinitionChange::Note(ref index, note) | DefinitionChange::Forget(ref index, note) => {
                 let sign = match change {
-                    Change::Note(..) => '+',
+                    DefinitionChange::Note(..) => '+',
                     _ => '-',
                 };
                 let text = update(&format!("truncates = truncates {sign} ?"));
@@ -68,21 +68,22 @@ impl Definitions {
                 let values = (next, known, notes, &index.keyspace, &index.name);
                 cluster.execute_if(&text, values).await
             }
-            Change::Renew(index, version, notes) => {
+            DefinitionChange::Renew(index, version, notes) => {
                 let text = update("version = ?, truncates = truncates - ?");
                 let version = CqlTimeuuid::from(version);
                 let (keyspace, name) = (&index.keyspace, &index.name);
                 let values = (next, known, version, timeuuids(notes), keyspace, name);
                 cluster.execute_if(&text, values).await
             }
-            Change::Restart(index, version) => {
+            DefinitionChange::Restart(index, version) => {
                 let text = update("version = ?, state = ?, changed_at = ?");
-                let (version, state) = (CqlTimeuuid::from(version), State::Creating.name());
+                let (version, state) =
+                    (CqlTimeuuid::from(version), IndexLifecycle::Creating.name());
                 let (keyspace, name) = (&index.keyspace, &index.name);
                 let values = (next, known, version, state, next, keyspace, name);
                 cluster.execute_if(&text, values).await
             }
-            Change::Remove(index) => {
+            DefinitionChange::Remove(index) => {
                 let text =
                     format!("{raise} DELETE FROM {keyspace}.vector_indexes {of_row}; APPLY BATCH");
                 let values = (next, known, &index.keyspace, &index.name);
@@ -95,7 +96,7 @@ impl Definitions {
 /// Adds the definition of an index, under the revision `next` after the `known` one. `raise` is the
 /// beginning of a batch that raises the revision.
 async fn create(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     raise: &str,
     (next, known): (i64, Option<i64>),
     index: &DefinedIndex,
@@ -117,7 +118,7 @@ async fn create(
         index.target.encode(),
         &index.options,
         CqlTimeuuid::from(index.version),
-        State::Creating.name(),
+        IndexLifecycle::Creating.name(),
         next,
     );
     cluster.execute_if(&text, values).await

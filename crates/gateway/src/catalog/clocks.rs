@@ -9,8 +9,8 @@
 //! # How clocks are compared
 //!
 //! The gateway reads its own clock before and after another one. So the difference is only known to
-//! be between two numbers, and its [certain](Difference::certain) part counts. A slow answer is
-//! therefore no difference.
+//! be between two numbers, and its [certain](ClockDifference::certain) part counts. A slow answer
+//! is therefore no difference.
 //!
 //! - *The node* answers a query of `now()`. It gives writes their timestamps, and usually runs next
 //!   to its gateway.
@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::cluster::Cluster;
+use super::cluster::InternalSession;
 use super::gateways::{BEAT_WITHIN, LiveGateway};
 use super::tables::LEASE;
 use crate::log_clock::LogClock;
@@ -62,16 +62,16 @@ const AGAIN_AFTER: Duration = Duration::from_secs(600);
 /// The bounds of a clock difference: another clock is ahead of this gateway's by at least `least`
 /// and at most `most`. Microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct ClockDifference {
     least: i64,
     most: i64,
 }
 
-impl Difference {
+impl ClockDifference {
     /// The difference of a clock that showed `theirs` at some moment between `from` and `to` of
     /// this gateway's clock. All in microseconds.
-    fn of(theirs: i64, from: i64, to: i64) -> Difference {
-        Difference {
+    fn of(theirs: i64, from: i64, to: i64) -> ClockDifference {
+        ClockDifference {
             least: theirs.saturating_sub(to),
             most: theirs.saturating_sub(from),
         }
@@ -81,8 +81,8 @@ impl Difference {
     /// time.
     fn certain(self) -> i64 {
         match self {
-            Difference { least, .. } if least > 0 => least,
-            Difference { most, .. } if most < 0 => most,
+            ClockDifference { least, .. } if least > 0 => least,
+            ClockDifference { most, .. } if most < 0 => most,
             _ => 0,
         }
     }
@@ -90,18 +90,18 @@ impl Difference {
 
 /// The clock of another gateway, as it was last seen.
 #[derive(Clone, Debug)]
-struct Seen {
+struct ObservedClock {
     /// The address at which drivers reach the gateway; empty if it is not known.
     address: String,
     /// The time in the gateway's last heartbeat. Microseconds since the epoch.
-    said_micros: i64,
+    heartbeat_micros: i64,
     /// The difference to this gateway's clock.
-    difference: Difference,
+    difference: ClockDifference,
 }
 
 /// The meaning of a clock difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum ClockVerdict {
     /// The difference does not matter.
     Right,
     /// The difference is reported.
@@ -110,19 +110,19 @@ pub(crate) enum Verdict {
     Wrong,
 }
 
-impl Verdict {
-    fn of(difference: i64) -> Verdict {
+impl ClockVerdict {
+    fn of(difference: i64) -> ClockVerdict {
         match difference.saturating_abs() {
-            REFUSE_FROM.. => Verdict::Wrong,
-            WARN_FROM.. => Verdict::Differs,
-            _ => Verdict::Right,
+            REFUSE_FROM.. => ClockVerdict::Wrong,
+            WARN_FROM.. => ClockVerdict::Differs,
+            _ => ClockVerdict::Right,
         }
     }
 }
 
 /// The clock that this gateway's is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum ReferenceClock {
     /// The clock of the node.
     Node,
     /// The median clock of all gateways.
@@ -131,28 +131,28 @@ pub(crate) enum Whose {
     Gateway(String),
 }
 
-impl fmt::Display for Whose {
+impl fmt::Display for ReferenceClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Whose::Node => f.write_str("the node's"),
-            Whose::Gateways => f.write_str("those of the other gateways"),
-            Whose::Gateway(address) => write!(f, "that of the gateway at {address}"),
+            ReferenceClock::Node => f.write_str("the node's"),
+            ReferenceClock::Gateways => f.write_str("those of the other gateways"),
+            ReferenceClock::Gateway(address) => write!(f, "that of the gateway at {address}"),
         }
     }
 }
 
 /// A difference to another clock, with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Compared {
+pub(crate) struct ClockComparison {
     /// The meaning of the difference.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ClockVerdict,
     /// The time by which the other clock is ahead. Microseconds, negative if it lags.
     pub(crate) difference: i64,
     /// The clock that this gateway's was compared with.
-    pub(crate) whose: Whose,
+    pub(crate) reference: ReferenceClock,
 }
 
-impl fmt::Display for Compared {
+impl fmt::Display for ClockComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.difference.unsigned_abs() as f64 / 1e6;
         let side = match self.difference {
@@ -162,35 +162,35 @@ impl fmt::Display for Compared {
         write!(
             f,
             "the gateway's clock is {seconds:.1} s {side} {}",
-            self.whose
+            self.reference
         )
     }
 }
 
 /// The clocks of a cluster, as a gateway sees them.
 #[derive(Debug, Default)]
-pub(crate) struct Clocks {
+pub(crate) struct ClusterClocks {
     own: Arc<LogClock>,
-    state: Mutex<State>,
+    state: Mutex<ClockReadings>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ClockReadings {
     /// The difference to the node's clock; `None` before the first comparison.
-    node: Option<Difference>,
+    node: Option<ClockDifference>,
     /// The clocks of the other live gateways, by their ids.
-    gateways: HashMap<Uuid, Seen>,
+    gateways: HashMap<Uuid, ObservedClock>,
     /// The beginning of the last look at the table of gateways, by this gateway's clock.
     /// Microseconds since the epoch.
-    looked: Option<i64>,
+    gateways_read_at: Option<i64>,
     /// The verdict that was last logged, with the time of that; `None` while no clock differs.
-    told: Option<(Verdict, Instant)>,
+    logged: Option<(ClockVerdict, Instant)>,
 }
 
-impl Clocks {
+impl ClusterClocks {
     /// Makes the comparison of `own`, the clock that dates log rows, with other clocks.
-    pub(crate) fn new(own: Arc<LogClock>) -> Clocks {
-        Clocks {
+    pub(crate) fn new(own: Arc<LogClock>) -> ClusterClocks {
+        ClusterClocks {
             own,
             state: Mutex::default(),
         }
@@ -204,7 +204,7 @@ impl Clocks {
     /// The time by which the node's clock is certainly ahead. Microseconds; `None` before the first
     /// comparison.
     pub(crate) fn of_node(&self) -> Option<i64> {
-        self.state.lock().node.map(Difference::certain)
+        self.state.lock().node.map(ClockDifference::certain)
     }
 
     /// The time by which the clock of each other live gateway is certainly ahead, with the
@@ -222,15 +222,15 @@ impl Clocks {
     }
 
     /// Compares with the node's clock at intervals, until the future is dropped.
-    pub(super) async fn keep(&self, cluster: &Cluster) {
+    pub(super) async fn keep(&self, cluster: &InternalSession) {
         loop {
             tokio::time::sleep(COMPARE_EVERY).await;
-            self.ask_node(cluster).await;
+            self.compare_with_node(cluster).await;
         }
     }
 
     /// Compares with the node's clock once. If the node does not answer, the last difference stays.
-    pub(super) async fn ask_node(&self, cluster: &Cluster) {
+    pub(super) async fn compare_with_node(&self, cluster: &InternalSession) {
         let from = self.own.now_micros();
         match cluster.node_time().await {
             Ok(theirs) => {
@@ -242,14 +242,14 @@ impl Clocks {
     }
 
     fn node_showed(&self, theirs: i64, from: i64, to: i64) {
-        let difference = Difference::of(theirs, from, to);
+        let difference = ClockDifference::of(theirs, from, to);
         let lead = self.own.lead_micros();
         // The difference of the machine's clock leaves out the lead that the log clock retained
         // when the machine's was set back.
         let of_machine = difference.certain().saturating_add(lead);
-        if Verdict::of(difference.certain()) > Verdict::Right
+        if ClockVerdict::of(difference.certain()) > ClockVerdict::Right
             && difference.certain() < 0
-            && Verdict::of(of_machine) == Verdict::Right
+            && ClockVerdict::of(of_machine) == ClockVerdict::Right
         {
             tracing::warn!(
                 "the machine's clock was ahead and is right again: log rows are dated by it anew"
@@ -269,14 +269,16 @@ impl Clocks {
         let mut state = self.state.lock();
         // A row that has not expired was written within its lease.
         let oldest = from.saturating_sub(micros(LEASE));
-        let before = state.looked.map_or(oldest, |looked| looked.max(oldest));
+        let before = state
+            .gateways_read_at
+            .map_or(oldest, |looked| looked.max(oldest));
         let known = std::mem::take(&mut state.gateways);
         let others = rows.iter().filter(|row| row.gateway != own);
         state.gateways = others
             .filter_map(|row| {
                 let said_micros = row.said_ms? * 1_000;
                 let known = known.get(&row.gateway);
-                if let Some(known) = known.filter(|known| known.said_micros == said_micros) {
+                if let Some(known) = known.filter(|known| known.heartbeat_micros == said_micros) {
                     return Some((row.gateway, known.clone()));
                 }
                 // A heartbeat can be on its way for this long between its time and its being
@@ -286,15 +288,15 @@ impl Clocks {
                     None => oldest,
                 };
                 let since = since.saturating_sub(micros(BEAT_WITHIN));
-                let seen = Seen {
+                let seen = ObservedClock {
                     address: row.address.clone().unwrap_or_default(),
-                    said_micros,
-                    difference: Difference::of(said_micros, since, to),
+                    heartbeat_micros: said_micros,
+                    difference: ClockDifference::of(said_micros, since, to),
                 };
                 Some((row.gateway, seen))
             })
             .collect();
-        state.looked = Some(from);
+        state.gateways_read_at = Some(from);
         drop(state);
         self.judge();
     }
@@ -306,20 +308,20 @@ impl Clocks {
         let verdict = worst(&state);
         let why = verdict
             .as_ref()
-            .filter(|compared| compared.verdict == Verdict::Wrong)
+            .filter(|compared| compared.verdict == ClockVerdict::Wrong)
             .map(ToString::to_string);
         self.own.set_wrong(why);
         let now = Instant::now();
-        let told = state.told.map(|(told, _)| told);
+        let told = state.logged.map(|(told, _)| told);
         match verdict {
             Some(compared) => {
-                let is_due = state.told.is_none_or(|(told, at)| {
+                let is_due = state.logged.is_none_or(|(told, at)| {
                     told != compared.verdict || now.duration_since(at) >= AGAIN_AFTER
                 });
                 if is_due {
-                    state.told = Some((compared.verdict, now));
+                    state.logged = Some((compared.verdict, now));
                     match compared.verdict {
-                        Verdict::Wrong => tracing::error!(
+                        ClockVerdict::Wrong => tracing::error!(
                             "{compared}: writes to tables with a vector index are refused until it is right"
                         ),
                         _ => tracing::warn!(
@@ -330,7 +332,7 @@ impl Clocks {
                 }
             }
             None if told.is_some() => {
-                state.told = None;
+                state.logged = None;
                 tracing::info!("the gateway's clock agrees with the others again");
             }
             None => {}
@@ -339,33 +341,35 @@ impl Clocks {
 }
 
 /// The worst difference; `None` if no difference matters.
-fn worst(state: &State) -> Option<Compared> {
-    let compared = |difference: i64, whose: Whose| Compared {
-        verdict: Verdict::of(difference),
+fn worst(state: &ClockReadings) -> Option<ClockComparison> {
+    let compared = |difference: i64, whose: ReferenceClock| ClockComparison {
+        verdict: ClockVerdict::of(difference),
         difference,
-        whose,
+        reference: whose,
     };
-    let of_node = state.node.map(|node| compared(node.certain(), Whose::Node));
-    let of_gateways = compared(middle(state), Whose::Gateways);
+    let of_node = state
+        .node
+        .map(|node| compared(node.certain(), ReferenceClock::Node));
+    let of_gateways = compared(middle(state), ReferenceClock::Gateways);
     // The difference to a single gateway is reported, but does not make this gateway's clock wrong.
     let single = state.gateways.values().map(|seen| {
         let difference = seen.difference.certain();
-        Compared {
-            verdict: Verdict::of(difference).min(Verdict::Differs),
+        ClockComparison {
+            verdict: ClockVerdict::of(difference).min(ClockVerdict::Differs),
             difference,
-            whose: Whose::Gateway(seen.address.clone()),
+            reference: ReferenceClock::Gateway(seen.address.clone()),
         }
     });
     of_node
         .into_iter()
         .chain([of_gateways])
         .chain(single)
-        .filter(|compared| compared.verdict > Verdict::Right)
+        .filter(|compared| compared.verdict > ClockVerdict::Right)
         .max_by_key(|compared| (compared.verdict, compared.difference.saturating_abs()))
 }
 
 /// The time by which the median clock of all gateways is ahead of this one's. Microseconds.
-fn middle(state: &State) -> i64 {
+fn middle(state: &ClockReadings) -> i64 {
     let others = state.gateways.values();
     let others = others.map(|seen| seen.difference.certain());
     let mut all: Vec<i64> = others.chain([0]).collect();
@@ -379,17 +383,17 @@ fn micros(duration: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use clock::HandClock;
+    use clock::ManualClock;
 
     use super::*;
 
     const START: i64 = 1_700_000_000_000_000;
     const S: i64 = 1_000_000;
 
-    fn clocks() -> (Arc<HandClock>, Arc<LogClock>, Clocks) {
-        let hand = HandClock::new(START);
+    fn clocks() -> (Arc<ManualClock>, Arc<LogClock>, ClusterClocks) {
+        let hand = ManualClock::new(START);
         let own = Arc::new(LogClock::new(hand.clone()));
-        (hand, own.clone(), Clocks::new(own))
+        (hand, own.clone(), ClusterClocks::new(own))
     }
 
     fn row(number: u128, said_micros: i64) -> LiveGateway {
@@ -412,26 +416,30 @@ mod tests {
             // The answer took long.
             (90, 40, 1_000, 0),
         ] {
-            assert_eq!(Difference::of(theirs, from, to).certain(), certain);
+            assert_eq!(ClockDifference::of(theirs, from, to).certain(), certain);
         }
     }
 
     #[test]
-    fn a_clock_that_differs_from_the_nodes_is_told_of_and_then_dates_nothing() {
+    fn a_clock_that_differs_from_the_nodes_is_logged_and_then_dates_no_rows() {
         let (_, own, clocks) = clocks();
         for (ahead, verdict) in [
-            (0, Verdict::Right),
-            (S - 1, Verdict::Right),
-            (S, Verdict::Differs),
-            (-9 * S, Verdict::Differs),
-            (10 * S, Verdict::Wrong),
-            (-90 * S, Verdict::Wrong),
-            (0, Verdict::Right),
+            (0, ClockVerdict::Right),
+            (S - 1, ClockVerdict::Right),
+            (S, ClockVerdict::Differs),
+            (-9 * S, ClockVerdict::Differs),
+            (10 * S, ClockVerdict::Wrong),
+            (-90 * S, ClockVerdict::Wrong),
+            (0, ClockVerdict::Right),
         ] {
             clocks.node_showed(START + ahead, START, START);
-            let told = worst(&clocks.state.lock()).map_or(Verdict::Right, |told| told.verdict);
+            let told = worst(&clocks.state.lock()).map_or(ClockVerdict::Right, |told| told.verdict);
             assert_eq!(told, verdict, "{ahead}");
-            assert_eq!(own.check().is_err(), verdict == Verdict::Wrong, "{ahead}");
+            assert_eq!(
+                own.check().is_err(),
+                verdict == ClockVerdict::Wrong,
+                "{ahead}"
+            );
             assert_eq!(clocks.of_node(), Some(ahead));
         }
     }
@@ -463,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_read_before_says_nothing_new() {
+    fn a_heartbeat_that_was_read_before_changes_no_difference() {
         let (hand, _, clocks) = clocks();
         let own = Uuid::from_u128(1);
         let mut rows = [row(2, START)];

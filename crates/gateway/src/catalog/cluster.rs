@@ -20,7 +20,7 @@ use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 use value::timeuuid;
 
-use super::options::CatalogOptions;
+use super::options::InternalSessionOptions;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time limit for opening a session as a whole, as the driver sets none for a TLS handshake.
@@ -51,16 +51,18 @@ pub(crate) enum ClusterError {
 }
 
 /// A session under the gateway's own user.
-pub(crate) struct Cluster {
+pub(crate) struct InternalSession {
     session: CachingSession,
     /// The keyspace of the definitions.
     pub(super) keyspace: String,
     contact_points: Vec<String>,
 }
 
-impl Cluster {
+impl InternalSession {
     /// Opens a session, in one attempt.
-    pub(super) async fn connect(options: &CatalogOptions) -> Result<Cluster, ClusterError> {
+    pub(super) async fn connect(
+        options: &InternalSessionOptions,
+    ) -> Result<InternalSession, ClusterError> {
         // Definitions are few, and none may be missed: a quorum makes one gateway read what another
         // wrote.
         let profile = ExecutionProfile::builder()
@@ -86,7 +88,7 @@ impl Cluster {
                 ClusterError::Unreachable(format!("no session was open after {OPEN_TIMEOUT:?}"))
             })?
             .map_err(|error| ClusterError::Unreachable(error.to_string()))?;
-        Ok(Cluster {
+        Ok(InternalSession {
             session: CachingSessionBuilder::new(session)
                 .max_capacity(STATEMENTS_MAX)
                 .build(),
@@ -129,7 +131,7 @@ impl Cluster {
     pub(super) async fn node_time(&self) -> Result<i64, ClusterError> {
         let mut statement = Statement::new("SELECT now() FROM system.local");
         statement.set_is_idempotent(true);
-        if let Some(node) = self.node_behind().await {
+        if let Some(node) = self.contact_node().await {
             let only = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node), None);
             statement.set_load_balancing_policy(Some(only));
         }
@@ -139,7 +141,7 @@ impl Cluster {
         Ok(timeuuid::unix_micros(&now.into()))
     }
 
-    async fn node_behind(&self) -> Option<Arc<Node>> {
+    async fn contact_node(&self) -> Option<Arc<Node>> {
         let contact_point = self.contact_points.first()?;
         let addresses: Vec<SocketAddr> =
             tokio::net::lookup_host(contact_point).await.ok()?.collect();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::cluster::{Cluster, ClusterError};
-use super::options::CatalogOptions;
+use super::cluster::{ClusterError, InternalSession};
+use super::options::InternalSessionOptions;
 use super::tables;
 
 /// The pause after a failure.
@@ -15,9 +15,9 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// Connects and makes the tables that are missing. Tries until it succeeds, and puts the error of
 /// the last attempt into `trouble`.
 pub(super) async fn connect(
-    options: &CatalogOptions,
+    options: &InternalSessionOptions,
     trouble: &watch::Sender<Option<String>>,
-) -> Cluster {
+) -> InternalSession {
     let mut told = None;
     loop {
         let error = match connect_once(options).await {
@@ -39,8 +39,8 @@ pub(super) async fn connect(
     }
 }
 
-async fn connect_once(options: &CatalogOptions) -> Result<Cluster, ClusterError> {
-    let cluster = Cluster::connect(options).await?;
+async fn connect_once(options: &InternalSessionOptions) -> Result<InternalSession, ClusterError> {
+    let cluster = InternalSession::connect(options).await?;
     tables::create(&cluster, options).await?;
     Ok(cluster)
 }

@@ -1,13 +1,13 @@
 //! The end of CREATE INDEX, decided by the rounds of the follower.
 
 use super::cluster::ClusterError;
-use super::definition::State;
-use super::follower::Round;
-use super::index::DefinedIndex;
+use super::defined_index::DefinedIndex;
+use super::definition::IndexLifecycle;
+use super::follower::RoundFindings;
 
 /// The outcome of the creation of an index.
 #[derive(Debug, PartialEq)]
-pub(super) enum Creation {
+pub(super) enum IndexCreationOutcome {
     /// The index is usable, and all gateways show it.
     Usable,
     /// Another statement dropped the index or its table.
@@ -21,28 +21,30 @@ pub(super) enum Creation {
 pub(super) fn end_of_creation(
     index: &DefinedIndex,
     created_at: i64,
-    round: &Round,
-) -> Option<Creation> {
+    round: &RoundFindings,
+) -> Option<IndexCreationOutcome> {
     if round.definitions.revision < created_at {
         return None;
     }
     let row = round.definitions.find(&index.keyspace, &index.name);
     let Some(row) = row.filter(|row| row.index.table_id == index.table_id) else {
-        return Some(Creation::Dropped);
+        return Some(IndexCreationOutcome::Dropped);
     };
     match row.state {
-        State::Usable => (row.changed_at <= round.confirmed_by_all).then_some(Creation::Usable),
-        State::Dropping => Some(Creation::Dropped),
-        State::Creating => {
+        IndexLifecycle::Usable => {
+            (row.changed_at <= round.confirmed_by_all).then_some(IndexCreationOutcome::Usable)
+        }
+        IndexLifecycle::Dropping => Some(IndexCreationOutcome::Dropped),
+        IndexLifecycle::Creating => {
             let mut failures = round.log_failures.iter();
             let failure = failures.find(|failure| {
                 failure.keyspace == index.keyspace && failure.table == index.table
             })?;
             // Other errors may not occur the next time.
             matches!(failure.error, ClusterError::Refused(_))
-                .then(|| Creation::WithoutLog(failure.error.clone()))
+                .then(|| IndexCreationOutcome::WithoutLog(failure.error.clone()))
         }
-        State::Logging => None,
+        IndexLifecycle::Logging => None,
     }
 }
 
@@ -50,7 +52,7 @@ pub(super) fn end_of_creation(
 mod tests {
     use std::sync::Arc;
 
-    use super::super::definition::Definitions;
+    use super::super::definition::ClusterDefinitions;
     use super::super::fixtures::{definition, index};
     use super::super::follower::LogFailure;
     use super::*;
@@ -58,10 +60,10 @@ mod tests {
     #[test]
     fn a_creation_ends_when_its_log_is_refused() {
         let index = index();
-        let round = |error: ClusterError| Round {
-            definitions: Arc::new(Definitions {
+        let round = |error: ClusterError| RoundFindings {
+            definitions: Arc::new(ClusterDefinitions {
                 revision: 7,
-                rows: vec![definition(State::Creating)],
+                rows: vec![definition(IndexLifecycle::Creating)],
             }),
             confirmed_by_all: 7,
             log_failures: Arc::new(vec![LogFailure {
@@ -73,7 +75,7 @@ mod tests {
         let refused = ClusterError::Refused("no".to_owned());
         assert_eq!(
             end_of_creation(&index, 7, &round(refused.clone())),
-            Some(Creation::WithoutLog(refused.clone()))
+            Some(IndexCreationOutcome::WithoutLog(refused.clone()))
         );
         let away = ClusterError::Unreachable("away".to_owned());
         assert_eq!(end_of_creation(&index, 7, &round(away)), None);

@@ -12,16 +12,16 @@ use index::target::StoredTarget;
 use tokio::time::{Instant, timeout_at};
 
 use super::base_table::BaseTable;
-use super::change::Change;
-use super::cluster::{Cluster, ClusterError};
-use super::creation::{Creation, end_of_creation};
-use super::definition::{Definition, Definitions, State};
-use super::follower::{Round, table_updated};
-use super::index::DefinedIndex;
+use super::change::DefinitionChange;
+use super::cluster::{ClusterError, InternalSession};
+use super::creation::{IndexCreationOutcome, end_of_creation};
+use super::defined_index::DefinedIndex;
+use super::definition::{ClusterDefinitions, IndexLifecycle, StoredDefinition};
+use super::follower::{RoundFindings, table_updated};
 use super::indexable::indexable;
 use super::one_version::of_one_version;
 use super::statement::IndexStatement;
-use super::{Catalog, grants, log_table, timeuuids};
+use super::{IndexCatalog, grants, log_table, timeuuids};
 
 /// The time limit for a statement to wait until all gateways have confirmed its change. It is less
 /// than drivers wait for an answer.
@@ -32,7 +32,7 @@ pub(super) const TRIES_MAX: usize = 20;
 
 /// The outcome of a statement.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct IndexStatementOutcome {
     /// The response for the client.
     pub(crate) response: Response,
     /// The warning that goes with the response.
@@ -41,13 +41,16 @@ pub(crate) struct Outcome {
     pub(crate) created: Option<Arc<DefinedIndex>>,
 }
 
-impl Catalog {
+impl IndexCatalog {
     /// Carries a statement out.
     ///
     /// # Errors
     /// If the statement cannot be carried out. Errors that a node of Annulus has too have the same
     /// texts.
-    pub(crate) async fn define(&self, statement: &IndexStatement) -> Result<Outcome, CqlError> {
+    pub(crate) async fn define(
+        &self,
+        statement: &IndexStatement,
+    ) -> Result<IndexStatementOutcome, CqlError> {
         let cluster = self.cluster().ok_or_else(|| {
             CqlError::server("The gateway has no session to the cluster yet: try again")
         })?;
@@ -70,7 +73,7 @@ impl Catalog {
                 let dropped = self.drop(&cluster, keyspace, name, deadline).await?;
                 match dropped {
                     None if !*if_exists => Err(definition::missing(keyspace, name)),
-                    dropped => Ok(dropped.unwrap_or_else(Outcome::nothing)),
+                    dropped => Ok(dropped.unwrap_or_else(IndexStatementOutcome::nothing)),
                 }
             }
         }
@@ -78,18 +81,18 @@ impl Catalog {
 
     async fn create(
         &self,
-        cluster: &Cluster,
+        cluster: &InternalSession,
         keyspace: &str,
         create: &CreateIndex,
         target: &StoredTarget,
         deadline: Instant,
-    ) -> Result<Outcome, CqlError> {
+    ) -> Result<IndexStatementOutcome, CqlError> {
         for _ in 0..TRIES_MAX {
-            let definitions = Definitions::read(cluster).await?;
+            let definitions = ClusterDefinitions::read(cluster).await?;
             if let Some(name) = &create.name
                 && definitions.is_dropping(keyspace, name)
             {
-                let is_free = |now: &Definitions| !now.is_dropping(keyspace, name);
+                let is_free = |now: &ClusterDefinitions| !now.is_dropping(keyspace, name);
                 self.wait_until(definitions.revision, deadline, is_free, || {
                     format!("The index {name} was dropped, but not all gateways know it yet")
                 })
@@ -107,7 +110,7 @@ impl Catalog {
             )
             .await?;
             if definitions.is_left(&table) {
-                let is_free = |now: &Definitions| !now.is_left(&table);
+                let is_free = |now: &ClusterDefinitions| !now.is_left(&table);
                 self.wait_until(definitions.revision, deadline, is_free, || {
                     format!(
                         "An index of {keyspace}.{} was dropped, but not all gateways know it yet",
@@ -118,7 +121,7 @@ impl Catalog {
                 continue;
             }
             if definitions.is_truncated(&table) {
-                let is_whole = |now: &Definitions| !now.is_truncated(&table);
+                let is_whole = |now: &ClusterDefinitions| !now.is_truncated(&table);
                 self.wait_until(definitions.revision, deadline, is_whole, || {
                     format!("{keyspace}.{} is being truncated", table.name)
                 })
@@ -127,7 +130,7 @@ impl Catalog {
             }
             let checked = checked(&definitions, &table, &theirs, create, target)?;
             let Some(name) = checked else {
-                return Ok(Outcome::nothing());
+                return Ok(IndexStatementOutcome::nothing());
             };
             grants::check(cluster, keyspace, &table.name).await?;
             let index = Arc::new(DefinedIndex {
@@ -140,7 +143,7 @@ impl Catalog {
                 table_id: table.id,
             });
             if definitions
-                .change(cluster, Change::Create(index.clone()))
+                .change(cluster, DefinitionChange::Create(index.clone()))
                 .await?
             {
                 let created_at = definitions.revision + 1;
@@ -154,22 +157,22 @@ impl Catalog {
 
     async fn wait_until_usable(
         &self,
-        cluster: &Cluster,
+        cluster: &InternalSession,
         index: Arc<DefinedIndex>,
         created_at: i64,
         deadline: Instant,
-    ) -> Result<Outcome, CqlError> {
+    ) -> Result<IndexStatementOutcome, CqlError> {
         let end = self.wait_for(deadline, |round| end_of_creation(&index, created_at, round));
         match end.await {
-            Some(Creation::Usable) => Ok(Outcome {
+            Some(IndexCreationOutcome::Usable) => Ok(IndexStatementOutcome {
                 created: Some(index.clone()),
-                ..Outcome::updated(&index)
+                ..IndexStatementOutcome::updated(&index)
             }),
-            Some(Creation::Dropped) => Err(CqlError::invalid(format!(
+            Some(IndexCreationOutcome::Dropped) => Err(CqlError::invalid(format!(
                 "Index '{}' was dropped, or its table was, before it was ready",
                 index.name
             ))),
-            Some(Creation::WithoutLog(error)) => {
+            Some(IndexCreationOutcome::WithoutLog(error)) => {
                 self.take_back(cluster, &index).await?;
                 let log = log_table::name_of(&index.table);
                 Err(CqlError::invalid(format!(
@@ -177,31 +180,35 @@ impl Catalog {
                     index.keyspace
                 )))
             }
-            None => Ok(Outcome {
+            None => Ok(IndexStatementOutcome {
                 warning: Some(format!(
                     "The index {} is defined, but not all gateways log the writes of {} yet: it \
                      is seen once they do",
                     index.name, index.table
                 )),
-                ..Outcome::updated(&index)
+                ..IndexStatementOutcome::updated(&index)
             }),
         }
     }
 
     /// Drops a new index whose log cannot be made.
-    async fn take_back(&self, cluster: &Cluster, index: &DefinedIndex) -> Result<(), CqlError> {
+    async fn take_back(
+        &self,
+        cluster: &InternalSession,
+        index: &DefinedIndex,
+    ) -> Result<(), CqlError> {
         for _ in 0..TRIES_MAX {
-            let definitions = Definitions::read(cluster).await?;
+            let definitions = ClusterDefinitions::read(cluster).await?;
             let row = definitions.find(&index.keyspace, &index.name);
-            let is_ours = |row: &&Definition| {
-                row.index.table_id == index.table_id && row.state != State::Dropping
+            let is_ours = |row: &&StoredDefinition| {
+                row.index.table_id == index.table_id && row.state != IndexLifecycle::Dropping
             };
             let Some(row) = row.filter(is_ours) else {
                 return Ok(());
             };
-            let change = Change::Turn(row.index.clone(), State::Dropping);
+            let change = DefinitionChange::Turn(row.index.clone(), IndexLifecycle::Dropping);
             if definitions.change(cluster, change).await? {
-                self.look_again();
+                self.request_refresh();
                 return Ok(());
             }
         }
@@ -217,7 +224,7 @@ impl Catalog {
         &self,
         known: i64,
         deadline: Instant,
-        is_so: impl Fn(&Definitions) -> bool,
+        is_so: impl Fn(&ClusterDefinitions) -> bool,
         why: impl FnOnce() -> String,
     ) -> Result<(), CqlError> {
         let reached = self.wait_for(deadline, |round| {
@@ -231,18 +238,18 @@ impl Catalog {
     /// Drops an index; `None` if there is no such index.
     async fn drop(
         &self,
-        cluster: &Cluster,
+        cluster: &InternalSession,
         keyspace: &str,
         name: &str,
         deadline: Instant,
-    ) -> Result<Option<Outcome>, CqlError> {
+    ) -> Result<Option<IndexStatementOutcome>, CqlError> {
         for _ in 0..TRIES_MAX {
-            let definitions = Definitions::read(cluster).await?;
+            let definitions = ClusterDefinitions::read(cluster).await?;
             let row = definitions.find(keyspace, name);
-            let Some(row) = row.filter(|row| row.state != State::Dropping) else {
+            let Some(row) = row.filter(|row| row.state != IndexLifecycle::Dropping) else {
                 return Ok(None);
             };
-            let change = Change::Turn(row.index.clone(), State::Dropping);
+            let change = DefinitionChange::Turn(row.index.clone(), IndexLifecycle::Dropping);
             if definitions.change(cluster, change).await? {
                 let index = row.index.clone();
                 let gone = self.wait_for(deadline, |round| {
@@ -253,11 +260,11 @@ impl Catalog {
                     (is_newer && !is_there).then_some(())
                 });
                 let known_to_all = gone.await.is_some();
-                return Ok(Some(Outcome {
+                return Ok(Some(IndexStatementOutcome {
                     warning: (!known_to_all).then(|| {
                         format!("The index {name} is dropped, but not all gateways know it yet")
                     }),
-                    ..Outcome::updated(&row.index)
+                    ..IndexStatementOutcome::updated(&row.index)
                 }));
             }
         }
@@ -268,10 +275,10 @@ impl Catalog {
     async fn wait_for<T>(
         &self,
         deadline: Instant,
-        mut sought: impl FnMut(&Round) -> Option<T>,
+        mut sought: impl FnMut(&RoundFindings) -> Option<T>,
     ) -> Option<T> {
         let mut rounds = self.rounds.clone();
-        self.look_again();
+        self.request_refresh();
         loop {
             let value = rounds.borrow_and_update().as_ref().and_then(&mut sought);
             if value.is_some() {
@@ -285,7 +292,7 @@ impl Catalog {
 /// Checks the definition of an index, and returns its name; `None` if there is such an index
 /// already and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's own.
 fn checked(
-    definitions: &Definitions,
+    definitions: &ClusterDefinitions,
     table: &BaseTable,
     theirs: &[String],
     create: &CreateIndex,
@@ -314,17 +321,17 @@ fn checked(
     })
 }
 
-impl Outcome {
-    fn nothing() -> Outcome {
-        Outcome {
+impl IndexStatementOutcome {
+    fn nothing() -> IndexStatementOutcome {
+        IndexStatementOutcome {
             response: Response::Void,
             warning: None,
             created: None,
         }
     }
 
-    fn updated(index: &DefinedIndex) -> Outcome {
-        Outcome {
+    fn updated(index: &DefinedIndex) -> IndexStatementOutcome {
+        IndexStatementOutcome {
             response: Response::SchemaChange(table_updated(&index.keyspace, &index.table)),
             warning: None,
             created: None,
@@ -334,7 +341,7 @@ impl Outcome {
 
 /// The names of the indexes in the keyspace that Cassandra itself keeps.
 pub(super) async fn cassandras_indexes(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
 ) -> Result<Vec<String>, ClusterError> {
     const TEXT: &str = "SELECT index_name FROM system_schema.indexes WHERE keyspace_name = ?";
@@ -344,7 +351,7 @@ pub(super) async fn cassandras_indexes(
 
 /// The name of an index on the same column, with the same local key or also without one.
 fn alike<'d>(
-    definitions: &'d Definitions,
+    definitions: &'d ClusterDefinitions,
     table: &'d BaseTable,
     target: &StoredTarget,
 ) -> Option<&'d str> {
@@ -399,17 +406,17 @@ mod tests {
         let columns =
             columns.map(|(name, kind, of)| (name.to_owned(), kind.to_owned(), 0, of.to_owned()));
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), columns.to_vec());
-        let local = Definition {
+        let local = StoredDefinition {
             index: Arc::new(DefinedIndex {
                 name: "by_c".to_owned(),
                 target: StoredTarget::decode(r#"{"tc":"v","pk":["c"]}"#),
                 ..fixtures::index()
             }),
-            ..fixtures::definition(State::Usable)
+            ..fixtures::definition(IndexLifecycle::Usable)
         };
-        let definitions = Definitions {
+        let definitions = ClusterDefinitions {
             revision: 7,
-            rows: vec![fixtures::definition(State::Usable), local],
+            rows: vec![fixtures::definition(IndexLifecycle::Usable), local],
         };
         let target = StoredTarget::of(&create.targets).map_err(|error| error.message)?;
         checked(&definitions, &table, &[], &create, &target).map_err(|error| error.message)

@@ -40,13 +40,13 @@ use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
 use super::base_table::BaseTable;
-use super::cluster::{Cluster, ClusterError};
-use super::index::DefinedIndex;
+use super::cluster::{ClusterError, InternalSession};
+use super::defined_index::DefinedIndex;
 use super::tables::SCOPE;
 
 /// The state of an index, between its creation and its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum IndexLifecycle {
     /// The table has no log yet, or not all nodes know it.
     Creating,
     /// Gateways log the writes of the table, or begin to.
@@ -57,23 +57,23 @@ pub(super) enum State {
     Dropping,
 }
 
-impl State {
+impl IndexLifecycle {
     /// The name of the state in the table of definitions.
     pub(super) fn name(self) -> &'static str {
         match self {
-            State::Creating => "CREATING",
-            State::Logging => "LOGGING",
-            State::Usable => "USABLE",
-            State::Dropping => "DROPPING",
+            IndexLifecycle::Creating => "CREATING",
+            IndexLifecycle::Logging => "LOGGING",
+            IndexLifecycle::Usable => "USABLE",
+            IndexLifecycle::Dropping => "DROPPING",
         }
     }
 
-    fn from_name(name: &str) -> Option<State> {
+    fn from_name(name: &str) -> Option<IndexLifecycle> {
         [
-            State::Creating,
-            State::Logging,
-            State::Usable,
-            State::Dropping,
+            IndexLifecycle::Creating,
+            IndexLifecycle::Logging,
+            IndexLifecycle::Usable,
+            IndexLifecycle::Dropping,
         ]
         .into_iter()
         .find(|state| state.name() == name)
@@ -82,11 +82,11 @@ impl State {
 
 /// The definition of one index.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Definition {
+pub(super) struct StoredDefinition {
     /// The index that is defined.
     pub(super) index: Arc<DefinedIndex>,
     /// The state of the index.
-    pub(super) state: State,
+    pub(super) state: IndexLifecycle,
     /// The revision of its last change.
     pub(super) changed_at: i64,
     /// The ids of the notes of TRUNCATEs of the table that are not finished.
@@ -95,11 +95,11 @@ pub(super) struct Definition {
 
 /// All definitions of a cluster, as they were read at once.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Definitions {
+pub(super) struct ClusterDefinitions {
     /// The revision, which counts the changes; 0 before the first.
     pub(super) revision: i64,
     /// The definitions, in the order of their keyspaces and names.
-    pub(super) rows: Vec<Definition>,
+    pub(super) rows: Vec<StoredDefinition>,
 }
 
 type Row = (
@@ -117,9 +117,11 @@ type Row = (
     Option<String>,
 );
 
-impl Definitions {
+impl ClusterDefinitions {
     /// Reads all definitions.
-    pub(super) async fn read(cluster: &Cluster) -> Result<Definitions, ClusterError> {
+    pub(super) async fn read(
+        cluster: &InternalSession,
+    ) -> Result<ClusterDefinitions, ClusterError> {
         let keyspace = quoted(&cluster.keyspace);
         let text = format!(
             "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
@@ -127,7 +129,7 @@ impl Definitions {
              FROM {keyspace}.vector_indexes WHERE scope = ?"
         );
         let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
-        let mut definitions = Definitions::default();
+        let mut definitions = ClusterDefinitions::default();
         for row in rows {
             definitions.revision = row.0.unwrap_or(0);
             definitions.rows.extend(definition(row));
@@ -136,7 +138,7 @@ impl Definitions {
     }
 
     /// The definition of the index of this name.
-    pub(super) fn find(&self, keyspace: &str, name: &str) -> Option<&Definition> {
+    pub(super) fn find(&self, keyspace: &str, name: &str) -> Option<&StoredDefinition> {
         self.rows
             .iter()
             .find(|row| row.index.keyspace == keyspace && row.index.name == name)
@@ -145,7 +147,7 @@ impl Definitions {
     /// Whether an index of this name is being dropped.
     pub(super) fn is_dropping(&self, keyspace: &str, name: &str) -> bool {
         self.find(keyspace, name)
-            .is_some_and(|row| row.state == State::Dropping)
+            .is_some_and(|row| row.state == IndexLifecycle::Dropping)
     }
 
     /// Whether an index of a table, or of an earlier table of its name, is still to be dropped.
@@ -154,7 +156,7 @@ impl Definitions {
             let index = &row.index;
             index.keyspace == table.keyspace
                 && index.table == table.name
-                && (row.state == State::Dropping || index.table_id != table.id)
+                && (row.state == IndexLifecycle::Dropping || index.table_id != table.id)
         })
     }
 
@@ -170,9 +172,9 @@ impl Definitions {
         &'a self,
         keyspace: &'a str,
         table: &'a str,
-    ) -> impl Iterator<Item = &'a Definition> {
+    ) -> impl Iterator<Item = &'a StoredDefinition> {
         self.rows.iter().filter(move |row| {
-            row.state != State::Dropping
+            row.state != IndexLifecycle::Dropping
                 && row.index.keyspace == keyspace
                 && row.index.table == table
         })
@@ -180,7 +182,7 @@ impl Definitions {
 }
 
 /// The definition in a row; `None` for a row that holds only the revision.
-fn definition(row: Row) -> Option<Definition> {
+fn definition(row: Row) -> Option<StoredDefinition> {
     let (
         _,
         keyspace,
@@ -201,7 +203,7 @@ fn definition(row: Row) -> Option<Definition> {
         || StoredTarget::on(column),
         |target| StoredTarget::decode(&target),
     );
-    Some(Definition {
+    Some(StoredDefinition {
         index: Arc::new(DefinedIndex {
             keyspace: keyspace?,
             table: table?,
@@ -211,7 +213,7 @@ fn definition(row: Row) -> Option<Definition> {
             version: version?.into(),
             table_id: table_id?,
         }),
-        state: State::from_name(&state?)?,
+        state: IndexLifecycle::from_name(&state?)?,
         changed_at: changed_at?,
         truncates: truncates.into_iter().flatten().map(Uuid::from).collect(),
     })
@@ -252,8 +254,8 @@ mod tests {
     #[test]
     fn indexes_being_dropped_from_a_table_or_its_forerunner_are_found() {
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
-        let is_left = |name: &str, id: u128, state: State| {
-            let row = Definition {
+        let is_left = |name: &str, id: u128, state: IndexLifecycle| {
+            let row = StoredDefinition {
                 index: Arc::new(DefinedIndex {
                     table: name.to_owned(),
                     table_id: Uuid::from_u128(id),
@@ -262,27 +264,30 @@ mod tests {
                 ..definition(state)
             };
             let rows = vec![row];
-            Definitions { revision: 1, rows }.is_left(&table)
+            ClusterDefinitions { revision: 1, rows }.is_left(&table)
         };
-        assert!(is_left("t", 2, State::Dropping));
-        assert!(is_left("t", 1, State::Usable), "of a table before it");
-        assert!(!is_left("t", 2, State::Usable));
-        assert!(!is_left("other", 1, State::Dropping));
+        assert!(is_left("t", 2, IndexLifecycle::Dropping));
+        assert!(
+            is_left("t", 1, IndexLifecycle::Usable),
+            "of a table before it"
+        );
+        assert!(!is_left("t", 2, IndexLifecycle::Usable));
+        assert!(!is_left("other", 1, IndexLifecycle::Dropping));
     }
 
     #[test]
     fn a_table_is_truncated_as_long_as_an_index_that_stays_has_a_note() {
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
         let is_truncated = |state, truncates: &[Uuid]| {
-            let row = Definition {
+            let row = StoredDefinition {
                 truncates: truncates.to_vec(),
                 ..definition(state)
             };
             let rows = vec![row];
-            Definitions { revision: 1, rows }.is_truncated(&table)
+            ClusterDefinitions { revision: 1, rows }.is_truncated(&table)
         };
-        assert!(is_truncated(State::Usable, &[Uuid::nil()]));
-        assert!(!is_truncated(State::Usable, &[]));
-        assert!(!is_truncated(State::Dropping, &[Uuid::nil()]));
+        assert!(is_truncated(IndexLifecycle::Usable, &[Uuid::nil()]));
+        assert!(!is_truncated(IndexLifecycle::Usable, &[]));
+        assert!(!is_truncated(IndexLifecycle::Dropping, &[Uuid::nil()]));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use index::target::StoredTarget;
 use uuid::Uuid;
 
-use super::definition::{Definition, State};
-use super::index::DefinedIndex;
+use super::defined_index::DefinedIndex;
+use super::definition::{IndexLifecycle, StoredDefinition};
 
 /// The index `k.i` on the column `v` of `k.t`.
 pub(super) fn index() -> DefinedIndex {
@@ -22,8 +22,8 @@ pub(super) fn index() -> DefinedIndex {
 }
 
 /// The definition of the index `k.i`, last changed in revision 7.
-pub(super) fn definition(state: State) -> Definition {
-    Definition {
+pub(super) fn definition(state: IndexLifecycle) -> StoredDefinition {
+    StoredDefinition {
         index: Arc::new(index()),
         state,
         changed_at: 7,

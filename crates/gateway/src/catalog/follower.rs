@@ -16,24 +16,25 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cql::wire::{
-    Compression, Event, Response, ResponseContext, SchemaChange, SchemaChangeKind, SchemaTarget,
+    Compression, Response, ResponseContext, SchemaChange, SchemaChangeKind, SchemaTarget,
+    ServerEvent,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::active_revision::{ActiveRevision, Older};
-use super::change::Change;
-use super::cluster::{Cluster, ClusterError};
+use super::active_revision::{ActiveRevision, OutdatedRequests};
+use super::change::DefinitionChange;
+use super::cluster::{ClusterError, InternalSession};
 use super::define::cassandras_indexes;
-use super::definition::{Definitions, State};
-use super::lease::Lease;
+use super::definition::{ClusterDefinitions, IndexLifecycle};
+use super::lease::HeartbeatLease;
 use super::next_change::next_change;
-use super::options::CatalogOptions;
+use super::options::InternalSessionOptions;
 use super::reconcile::reconcile;
-use super::truncation::Notes;
-use super::{Catalog, gateways, generations, grants, history, log_table, timeuuids};
-use crate::clients::Clients;
+use super::truncation::TruncateNotes;
+use super::{IndexCatalog, gateways, generations, grants, history, log_table, timeuuids};
+use crate::clients::OpenConnections;
 
 /// The pause between rounds, and so the longest time until a change by another gateway is seen.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
@@ -46,9 +47,9 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// The finding of the last round.
 #[derive(Clone, Debug)]
-pub(super) struct Round {
+pub(super) struct RoundFindings {
     /// All definitions.
-    pub(super) definitions: Arc<Definitions>,
+    pub(super) definitions: Arc<ClusterDefinitions>,
     /// The revision that all live gateways have confirmed; -1 if one of them has confirmed none.
     pub(super) confirmed_by_all: i64,
     /// The logs that could not be made.
@@ -67,28 +68,28 @@ pub(super) struct LogFailure {
 }
 
 /// Follows the definitions, in rounds.
-pub(super) struct Follower {
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) clients: Arc<Clients>,
-    pub(super) options: CatalogOptions,
+pub(super) struct DefinitionFollower {
+    pub(super) catalog: Arc<IndexCatalog>,
+    pub(super) clients: Arc<OpenConnections>,
+    pub(super) options: InternalSessionOptions,
     /// The last round, for statements that wait for its findings.
-    pub(super) rounds: watch::Sender<Option<Round>>,
+    pub(super) rounds: watch::Sender<Option<RoundFindings>>,
 }
 
 /// The state that a follower keeps from round to round.
-struct Here {
+struct RoundState {
     active: Option<ActiveRevision>,
-    older: Older,
-    notes: Notes,
+    older: OutdatedRequests,
+    notes: TruncateNotes,
 }
 
-impl Follower {
+impl DefinitionFollower {
     /// Follows until the future is dropped.
-    pub(super) async fn run(self, cluster: &Cluster, lease: &Lease) {
-        let mut here = Here {
+    pub(super) async fn run(self, cluster: &InternalSession, lease: &HeartbeatLease) {
+        let mut here = RoundState {
             active: None,
-            older: Older::of_none(),
-            notes: Notes::default(),
+            older: OutdatedRequests::of_none(),
+            notes: TruncateNotes::default(),
         };
         let mut told: Option<ClusterError> = None;
         loop {
@@ -117,7 +118,7 @@ impl Follower {
             };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = self.catalog.nudge.notified() => {}
+                () = self.catalog.refresh_requested.notified() => {}
             }
         }
     }
@@ -125,10 +126,10 @@ impl Follower {
     /// Takes one round; true if all live gateways have confirmed the revision.
     async fn round(
         &self,
-        cluster: &Cluster,
-        lease: &Lease,
+        cluster: &InternalSession,
+        lease: &HeartbeatLease,
         lapses: u64,
-        here: &mut Here,
+        here: &mut RoundState,
     ) -> Result<bool, ClusterError> {
         let began = Instant::now();
         // A node that lags could report tables as missing, and their writes would pass unlogged.
@@ -136,7 +137,7 @@ impl Follower {
             tracing::debug!("the nodes do not agree on the schema yet");
             return Ok(false);
         };
-        let definitions = Definitions::read(cluster).await?;
+        let definitions = ClusterDefinitions::read(cluster).await?;
         let is_new = here.active.as_ref().is_none_or(|known| {
             known.schema_version != schema_version
                 || known.definitions.revision != definitions.revision
@@ -152,7 +153,7 @@ impl Follower {
         let Some(known) = here.active.as_mut() else {
             return Ok(false);
         };
-        self.catalog.has_looked(began);
+        self.catalog.set_refreshed(began);
         if !known.is_recorded {
             history::record(cluster, schema_version, known.definitions.revision).await?;
             known.is_recorded = true;
@@ -165,7 +166,7 @@ impl Follower {
         });
         let live = self
             .catalog
-            .look_at_gateways(cluster, lease.gateway)
+            .refresh_gateways(cluster, lease.gateway)
             .await?;
         let confirmed_by_all = gateways::confirmed_by_all(&live).unwrap_or(-1);
         let log_failures = Arc::new(self.make_logs(cluster, known).await);
@@ -173,7 +174,7 @@ impl Follower {
             .step(cluster, known, &mut here.notes, confirmed_by_all)
             .await;
         // The round is published even if a step failed: clients wait for the first one.
-        self.rounds.send_replace(Some(Round {
+        self.rounds.send_replace(Some(RoundFindings {
             definitions: known.definitions.clone(),
             confirmed_by_all,
             log_failures: log_failures.clone(),
@@ -189,11 +190,11 @@ impl Follower {
     /// schema has changed meanwhile, as what was read may be out of date.
     async fn activate(
         &self,
-        cluster: &Cluster,
+        cluster: &InternalSession,
         lapses: u64,
-        definitions: Definitions,
+        definitions: ClusterDefinitions,
         schema_version: Uuid,
-        older: &mut Older,
+        older: &mut OutdatedRequests,
     ) -> Result<Option<ActiveRevision>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let reconciled = reconcile(cluster, &definitions, &streams).await?;
@@ -205,7 +206,7 @@ impl Follower {
         }
         reconciled.tell_of_what_is_no_log();
         let before = self.catalog.snapshot().clone();
-        if !before.says_the_same(&reconciled.snapshot) {
+        if !before.has_same_content(&reconciled.snapshot) {
             if !self.catalog.replace_since(lapses, &reconciled.snapshot) {
                 return Ok(None);
             }
@@ -213,7 +214,7 @@ impl Follower {
             for client in busy.iter().filter_map(Weak::upgrade) {
                 client.mark();
             }
-            *older = Older::on(busy);
+            *older = OutdatedRequests::on(busy);
             self.tell_clients(&before, &reconciled.snapshot);
         }
         Ok(Some(ActiveRevision {
@@ -225,7 +226,11 @@ impl Follower {
     }
 
     /// Sends an event to clients for each table whose indexes have changed.
-    fn tell_clients(&self, before: &super::Snapshot, now: &super::Snapshot) {
+    fn tell_clients(
+        &self,
+        before: &super::IndexCatalogSnapshot,
+        now: &super::IndexCatalogSnapshot,
+    ) {
         let changed: BTreeSet<(&str, &str)> = before
             .all_indexes()
             .iter()
@@ -238,7 +243,7 @@ impl Follower {
             .map(|index| (index.keyspace.as_str(), index.table.as_str()))
             .collect();
         for (keyspace, table) in changed {
-            let event = Event::SchemaChange(table_updated(keyspace, table));
+            let event = ServerEvent::SchemaChange(table_updated(keyspace, table));
             let event = Response::Event(event);
             self.clients.tell_schema_change(|version| {
                 let mut frame = bytes::BytesMut::new();
@@ -251,13 +256,17 @@ impl Follower {
     }
 
     /// Makes the missing logs. A log that cannot be made does not hold up the others.
-    async fn make_logs(&self, cluster: &Cluster, known: &ActiveRevision) -> Vec<LogFailure> {
+    async fn make_logs(
+        &self,
+        cluster: &InternalSession,
+        known: &ActiveRevision,
+    ) -> Vec<LogFailure> {
         let mut failures = Vec::new();
         for table in &known.reconciled.without_log {
             let ttl = self.options.log_ttl;
             let made = log_table::create(cluster, table, known.schema_version, ttl).await;
             match made {
-                Ok(()) => self.catalog.nudge.notify_one(),
+                Ok(()) => self.catalog.refresh_requested.notify_one(),
                 Err(error) => failures.push(LogFailure {
                     keyspace: table.keyspace.clone(),
                     table: table.name.clone(),
@@ -272,9 +281,9 @@ impl Follower {
     /// that this one makes.
     async fn step(
         &self,
-        cluster: &Cluster,
+        cluster: &InternalSession,
         known: &ActiveRevision,
-        notes: &mut Notes,
+        notes: &mut TruncateNotes,
         confirmed_by_all: i64,
     ) -> Result<(), ClusterError> {
         let definitions = &known.definitions;
@@ -285,26 +294,26 @@ impl Follower {
             return Ok(());
         };
         let change = without_namesake(cluster, change).await?;
-        if let Change::Remove(index) = &change {
+        if let DefinitionChange::Remove(index) = &change {
             let (keyspace, table) = (&index.keyspace, &index.table);
             if definitions.live_on(keyspace, table).next().is_none()
                 && log_table::is_there(cluster, keyspace, table).await?
             {
                 // Another gateway may have finished this step, and the log may belong to a new
                 // index.
-                if Definitions::read(cluster).await?.revision != definitions.revision {
-                    self.catalog.nudge.notify_one();
+                if ClusterDefinitions::read(cluster).await?.revision != definitions.revision {
+                    self.catalog.refresh_requested.notify_one();
                     return Ok(());
                 }
                 log_table::drop(cluster, keyspace, table).await?;
             }
         }
         // Permissions are granted before any write is logged.
-        if let Change::Turn(index, State::Logging) = &change {
+        if let DefinitionChange::Turn(index, IndexLifecycle::Logging) = &change {
             grants::give(cluster, index).await?;
         }
         definitions.change(cluster, change).await?;
-        self.catalog.nudge.notify_one();
+        self.catalog.refresh_requested.notify_one();
         Ok(())
     }
 }
@@ -312,8 +321,11 @@ impl Follower {
 /// Replaces the change that makes an index usable, if Cassandra meanwhile has an index of its own
 /// under that name: the vector index is dropped instead. Once all gateways know an index, none of
 /// them passes a statement on that could take its name. So such an index is found here in time.
-async fn without_namesake(cluster: &Cluster, change: Change) -> Result<Change, ClusterError> {
-    let Change::Turn(index, State::Usable) = &change else {
+async fn without_namesake(
+    cluster: &InternalSession,
+    change: DefinitionChange,
+) -> Result<DefinitionChange, ClusterError> {
+    let DefinitionChange::Turn(index, IndexLifecycle::Usable) = &change else {
         return Ok(change);
     };
     let theirs = cassandras_indexes(cluster, &index.keyspace).await?;
@@ -325,7 +337,10 @@ async fn without_namesake(cluster: &Cluster, change: Change) -> Result<Change, C
         index = index.name,
         "Cassandra has made an index of its own under the same name at the same time: the vector index is dropped"
     );
-    Ok(Change::Turn(index.clone(), State::Dropping))
+    Ok(DefinitionChange::Turn(
+        index.clone(),
+        IndexLifecycle::Dropping,
+    ))
 }
 
 /// The event by which clients learn that the indexes of a table have changed.

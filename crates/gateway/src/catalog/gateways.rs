@@ -8,7 +8,7 @@ use scylla::DeserializeRow;
 use scylla::value::CqlTimestamp;
 use uuid::Uuid;
 
-use super::cluster::{Cluster, ClusterError};
+use super::cluster::{ClusterError, InternalSession};
 use super::tables::SCOPE;
 
 /// The time limit for a heartbeat, the write of a gateway's own row.
@@ -16,7 +16,7 @@ pub(super) const BEAT_WITHIN: Duration = Duration::from_secs(2);
 
 /// The content of a heartbeat: what a gateway reports to the others about itself.
 #[derive(Clone, Debug)]
-pub(super) struct Word<'a> {
+pub(super) struct HeartbeatContent<'a> {
     /// The id of the gateway, which is new at each start.
     pub(super) gateway: Uuid,
     /// The address at which drivers reach the gateway.
@@ -53,7 +53,7 @@ pub(super) struct LiveGateway {
 }
 
 #[derive(DeserializeRow)]
-struct Row {
+struct HeartbeatRow {
     gateway: Uuid,
     address: Option<String>,
     confirmed: Option<i64>,
@@ -62,7 +62,10 @@ struct Row {
 }
 
 /// Writes a heartbeat.
-pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), ClusterError> {
+pub(super) async fn beat(
+    cluster: &InternalSession,
+    word: &HeartbeatContent<'_>,
+) -> Result<(), ClusterError> {
     let keyspace = quoted(&cluster.keyspace);
     // The table's TTL makes the row expire.
     let text = format!(
@@ -88,7 +91,7 @@ pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), Clust
 /// Clears a gateway's row when it leaves, except for its marks. Others may not have seen these yet,
 /// so they stay until they expire.
 pub(super) async fn leave(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     gateway: Uuid,
     written_at: i64,
 ) -> Result<(), ClusterError> {
@@ -101,12 +104,12 @@ pub(super) async fn leave(
 }
 
 /// Reads the rows of all gateways that live, or have left a moment ago.
-pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterError> {
+pub(super) async fn read(cluster: &InternalSession) -> Result<Vec<LiveGateway>, ClusterError> {
     let keyspace = quoted(&cluster.keyspace);
     let text = format!(
         "SELECT gateway, address, confirmed, said, active FROM {keyspace}.gateways WHERE scope = ?"
     );
-    let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
+    let rows: Vec<HeartbeatRow> = cluster.rows(&text, (SCOPE,)).await?;
     let live = rows.into_iter().map(|row| LiveGateway {
         gateway: row.gateway,
         address: row.address,

@@ -6,8 +6,8 @@
 use cql::quote::quoted;
 use scylla::value::CqlTimestamp;
 
-use super::cluster::{Cluster, ClusterError};
-use super::streams::{Generation, StreamId, Streams};
+use super::cluster::{ClusterError, InternalSession};
+use super::streams::{GenerationStreams, LogStreams, StreamId};
 
 /// The number of groups of streams. Readers make one query for each group and time window.
 const GROUPS: usize = 4;
@@ -26,7 +26,7 @@ const FIRST_FROM_MS: i64 = 1_577_836_800_000;
 const KEY: &str = "timestamps";
 
 /// Reads the generations, and makes the first one if there is none.
-pub(super) async fn read_or_begin(cluster: &Cluster) -> Result<Streams, ClusterError> {
+pub(super) async fn read_or_begin(cluster: &InternalSession) -> Result<LogStreams, ClusterError> {
     loop {
         if let Some(streams) = read(cluster).await? {
             return Ok(streams);
@@ -35,7 +35,7 @@ pub(super) async fn read_or_begin(cluster: &Cluster) -> Result<Streams, ClusterE
     }
 }
 
-async fn read(cluster: &Cluster) -> Result<Option<Streams>, ClusterError> {
+async fn read(cluster: &InternalSession) -> Result<Option<LogStreams>, ClusterError> {
     let keyspace = quoted(&cluster.keyspace);
     let times: Vec<(CqlTimestamp,)> = cluster
         .rows(
@@ -56,16 +56,16 @@ async fn read(cluster: &Cluster) -> Result<Option<Streams>, ClusterError> {
         let ids = groups.into_iter().flat_map(|(ids,)| ids);
         let mut ids: Vec<StreamId> = ids.filter_map(|id| id.try_into().ok()).collect();
         ids.sort_unstable();
-        generations.push(Generation {
+        generations.push(GenerationStreams {
             from_ms: time.0,
             ids,
         });
     }
-    Ok(Streams::new(generations))
+    Ok(LogStreams::new(generations))
 }
 
 /// Makes the first generation. The streams are written before the time by which readers find them.
-async fn begin(cluster: &Cluster) -> Result<(), ClusterError> {
+async fn begin(cluster: &InternalSession) -> Result<(), ClusterError> {
     let keyspace = quoted(&cluster.keyspace);
     let time = CqlTimestamp(FIRST_FROM_MS);
     for (group, ids) in first_streams().chunks(STREAMS_A_GROUP).enumerate() {

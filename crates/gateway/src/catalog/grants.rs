@@ -10,8 +10,8 @@
 use cql::error::CqlError;
 use cql::quote::quoted;
 
-use super::cluster::{Cluster, ClusterError};
-use super::index::DefinedIndex;
+use super::cluster::{ClusterError, InternalSession};
+use super::defined_index::DefinedIndex;
 use super::log_table;
 
 /// The part of Cassandra's error where permissions are not checked. A GRANT has no effect then.
@@ -24,7 +24,11 @@ const NEEDED: &str = "GRANT SELECT ON system_auth.role_permissions TO";
 ///
 /// # Errors
 /// If the gateway may not read the grants. Then an index could stop all writes to the table.
-pub(super) async fn check(cluster: &Cluster, keyspace: &str, table: &str) -> Result<(), CqlError> {
+pub(super) async fn check(
+    cluster: &InternalSession,
+    keyspace: &str,
+    table: &str,
+) -> Result<(), CqlError> {
     match writers(cluster, keyspace, table).await {
         Ok(_) => Ok(()),
         Err(ClusterError::Refused(error)) => Err(CqlError::invalid(format!(
@@ -37,7 +41,10 @@ pub(super) async fn check(cluster: &Cluster, keyspace: &str, table: &str) -> Res
 
 /// Grants MODIFY on the log of an index's table to each role that has it by a grant on the table.
 /// It can be repeated without harm.
-pub(super) async fn give(cluster: &Cluster, index: &DefinedIndex) -> Result<(), ClusterError> {
+pub(super) async fn give(
+    cluster: &InternalSession,
+    index: &DefinedIndex,
+) -> Result<(), ClusterError> {
     let keyspace = quoted(&index.keyspace);
     let log = quoted(&log_table::name_of(&index.table));
     for role in writers(cluster, &index.keyspace, &index.table).await? {
@@ -61,7 +68,7 @@ pub(super) async fn give(cluster: &Cluster, index: &DefinedIndex) -> Result<(), 
 
 /// The roles that have MODIFY by a grant on the table itself.
 async fn writers(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
     table: &str,
 ) -> Result<Vec<String>, ClusterError> {

@@ -9,7 +9,7 @@ use cql::quote::quoted;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
-use super::cluster::{Cluster, ClusterError};
+use super::cluster::{ClusterError, InternalSession};
 use super::timeuuids;
 
 /// The partition key of the whole history.
@@ -18,7 +18,7 @@ const KEY: &str = "history";
 /// Adds an entry that is newer than all others, even if their clocks were ahead. It may only be
 /// called once this gateway shows the schema and the definitions.
 pub(super) async fn record(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     schema_version: Uuid,
     revision: i64,
 ) -> Result<(), ClusterError> {

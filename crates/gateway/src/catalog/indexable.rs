@@ -4,7 +4,7 @@ use cql::ast::CreateIndex;
 use cql::error::CqlError;
 
 use super::base_table::BaseTable;
-use super::cluster::{Cluster, ClusterError};
+use super::cluster::{ClusterError, InternalSession};
 use super::{log_table, tables};
 
 /// Reads the table that an index is to be made on.
@@ -12,7 +12,7 @@ use super::{log_table, tables};
 /// # Errors
 /// If there is no such table, if it cannot be indexed, or if another table has the name of its log.
 pub(super) async fn indexable(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
     create: &CreateIndex,
 ) -> Result<BaseTable, CqlError> {
@@ -64,7 +64,7 @@ fn check_key(table: &BaseTable) -> Result<(), CqlError> {
 }
 
 async fn missing_table(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
     table: &str,
 ) -> Result<CqlError, ClusterError> {

@@ -4,8 +4,8 @@
 //! An index becomes usable once all live gateways log the writes of its table. So a gateway that
 //! counts as dead must not pass writes by what it knew. Each heartbeat says that the gateway lives,
 //! and there are several in a [lease](super::tables::LEASE). After half a lease without one, the
-//! gateway's snapshot [lapses](super::Snapshot::lapsed). Then writes are refused, and prepared
-//! statements are forgotten, so that all writes are recognised. Reads go on.
+//! gateway's snapshot [lapses](super::IndexCatalogSnapshot::lapsed). Then writes are refused, and
+//! prepared statements are forgotten, so that all writes are recognised. Reads go on.
 //!
 //! Half a lease is longer than Cassandra works on a write. So the writes that have passed are done
 //! before other gateways go on without this one. A process that was stopped may wake at any point
@@ -19,10 +19,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use super::cluster::{Cluster, ClusterError};
-use super::gateways::{BEAT_WITHIN, Word};
+use super::cluster::{ClusterError, InternalSession};
+use super::gateways::{BEAT_WITHIN, HeartbeatContent};
 use super::tables::LEASE;
-use super::{Catalog, gateways};
+use super::{IndexCatalog, gateways};
 
 /// The pause between heartbeats when there is nothing new to say.
 const BEAT_EVERY: Duration = Duration::from_secs(3);
@@ -34,8 +34,8 @@ const RETRY_EVERY: Duration = Duration::from_millis(500);
 const LAPSE_AFTER: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 2);
 
 /// The heartbeats of a gateway.
-pub(super) struct Lease {
-    pub(super) catalog: Arc<Catalog>,
+pub(super) struct HeartbeatLease {
+    pub(super) catalog: Arc<IndexCatalog>,
     /// The id of this gateway, which is new at each start.
     pub(super) gateway: Uuid,
     /// The address at which drivers reach this gateway. It is there for people who read the table
@@ -45,14 +45,14 @@ pub(super) struct Lease {
     /// snapshot has lapsed.
     pub(super) confirmed: watch::Sender<Option<i64>>,
     /// The beginning of the last heartbeat that succeeded; `None` before the first.
-    pub(super) said: watch::Sender<Option<Instant>>,
+    pub(super) acknowledged: watch::Sender<Option<Instant>>,
     /// The write timestamp of the last heartbeat. Microseconds since the epoch.
     pub(super) written_at: AtomicI64,
 }
 
-impl Lease {
+impl HeartbeatLease {
     /// Sends heartbeats until the future is dropped.
-    pub(super) async fn keep(&self, cluster: &Cluster) {
+    pub(super) async fn keep(&self, cluster: &InternalSession) {
         let mut confirmed = self.confirmed.subscribe();
         let mut told: Option<ClusterError> = None;
         loop {
@@ -62,7 +62,7 @@ impl Lease {
             let activity = &self.catalog.activity;
             let now_micros = clocks.now_micros();
             let marks = activity.marks(now_micros);
-            let word = Word {
+            let word = HeartbeatContent {
                 gateway: self.gateway,
                 address: &self.address,
                 confirmed: revision,
@@ -78,11 +78,11 @@ impl Lease {
             let pause = match beaten {
                 Ok(()) => {
                     told = None;
-                    activity.were_said(&marks);
+                    activity.marks_were_written(&marks);
                     if self.catalog.prolong(began + LAPSE_AFTER) {
                         self.confirmed.send_replace(None);
                     }
-                    self.said.send_replace(Some(began));
+                    self.acknowledged.send_replace(Some(began));
                     BEAT_EVERY
                 }
                 Err(error) => {
@@ -97,7 +97,7 @@ impl Lease {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = confirmed.changed() => {}
-                () = activity.has_news() => {}
+                () = activity.has_new_mark() => {}
             }
         }
     }
@@ -121,6 +121,6 @@ impl Lease {
         let is_held =
             |said: &Option<Instant>| said.is_some_and(|said| said.elapsed() < LAPSE_AFTER);
         // The sender lives as long as `self`, so this never fails.
-        let _ = self.said.subscribe().wait_for(is_held).await;
+        let _ = self.acknowledged.subscribe().wait_for(is_held).await;
     }
 }

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use cql::quote::Quoted;
+use cql::quote::StringLiteral;
 use cql::quote::quoted;
 use tokio::time::Instant;
 use uuid::{Uuid, uuid};
 
 use super::base_table::BaseTable;
-use super::cluster::{Cluster, ClusterError};
+use super::cluster::{ClusterError, InternalSession};
 use super::one_version::of_one_version;
 
 const SUFFIX: &str = "_scylla_cdc_log";
@@ -66,7 +66,7 @@ pub(super) fn is_own_column(name: &str) -> bool {
 /// at the same time give it the same id, where two ids would be a conflict to Cassandra. No id is
 /// used twice.
 pub(super) async fn create(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     table: &BaseTable,
     schema_version: Uuid,
     ttl: Duration,
@@ -78,7 +78,7 @@ pub(super) async fn create(
 
 /// Whether the log of a table is there.
 pub(super) async fn is_there(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
     table: &str,
 ) -> Result<bool, ClusterError> {
@@ -98,7 +98,7 @@ pub(super) async fn is_there(
 /// Drops the log of a table. It may only be called if the log is there: Cassandra requires the
 /// permission to drop a table even if there is none.
 pub(super) async fn drop(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
     table: &str,
 ) -> Result<(), ClusterError> {
@@ -135,7 +135,7 @@ fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> S
         quoted(&log),
         ttl.as_secs(),
         GC_GRACE.as_secs(),
-        Quoted(&comment),
+        StringLiteral(&comment),
         Uuid::new_v5(&LOG_IDS, &made_for),
     )
 }

@@ -4,15 +4,15 @@
 //! Definitions are stored in a keyspace of the cluster, so they are replicated and backed up as the
 //! rows are, and all gateways see the same ones. Each gateway has an internal session to the
 //! cluster, under a user of its own, and follows that keyspace. It holds what it read in one
-//! immutable [`Snapshot`], which is replaced as a whole. A request takes the snapshot once
-//! ([`Catalog::snapshot`], one atomic load) and decides everything by it.
+//! immutable [`IndexCatalogSnapshot`], which is replaced as a whole. A request takes the snapshot
+//! once ([`IndexCatalog::snapshot`], one atomic load) and decides everything by it.
 //!
-//! While no index is defined, the snapshot [is empty](Snapshot::is_empty), and requests pass
-//! without a look at their tables.
+//! While no index is defined, the snapshot [is empty](IndexCatalogSnapshot::is_empty), and requests
+//! pass without a look at their tables.
 //!
-//! Each snapshot has an [epoch](Snapshot::epoch), and a statement is prepared by the snapshot of
-//! one epoch. Under a later snapshot the statement holds for as long as everything it depends on is
-//! unchanged (`crate::dependencies`). Otherwise its EXECUTE is answered UNPREPARED.
+//! Each snapshot has an [epoch](IndexCatalogSnapshot::epoch), and a statement is prepared by the
+//! snapshot of one epoch. Under a later snapshot the statement holds for as long as everything it
+//! depends on is unchanged (`crate::dependencies`). Otherwise its EXECUTE is answered UNPREPARED.
 
 mod active_revision;
 mod activity;
@@ -23,6 +23,7 @@ mod cluster;
 mod connect;
 mod creation;
 mod define;
+mod defined_index;
 mod definition;
 #[cfg(test)]
 mod fixtures;
@@ -31,7 +32,6 @@ mod gateways;
 mod generations;
 mod grants;
 mod history;
-mod index;
 mod indexable;
 mod lease;
 mod log_table;
@@ -60,90 +60,90 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::activity::{Activity, mark_of};
+use self::activity::{LogMarks, mark_of};
 use self::cluster::ClusterError;
-use self::follower::Round;
+use self::follower::RoundFindings;
 use self::gateways::LiveGateway;
-use self::task::CatalogTask;
-use self::validity::Validity;
-use crate::clients::Clients;
+use self::task::DefinitionTask;
+use self::validity::SnapshotValidity;
+use crate::clients::OpenConnections;
 use crate::log_clock::LogClock;
 
-pub(crate) use activity::Entered;
-pub(crate) use clocks::Clocks;
-pub(crate) use cluster::Cluster;
-pub(crate) use index::DefinedIndex;
-pub use options::CatalogOptions;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use activity::MarkedWrite;
+pub(crate) use clocks::ClusterClocks;
+pub(crate) use cluster::InternalSession;
+pub(crate) use defined_index::DefinedIndex;
+pub use options::InternalSessionOptions;
+pub(crate) use snapshot::IndexCatalogSnapshot;
 pub(crate) use statement::{IndexStatement, probe};
 #[cfg(test)]
-pub(crate) use streams::{Generation, Streams};
-pub(crate) use table::{Column, ColumnKind, LoggedTable};
+pub(crate) use streams::{GenerationStreams, LogStreams};
+pub(crate) use table::{LoggedColumn, LoggedColumnKind, LoggedTable};
 
 /// The time limit for a request to wait for a new look at the cluster. It is less than drivers wait
 /// for an answer.
-const LOOK_WITHIN: Duration = Duration::from_secs(4);
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The pause after a look at the gateways that failed.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
 /// The vector indexes of the cluster, as this gateway knows them.
-pub(crate) struct Catalog {
+pub(crate) struct IndexCatalog {
     /// The snapshot that requests are decided by.
-    current: ArcSwap<Snapshot>,
+    current: ArcSwap<IndexCatalogSnapshot>,
     /// The time until which the snapshot holds.
-    validity: Validity,
+    validity: SnapshotValidity,
     /// The number of times that the snapshot has lapsed. It is locked while a snapshot is replaced
     /// on the condition that none has lapsed.
     lapses: Mutex<u64>,
     /// The options of the internal session; `None` for a gateway that passes everything through.
-    options: Option<CatalogOptions>,
+    options: Option<InternalSessionOptions>,
     /// The internal session, once it is open.
-    cluster: OnceLock<Arc<Cluster>>,
+    cluster: OnceLock<Arc<InternalSession>>,
     /// The clocks that this gateway's clock is compared with.
-    clocks: Clocks,
+    clocks: ClusterClocks,
     /// The change logs that may get rows at present.
-    pub(crate) activity: Arc<Activity>,
+    pub(crate) activity: Arc<LogMarks>,
     /// Begins a round of the follower at once.
-    nudge: Notify,
+    refresh_requested: Notify,
     /// The beginning of the last look at the cluster whose findings are in place.
-    looked: watch::Sender<Instant>,
+    refreshed: watch::Sender<Instant>,
     /// The last round of the follower; `None` before the first.
-    rounds: watch::Receiver<Option<Round>>,
+    rounds: watch::Receiver<Option<RoundFindings>>,
     /// The reason why there was no round yet; `None` if none is known.
     trouble: watch::Receiver<Option<String>>,
 }
 
-impl Catalog {
+impl IndexCatalog {
     /// Starts a catalog whose task, given to `spawn`, follows the definitions of the cluster.
     /// Without options there is no task, and the catalog stays empty. `clock` dates log rows, and
     /// is compared with other clocks. After `stop` the task goes on until no client is there any
     /// more, or until `kill`.
     pub(crate) fn start(
-        options: Option<CatalogOptions>,
+        options: Option<InternalSessionOptions>,
         address: String,
-        clients: Arc<Clients>,
+        clients: Arc<OpenConnections>,
         clock: Arc<LogClock>,
         (stop, kill): (CancellationToken, CancellationToken),
         spawn: impl FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
-    ) -> Arc<Catalog> {
+    ) -> Arc<IndexCatalog> {
         let (rounds_in, rounds) = watch::channel(None);
         let (trouble_in, trouble) = watch::channel(None);
-        let catalog = Arc::new(Catalog {
+        let catalog = Arc::new(IndexCatalog {
             current: ArcSwap::default(),
-            validity: Validity::new(),
+            validity: SnapshotValidity::new(),
             lapses: Mutex::new(0),
             options: options.clone(),
             cluster: OnceLock::new(),
-            clocks: Clocks::new(clock),
-            activity: Arc::new(Activity::new(options.is_some())),
-            nudge: Notify::new(),
-            looked: watch::Sender::new(Instant::now()),
+            clocks: ClusterClocks::new(clock),
+            activity: Arc::new(LogMarks::new(options.is_some())),
+            refresh_requested: Notify::new(),
+            refreshed: watch::Sender::new(Instant::now()),
             rounds,
             trouble,
         });
         if let Some(options) = options {
-            let task = CatalogTask {
+            let task = DefinitionTask {
                 catalog: catalog.clone(),
                 clients,
                 options,
@@ -160,36 +160,36 @@ impl Catalog {
 
     /// A catalog with this snapshot, until a test replaces it. It is never out of date.
     #[cfg(test)]
-    pub(crate) fn new(snapshot: Snapshot) -> Catalog {
+    pub(crate) fn new(snapshot: IndexCatalogSnapshot) -> IndexCatalog {
         const GOOD: Duration = Duration::from_secs(24 * 60 * 60);
-        Catalog {
+        IndexCatalog {
             current: ArcSwap::from_pointee(snapshot),
-            validity: Validity::new(),
+            validity: SnapshotValidity::new(),
             lapses: Mutex::new(0),
             options: None,
             cluster: OnceLock::new(),
-            clocks: Clocks::default(),
-            activity: Arc::new(Activity::new(false)),
-            nudge: Notify::new(),
-            looked: watch::Sender::new(Instant::now() + GOOD),
+            clocks: ClusterClocks::default(),
+            activity: Arc::new(LogMarks::new(false)),
+            refresh_requested: Notify::new(),
+            refreshed: watch::Sender::new(Instant::now() + GOOD),
             rounds: watch::channel(None).1,
             trouble: watch::channel(None).1,
         }
     }
 
     /// The present snapshot. A request takes it once and decides only by it.
-    pub(crate) fn snapshot(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+    pub(crate) fn snapshot(&self) -> arc_swap::Guard<Arc<IndexCatalogSnapshot>> {
         self.current.load()
     }
 
     /// The clocks that this gateway's clock is compared with.
-    pub(crate) fn clocks(&self) -> &Clocks {
+    pub(crate) fn clocks(&self) -> &ClusterClocks {
         &self.clocks
     }
 
     /// The gateway's own session; `None` until it is open, and for a gateway that passes everything
     /// through.
-    pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
+    pub(crate) fn cluster(&self) -> Option<Arc<InternalSession>> {
         self.cluster.get().cloned()
     }
 
@@ -209,15 +209,15 @@ impl Catalog {
         }
     }
 
-    /// Whether [`Catalog::ready`] has nothing to wait for.
+    /// Whether [`IndexCatalog::ready`] has nothing to wait for.
     pub(crate) fn is_ready(&self) -> bool {
         self.options.is_none() || self.rounds.borrow().is_some()
     }
 
     /// Reads the gateways that live, and takes in their clocks and their marks on logs.
-    async fn look_at_gateways(
+    async fn refresh_gateways(
         &self,
-        cluster: &Cluster,
+        cluster: &InternalSession,
         own: Uuid,
     ) -> Result<Vec<LiveGateway>, ClusterError> {
         let (began, from) = (Instant::now(), self.clocks.now_micros());
@@ -230,10 +230,10 @@ impl Catalog {
 
     /// Looks at the gateways whenever a poll of a log waits for a look, until the future is
     /// dropped.
-    async fn look_for_polls(&self, cluster: &Cluster, own: Uuid) {
+    async fn refresh_gateways_for_polls(&self, cluster: &InternalSession, own: Uuid) {
         loop {
-            self.activity.look_is_due().await;
-            while let Err(error) = self.look_at_gateways(cluster, own).await {
+            self.activity.refresh_is_due().await;
+            while let Err(error) = self.refresh_gateways(cluster, own).await {
                 tracing::debug!(%error, "the gateways cannot be looked at");
                 tokio::time::sleep(RETRY_EVERY).await;
             }
@@ -247,7 +247,7 @@ impl Catalog {
     pub(crate) async fn enter(
         &self,
         tables: impl Iterator<Item = &Arc<LoggedTable>>,
-    ) -> Result<Entered, CqlError> {
+    ) -> Result<MarkedWrite, CqlError> {
         self.activity
             .enter(tables, || self.clocks.now_micros())
             .await
@@ -261,23 +261,23 @@ impl Catalog {
     }
 
     /// Makes the follower read the definitions at once.
-    fn look_again(&self) {
-        self.nudge.notify_one();
+    fn request_refresh(&self) {
+        self.refresh_requested.notify_one();
     }
 
     /// Notes that the findings of the look that began at `began` are in place.
-    fn has_looked(&self, began: Instant) {
-        self.looked.send_replace(began);
+    fn set_refreshed(&self, began: Instant) {
+        self.refreshed.send_replace(began);
     }
 
     /// Has the definitions read again, and waits until what the cluster holds now is in place;
     /// false if that takes too long. Callers at the same time share one look.
-    pub(crate) async fn look_now(&self) -> bool {
+    pub(crate) async fn refresh_now(&self) -> bool {
         let wanted_at = Instant::now();
-        let mut looked = self.looked.subscribe();
-        self.look_again();
+        let mut looked = self.refreshed.subscribe();
+        self.request_refresh();
         let in_force = looked.wait_for(|began| *began >= wanted_at);
-        timeout(LOOK_WITHIN, in_force)
+        timeout(REFRESH_TIMEOUT, in_force)
             .await
             .is_ok_and(|looked| looked.is_ok())
     }
@@ -306,7 +306,7 @@ impl Catalog {
             tracing::error!(
                 "the cluster could not be told in time that this gateway lives: writes are refused until it can"
             );
-            self.replace(Snapshot::clone(&self.snapshot()).into_lapsed());
+            self.replace(IndexCatalogSnapshot::clone(&self.snapshot()).into_lapsed());
         }
     }
 
@@ -330,7 +330,7 @@ impl Catalog {
 
     /// Puts a snapshot in place that was read when there had been `known_lapses` lapses; false if
     /// there has been another one since.
-    fn replace_since(&self, known_lapses: u64, snapshot: &Snapshot) -> bool {
+    fn replace_since(&self, known_lapses: u64, snapshot: &IndexCatalogSnapshot) -> bool {
         let lapses = self.lapses.lock();
         let holds = *lapses == known_lapses && !self.validity.is_over();
         if holds {
@@ -340,7 +340,7 @@ impl Catalog {
     }
 
     /// Puts another snapshot in place, under the next epoch.
-    pub(crate) fn replace(&self, snapshot: Snapshot) {
+    pub(crate) fn replace(&self, snapshot: IndexCatalogSnapshot) {
         self.current.rcu(|current| {
             let mut next = snapshot.clone();
             next.epoch = current.epoch + 1;
@@ -357,7 +357,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_snapshot_lapses_by_itself() {
-        let catalog = Catalog::new(Snapshot::default());
+        let catalog = IndexCatalog::new(IndexCatalogSnapshot::default());
         catalog.lapse_if_over();
         assert!(!catalog.snapshot().lapsed(), "nothing was ever said");
         assert!(!catalog.prolong(Instant::now() + LATER));
@@ -373,33 +373,33 @@ mod tests {
 
     #[tokio::test]
     async fn a_snapshot_read_before_a_lapse_is_not_used_after_it() {
-        let catalog = Catalog::new(Snapshot::default());
+        let catalog = IndexCatalog::new(IndexCatalogSnapshot::default());
         catalog.prolong(Instant::now());
         let known = catalog.lapses();
-        assert!(!catalog.replace_since(known, &Snapshot::default()));
+        assert!(!catalog.replace_since(known, &IndexCatalogSnapshot::default()));
         // No request came meanwhile, so the next heartbeat finds the lapse.
         assert!(catalog.prolong(Instant::now() + LATER));
         assert!(catalog.snapshot().lapsed());
-        assert!(!catalog.replace_since(known, &Snapshot::default()));
+        assert!(!catalog.replace_since(known, &IndexCatalogSnapshot::default()));
         assert!(catalog.snapshot().lapsed());
-        assert!(catalog.replace_since(catalog.lapses(), &Snapshot::default()));
+        assert!(catalog.replace_since(catalog.lapses(), &IndexCatalogSnapshot::default()));
         assert!(!catalog.snapshot().lapsed());
     }
 
     #[tokio::test]
-    async fn a_caller_waits_for_a_look_that_began_later() {
-        let catalog = Arc::new(Catalog::new(Snapshot::default()));
+    async fn a_caller_waits_for_a_refresh_that_began_later() {
+        let catalog = Arc::new(IndexCatalog::new(IndexCatalogSnapshot::default()));
         let began = Instant::now() - Duration::from_millis(5);
-        catalog.has_looked(began);
+        catalog.set_refreshed(began);
         let looking = catalog.clone();
-        let looking = tokio::spawn(async move { looking.look_now().await });
-        catalog.nudge.notified().await;
+        let looking = tokio::spawn(async move { looking.refresh_now().await });
+        catalog.refresh_requested.notified().await;
         // A look that was under way before does not count.
-        catalog.has_looked(began);
+        catalog.set_refreshed(began);
         // The other task runs in the same thread, until it waits again.
         tokio::task::yield_now().await;
         assert!(!looking.is_finished());
-        catalog.has_looked(Instant::now());
+        catalog.set_refreshed(Instant::now());
         let looked = timeout(LATER, looking).await;
         assert!(looked.unwrap().unwrap());
     }

@@ -2,35 +2,44 @@
 
 use uuid::Uuid;
 
-use super::change::Change;
-use super::definition::{Definitions, State};
-use super::reconcile::Reconciled;
+use super::change::DefinitionChange;
+use super::definition::{ClusterDefinitions, IndexLifecycle};
+use super::reconcile::DefinitionFindings;
 
 /// The next change of the definitions that can be made; `None` if there is none. An index that
 /// starts over gets `version`.
 pub(super) fn next_change(
-    definitions: &Definitions,
-    reconciled: &Reconciled,
+    definitions: &ClusterDefinitions,
+    reconciled: &DefinitionFindings,
     confirmed_by_all: i64,
     version: Uuid,
-) -> Option<Change> {
+) -> Option<DefinitionChange> {
     if let Some(orphan) = reconciled.orphans.first() {
-        return Some(Change::Turn(orphan.index.clone(), State::Dropping));
+        return Some(DefinitionChange::Turn(
+            orphan.index.clone(),
+            IndexLifecycle::Dropping,
+        ));
     }
     if let Some(lost) = reconciled.lost.first() {
-        return Some(Change::Restart(lost.index.clone(), version));
+        return Some(DefinitionChange::Restart(lost.index.clone(), version));
     }
     if let Some(ready) = reconciled.with_log.first() {
-        return Some(Change::Turn(ready.index.clone(), State::Logging));
+        return Some(DefinitionChange::Turn(
+            ready.index.clone(),
+            IndexLifecycle::Logging,
+        ));
     }
     definitions
         .rows
         .iter()
         .filter(|row| row.changed_at <= confirmed_by_all)
         .find_map(|row| match row.state {
-            State::Logging => Some(Change::Turn(row.index.clone(), State::Usable)),
-            State::Dropping => Some(Change::Remove(row.index.clone())),
-            State::Creating | State::Usable => None,
+            IndexLifecycle::Logging => Some(DefinitionChange::Turn(
+                row.index.clone(),
+                IndexLifecycle::Usable,
+            )),
+            IndexLifecycle::Dropping => Some(DefinitionChange::Remove(row.index.clone())),
+            IndexLifecycle::Creating | IndexLifecycle::Usable => None,
         })
 }
 
@@ -41,22 +50,22 @@ mod tests {
 
     #[test]
     fn an_index_whose_log_is_lost_starts_over() {
-        let definitions = Definitions {
+        let definitions = ClusterDefinitions {
             revision: 7,
-            rows: vec![definition(State::Usable)],
+            rows: vec![definition(IndexLifecycle::Usable)],
         };
         let lost = definitions.rows.clone();
-        let reconciled = Reconciled {
+        let reconciled = DefinitionFindings {
             lost,
-            ..Reconciled::default()
+            ..DefinitionFindings::default()
         };
         let version = Uuid::from_u128(9);
         let change = next_change(&definitions, &reconciled, 7, version);
-        let Some(Change::Restart(index, new)) = change else {
+        let Some(DefinitionChange::Restart(index, new)) = change else {
             panic!("{change:?}");
         };
         assert_eq!((index, new), (definitions.rows[0].index.clone(), version));
-        let unchanged = next_change(&definitions, &Reconciled::default(), 7, version);
+        let unchanged = next_change(&definitions, &DefinitionFindings::default(), 7, version);
         assert!(unchanged.is_none(), "{unchanged:?}");
     }
 }

@@ -8,7 +8,7 @@ use rustls::ClientConfig;
 
 /// The options of a gateway's internal session, and of the tables that it makes in the cluster.
 #[derive(Clone, Debug)]
-pub struct CatalogOptions {
+pub struct InternalSessionOptions {
     /// The nodes that the internal session connects to first, as `HOST:PORT`.
     pub contact_points: Vec<String>,
     /// The gateway's own user and password; `None` if the cluster requires no login.
@@ -25,9 +25,9 @@ pub struct CatalogOptions {
     pub log_ttl: Duration,
 }
 
-impl Default for CatalogOptions {
+impl Default for InternalSessionOptions {
     fn default() -> Self {
-        CatalogOptions {
+        InternalSessionOptions {
             contact_points: vec!["127.0.0.1:9042".to_owned()],
             credentials: None,
             tls: None,

@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::base_table::BaseTable;
-use super::cluster::{Cluster, ClusterError};
-use super::definition::{Definition, Definitions, State};
-use super::index::DefinedIndex;
+use super::cluster::{ClusterError, InternalSession};
+use super::defined_index::DefinedIndex;
+use super::definition::{ClusterDefinitions, IndexLifecycle, StoredDefinition};
 use super::log_table;
-use super::snapshot::Snapshot;
-use super::streams::Streams;
+use super::snapshot::IndexCatalogSnapshot;
+use super::streams::LogStreams;
 use super::table::LoggedTable;
 
 /// The definitions, compared with the present schema.
 #[derive(Default)]
-pub(super) struct Reconciled {
+pub(super) struct DefinitionFindings {
     /// The snapshot that requests are decided by.
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: IndexCatalogSnapshot,
     /// The definitions whose table or column was dropped, or whose table was recreated.
-    pub(super) orphans: Vec<Definition>,
+    pub(super) orphans: Vec<StoredDefinition>,
     /// The tables without a log whose indexes are all CREATING.
     pub(super) without_log: Vec<BaseTable>,
     /// The definitions past CREATING whose tables have no log.
-    pub(super) lost: Vec<Definition>,
+    pub(super) lost: Vec<StoredDefinition>,
     /// The definitions that are CREATING and whose tables have logs.
-    pub(super) with_log: Vec<Definition>,
+    pub(super) with_log: Vec<StoredDefinition>,
     /// The tables that have the name of a log and are none.
     pub(super) no_logs: Vec<BaseTable>,
 }
 
-impl Reconciled {
+impl DefinitionFindings {
     /// Logs an error for each table that has the name of a log and is none. It may only be called
     /// once it is certain that all was read from one version of the schema: a log without its
     /// columns looks like no log.
@@ -45,19 +45,19 @@ impl Reconciled {
 
 /// Reads the tables of all definitions, and sorts the definitions by what has to be done.
 pub(super) async fn reconcile(
-    cluster: &Cluster,
-    definitions: &Definitions,
-    streams: &Arc<Streams>,
-) -> Result<Reconciled, ClusterError> {
-    let mut by_table: BTreeMap<(&str, &str), Vec<&Definition>> = BTreeMap::new();
+    cluster: &InternalSession,
+    definitions: &ClusterDefinitions,
+    streams: &Arc<LogStreams>,
+) -> Result<DefinitionFindings, ClusterError> {
+    let mut by_table: BTreeMap<(&str, &str), Vec<&StoredDefinition>> = BTreeMap::new();
     for definition in &definitions.rows {
-        if definition.state != State::Dropping {
+        if definition.state != IndexLifecycle::Dropping {
             let index = &definition.index;
             let table = (index.keyspace.as_str(), index.table.as_str());
             by_table.entry(table).or_default().push(definition);
         }
     }
-    let mut reconciling = Reconciling::default();
+    let mut reconciling = DefinitionComparison::default();
     for ((keyspace, name), of_table) in by_table {
         let table = BaseTable::read(cluster, keyspace, name).await?;
         let log = BaseTable::read(cluster, keyspace, &log_table::name_of(name)).await?;
@@ -68,28 +68,28 @@ pub(super) async fn reconcile(
 
 /// The comparison under way, table by table.
 #[derive(Default)]
-struct Reconciling {
+struct DefinitionComparison {
     logged: Vec<Arc<LoggedTable>>,
     usable: Vec<Arc<DefinedIndex>>,
     coming: Vec<Arc<DefinedIndex>>,
     /// The findings so far, without the snapshot.
-    reconciled: Reconciled,
+    reconciled: DefinitionFindings,
 }
 
-impl Reconciling {
+impl DefinitionComparison {
     /// Adds the definitions on one table: `log` is the table that has the name of its log.
     fn add(
         &mut self,
         table: Option<BaseTable>,
         log: Option<BaseTable>,
-        definitions: Vec<&Definition>,
-        streams: &Arc<Streams>,
+        definitions: Vec<&StoredDefinition>,
+        streams: &Arc<LogStreams>,
     ) {
         let logged = table.as_ref().map(|table| {
             let log_name = log_table::name_of(&table.name);
             table.logged(log_name, streams.clone())
         });
-        let is_of = |definition: &&Definition| {
+        let is_of = |definition: &&StoredDefinition| {
             let index = &definition.index;
             logged.as_ref().is_some_and(|table| {
                 let mut columns = index.target.columns();
@@ -106,20 +106,22 @@ impl Reconciling {
             for definition in live {
                 let index = definition.index.clone();
                 match definition.state {
-                    State::Usable => self.usable.push(index),
-                    State::Creating => {
+                    IndexLifecycle::Usable => self.usable.push(index),
+                    IndexLifecycle::Creating => {
                         self.coming.push(index);
                         self.reconciled.with_log.push(definition.clone());
                     }
-                    State::Logging => self.coming.push(index),
-                    State::Dropping => {}
+                    IndexLifecycle::Logging => self.coming.push(index),
+                    IndexLifecycle::Dropping => {}
                 }
             }
             return;
         }
         self.coming.extend(live.iter().map(|row| row.index.clone()));
-        let created = live.iter().filter(|row| row.state != State::Creating);
-        let lost: Vec<_> = created.map(|row| Definition::clone(row)).collect();
+        let created = live
+            .iter()
+            .filter(|row| row.state != IndexLifecycle::Creating);
+        let lost: Vec<_> = created.map(|row| StoredDefinition::clone(row)).collect();
         // The log is not made yet if an index must start over: it would hide that there was none.
         if lost.is_empty() && log.is_none() {
             self.reconciled.without_log.push(table);
@@ -128,9 +130,9 @@ impl Reconciling {
         self.reconciled.lost.extend(lost);
     }
 
-    fn finish(self) -> Reconciled {
-        Reconciled {
-            snapshot: Snapshot::new(self.logged, self.usable).with_coming(self.coming),
+    fn finish(self) -> DefinitionFindings {
+        DefinitionFindings {
+            snapshot: IndexCatalogSnapshot::new(self.logged, self.usable).with_coming(self.coming),
             ..self.reconciled
         }
     }
@@ -142,7 +144,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::fixtures::{definition, index};
-    use super::super::streams::Generation;
+    use super::super::streams::GenerationStreams;
     use super::*;
 
     fn table(name: &str, columns: &[(&str, &str)]) -> BaseTable {
@@ -154,12 +156,12 @@ mod tests {
     }
 
     /// The result for an index, with `log` as the table of its log's name.
-    fn reconciled(definition: &Definition, log: Option<BaseTable>) -> Reconciled {
-        let streams = Streams::new(vec![Generation {
+    fn reconciled(definition: &StoredDefinition, log: Option<BaseTable>) -> DefinitionFindings {
+        let streams = LogStreams::new(vec![GenerationStreams {
             from_ms: 0,
             ids: vec![[0; 16]],
         }]);
-        let mut reconciling = Reconciling::default();
+        let mut reconciling = DefinitionComparison::default();
         let base = table("t", &[("id", "partition_key"), ("v", "regular")]);
         let streams = Arc::new(streams.unwrap());
         reconciling.add(Some(base), log, vec![definition], &streams);
@@ -169,12 +171,12 @@ mod tests {
     #[test]
     fn an_index_of_which_any_column_is_gone_is_an_orphan() {
         let of_target = |target: &str| {
-            let definition = Definition {
+            let definition = StoredDefinition {
                 index: Arc::new(DefinedIndex {
                     target: StoredTarget::decode(target),
                     ..index()
                 }),
-                ..definition(State::Usable)
+                ..definition(IndexLifecycle::Usable)
             };
             reconciled(&definition, None).orphans.len()
         };
@@ -185,13 +187,13 @@ mod tests {
 
     #[test]
     fn an_index_past_its_creation_whose_log_is_gone_is_lost() {
-        let creating = reconciled(&definition(State::Creating), None);
+        let creating = reconciled(&definition(IndexLifecycle::Creating), None);
         assert_eq!((creating.without_log.len(), creating.lost.len()), (1, 0));
         let no_log = table("t_scylla_cdc_log", &[("id", "partition_key")]);
         for (state, log) in [
-            (State::Logging, None),
-            (State::Usable, None),
-            (State::Logging, Some(no_log.clone())),
+            (IndexLifecycle::Logging, None),
+            (IndexLifecycle::Usable, None),
+            (IndexLifecycle::Logging, Some(no_log.clone())),
         ] {
             let in_its_place = Vec::from_iter(log.clone());
             let reconciled = reconciled(&definition(state), log);
@@ -208,7 +210,7 @@ mod tests {
             "t_scylla_cdc_log",
             &[("id", "regular"), ("cdc$stream_id", "partition_key")],
         );
-        let usable = reconciled(&definition(State::Usable), Some(log));
+        let usable = reconciled(&definition(IndexLifecycle::Usable), Some(log));
         assert_eq!((usable.without_log.len(), usable.lost.len()), (0, 0));
         assert!(usable.snapshot.index("k", "i").is_some());
     }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::index::DefinedIndex;
+use super::defined_index::DefinedIndex;
 use super::table::LoggedTable;
 
 /// The indexes and logged tables at one moment. It is never changed once it is made.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Snapshot {
+pub(crate) struct IndexCatalogSnapshot {
     /// The number of the snapshot, which grows with each one that is put in place.
     pub(super) epoch: u64,
     /// The logged tables by keyspace, then by table.
@@ -21,12 +21,12 @@ pub(crate) struct Snapshot {
     lapsed: bool,
 }
 
-impl Snapshot {
+impl IndexCatalogSnapshot {
     /// A snapshot of these logged tables and usable indexes.
     pub(crate) fn new(
         logged_tables: impl IntoIterator<Item = Arc<LoggedTable>>,
         indexes: impl IntoIterator<Item = Arc<DefinedIndex>>,
-    ) -> Snapshot {
+    ) -> IndexCatalogSnapshot {
         let mut logged: HashMap<String, HashMap<String, Arc<LoggedTable>>> = HashMap::new();
         for table in logged_tables {
             logged
@@ -36,7 +36,7 @@ impl Snapshot {
         }
         let mut indexes: Vec<_> = indexes.into_iter().collect();
         indexes.sort_by(|a, b| (&a.keyspace, &a.name).cmp(&(&b.keyspace, &b.name)));
-        Snapshot {
+        IndexCatalogSnapshot {
             epoch: 0,
             logged,
             indexes,
@@ -46,12 +46,12 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with these indexes as those that are defined, but not usable yet.
-    pub(crate) fn with_coming(self, coming: Vec<Arc<DefinedIndex>>) -> Snapshot {
-        Snapshot { coming, ..self }
+    pub(crate) fn with_coming(self, coming: Vec<Arc<DefinedIndex>>) -> IndexCatalogSnapshot {
+        IndexCatalogSnapshot { coming, ..self }
     }
 
     /// Whether another snapshot has the same content. Epochs are not compared.
-    pub(crate) fn says_the_same(&self, other: &Snapshot) -> bool {
+    pub(crate) fn has_same_content(&self, other: &IndexCatalogSnapshot) -> bool {
         self.logged == other.logged
             && self.indexes == other.indexes
             && self.coming == other.coming
@@ -59,8 +59,8 @@ impl Snapshot {
     }
 
     /// Returns the snapshot marked as out of date.
-    pub(super) fn into_lapsed(self) -> Snapshot {
-        Snapshot {
+    pub(super) fn into_lapsed(self) -> IndexCatalogSnapshot {
+        IndexCatalogSnapshot {
             lapsed: true,
             ..self
         }

@@ -3,11 +3,11 @@
 use cql::ast::{CreateIndex, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
-use cql::quote::{Identifier, Quoted};
+use cql::quote::{Identifier, StringLiteral};
 use index::definition;
 use index::target::StoredTarget;
 
-use super::snapshot::Snapshot;
+use super::snapshot::IndexCatalogSnapshot;
 
 /// A statement about a vector index, with its names resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ impl IndexStatement {
     pub(crate) fn read(
         text: &str,
         keyspace_in_use: Option<&str>,
-        snapshot: &Snapshot,
+        snapshot: &IndexCatalogSnapshot,
     ) -> Result<Option<IndexStatement>, CqlError> {
         // A text that cannot be parsed here goes to the node, which refuses or understands it.
         let Ok(parsed) = parse_statement(text) else {
@@ -102,7 +102,7 @@ pub(crate) fn probe(keyspace: &str, table: &str) -> String {
         "CREATE CUSTOM INDEX ON {}.{} (no_column) USING {}",
         Identifier(keyspace),
         Identifier(table),
-        Quoted(definition::CLASS),
+        StringLiteral(definition::CLASS),
     )
 }
 
@@ -121,8 +121,8 @@ mod tests {
     use super::super::fixtures::index;
     use super::*;
 
-    fn snapshot() -> Snapshot {
-        Snapshot::new(
+    fn snapshot() -> IndexCatalogSnapshot {
+        IndexCatalogSnapshot::new(
             [],
             [Arc::new(DefinedIndex {
                 name: "ours".to_owned(),

@@ -8,7 +8,7 @@ pub(crate) type StreamId = [u8; 16];
 
 /// The set of streams that holds from a time on, until the next generation begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Generation {
+pub(crate) struct GenerationStreams {
     /// The beginning of the generation. Milliseconds since the epoch.
     pub(crate) from_ms: i64,
     /// The ids of the streams, sorted. There is at least one.
@@ -17,20 +17,20 @@ pub(crate) struct Generation {
 
 /// All streams of a change log, of all generations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Streams {
+pub(crate) struct LogStreams {
     /// The generations in the order of their times. There is at least one.
-    generations: Vec<Generation>,
+    generations: Vec<GenerationStreams>,
 }
 
-impl Streams {
+impl LogStreams {
     /// The streams of these generations, which may come in any order. `None` if there is no
     /// generation, or one without streams.
-    pub(crate) fn new(mut generations: Vec<Generation>) -> Option<Streams> {
+    pub(crate) fn new(mut generations: Vec<GenerationStreams>) -> Option<LogStreams> {
         generations.sort_by_key(|generation| generation.from_ms);
         let whole = generations
             .iter()
             .all(|generation| !generation.ids.is_empty());
-        (whole && !generations.is_empty()).then_some(Streams { generations })
+        (whole && !generations.is_empty()).then_some(LogStreams { generations })
     }
 
     /// The stream of a row whose `cdc$time` is `time_ms` (milliseconds since the epoch). All rows
@@ -51,8 +51,8 @@ impl Streams {
 mod tests {
     use super::*;
 
-    fn generation(from_ms: i64, first: u8, count: u8) -> Generation {
-        Generation {
+    fn generation(from_ms: i64, first: u8, count: u8) -> GenerationStreams {
+        GenerationStreams {
             from_ms,
             ids: (0..count).map(|at| [first + at; 16]).collect(),
         }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_row_goes_to_the_generation_of_its_time_and_a_partition_to_one_stream() {
         let streams =
-            Streams::new(vec![generation(2_000, 20, 3), generation(1_000, 10, 2)]).unwrap();
+            LogStreams::new(vec![generation(2_000, 20, 3), generation(1_000, 10, 2)]).unwrap();
         for (time_ms, partition, stream) in [
             (1_000, 0, 10),
             (1_999, 5, 11),
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn there_are_no_streams_without_a_stream() {
-        assert_eq!(Streams::new(Vec::new()), None);
-        assert_eq!(Streams::new(vec![generation(0, 1, 0)]), None);
+        assert_eq!(LogStreams::new(Vec::new()), None);
+        assert_eq!(LogStreams::new(vec![generation(0, 1, 0)]), None);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! It is no `schema::Table`. That is a table which this process keeps, with an id for each column
 //! and a type that it can read. This one is what Cassandra says of its own table: a column may have
-//! a type that the gateway can't read, and has no id. Nor is its [`ColumnKind`] that of `schema`,
-//! as the gateway reads no clustering order.
+//! a type that the gateway can't read, and has no id. Nor is its [`LoggedColumnKind`] that of
+//! `schema`, as the gateway reads no clustering order.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use index::target::is_filter_type;
 use uuid::Uuid;
 use value::CqlType;
 
-use super::streams::Streams;
+use super::streams::LogStreams;
 
 /// The role of a column in its table. [`LoggedTable::columns`] is in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ColumnKind {
+pub(crate) enum LoggedColumnKind {
     /// A column of the partition key.
     PartitionKey,
     /// A column of the clustering key.
@@ -28,11 +28,11 @@ pub(crate) enum ColumnKind {
 
 /// A column of a logged table.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Column {
+pub(crate) struct LoggedColumn {
     /// The name of the column, without quotes, its case as stored.
     pub(crate) name: String,
     /// The role of the column in its table.
-    pub(crate) kind: ColumnKind,
+    pub(crate) kind: LoggedColumnKind,
     /// The type of the column; `None` for a type that the gateway does not understand, such as a
     /// user-defined type. It is never `None` for a key column.
     pub(crate) cql_type: Option<CqlType>,
@@ -49,7 +49,7 @@ pub(crate) struct LoggedTable {
     pub(crate) id: Uuid,
     /// All columns: the partition key, then the clustering key, then the others. Key columns are in
     /// the order of their key.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<LoggedColumn>,
     /// The number of columns in the partition key, which are the first of `columns`.
     pub(crate) partition_key_count: usize,
     /// The number of columns in the clustering key, which follow the partition key in `columns`.
@@ -61,22 +61,22 @@ pub(crate) struct LoggedTable {
     /// The name of the log table, in the same keyspace.
     pub(crate) log_name: String,
     /// The streams that log rows go to.
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<LogStreams>,
 }
 
 impl LoggedTable {
     /// The columns of the partition key, in their order.
-    pub(crate) fn partition_key(&self) -> &[Column] {
+    pub(crate) fn partition_key(&self) -> &[LoggedColumn] {
         &self.columns[..self.partition_key_count]
     }
 
     /// The columns of the clustering key, in their order.
-    pub(crate) fn clustering_key(&self) -> &[Column] {
+    pub(crate) fn clustering_key(&self) -> &[LoggedColumn] {
         &self.columns[self.partition_key_count..][..self.clustering_key_count]
     }
 
     /// The columns of the whole primary key, in their order.
-    pub(crate) fn primary_key(&self) -> &[Column] {
+    pub(crate) fn primary_key(&self) -> &[LoggedColumn] {
         &self.columns[..self.partition_key_count + self.clustering_key_count]
     }
 
@@ -94,7 +94,7 @@ impl LoggedTable {
     }
 
     /// The column of this name.
-    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+    pub(crate) fn column(&self, name: &str) -> Option<&LoggedColumn> {
         self.columns.iter().find(|column| column.name == name)
     }
 }

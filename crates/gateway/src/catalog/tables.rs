@@ -16,12 +16,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cql::quote::Quoted;
+use cql::quote::StringLiteral;
 use cql::quote::quoted;
 use uuid::{Uuid, uuid};
 
-use super::cluster::{Cluster, ClusterError};
-use super::options::CatalogOptions;
+use super::cluster::{ClusterError, InternalSession};
+use super::options::InternalSessionOptions;
 
 /// The one partition of `vector_indexes`, and of `gateways`.
 pub(super) const SCOPE: &str = "cluster";
@@ -85,8 +85,8 @@ const LATER_COLUMNS: [(&str, &str, &str); 5] = [
 
 /// Makes the keyspace, the tables and the columns that are missing.
 pub(super) async fn create(
-    cluster: &Cluster,
-    options: &CatalogOptions,
+    cluster: &InternalSession,
+    options: &InternalSessionOptions,
 ) -> Result<(), ClusterError> {
     let keyspace = &options.keyspace;
     let existing: Vec<(String,)> = cluster
@@ -139,14 +139,17 @@ pub(super) async fn create(
 }
 
 /// Whether there is a keyspace of this name.
-pub(super) async fn exists(cluster: &Cluster, keyspace: &str) -> Result<bool, ClusterError> {
+pub(super) async fn exists(
+    cluster: &InternalSession,
+    keyspace: &str,
+) -> Result<bool, ClusterError> {
     const TEXT: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
     let keyspaces: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
     Ok(!keyspaces.is_empty())
 }
 
 async fn has_column(
-    cluster: &Cluster,
+    cluster: &InternalSession,
     keyspace: &str,
     table: &str,
     column: &str,
@@ -166,7 +169,7 @@ fn ttl_s(table: &str) -> u64 {
 }
 
 /// The replication with as many copies in each data centre as it has nodes, three at most.
-fn replication(cluster: &Cluster) -> String {
+fn replication(cluster: &InternalSession) -> String {
     let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
     for node in cluster.session().get_cluster_state().get_nodes_info() {
         if let Some(data_centre) = &node.datacenter {
@@ -176,7 +179,11 @@ fn replication(cluster: &Cluster) -> String {
     let copies: String = nodes
         .iter()
         .map(|(data_centre, nodes)| {
-            format!(", {}: {}", Quoted(data_centre), (*nodes).min(COPIES_MAX))
+            format!(
+                ", {}: {}",
+                StringLiteral(data_centre),
+                (*nodes).min(COPIES_MAX)
+            )
         })
         .collect();
     format!("{{'class': 'NetworkTopologyStrategy'{copies}}}")

@@ -8,11 +8,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::follower::{Follower, Round};
-use super::lease::Lease;
-use super::options::CatalogOptions;
-use super::{Catalog, connect, gateways};
-use crate::clients::Clients;
+use super::follower::{DefinitionFollower, RoundFindings};
+use super::lease::HeartbeatLease;
+use super::options::InternalSessionOptions;
+use super::{IndexCatalog, connect, gateways};
+use crate::clients::OpenConnections;
 
 /// The time limit for telling the cluster that this gateway leaves.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
@@ -21,14 +21,14 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 const DRAINED_EVERY: Duration = Duration::from_millis(20);
 
 /// The parts that the task works with.
-pub(super) struct CatalogTask {
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) clients: Arc<Clients>,
-    pub(super) options: CatalogOptions,
+pub(super) struct DefinitionTask {
+    pub(super) catalog: Arc<IndexCatalog>,
+    pub(super) clients: Arc<OpenConnections>,
+    pub(super) options: InternalSessionOptions,
     /// The address at which drivers reach this gateway.
     pub(super) address: String,
     /// The last round of the follower; `None` before the first.
-    pub(super) rounds: watch::Sender<Option<Round>>,
+    pub(super) rounds: watch::Sender<Option<RoundFindings>>,
     /// The reason why the session could not be opened; `None` if none is known.
     pub(super) trouble: watch::Sender<Option<String>>,
     /// Cancelled when the gateway stops: no more connections and requests are taken.
@@ -37,7 +37,7 @@ pub(super) struct CatalogTask {
     pub(super) kill: CancellationToken,
 }
 
-impl CatalogTask {
+impl DefinitionTask {
     /// Connects, sends heartbeats and follows the definitions. After `stop` it goes on until no
     /// client is there any more, and then notes in the cluster that the gateway leaves.
     pub(super) async fn run(self) {
@@ -51,20 +51,22 @@ impl CatalogTask {
             .get_or_init(|| Arc::new(cluster))
             .clone();
         let gateway = Uuid::new_v4();
-        let lease = Lease {
+        let lease = HeartbeatLease {
             catalog: self.catalog.clone(),
             gateway,
             address: self.address,
             confirmed: watch::Sender::new(None),
-            said: watch::Sender::new(None),
+            acknowledged: watch::Sender::new(None),
             written_at: AtomicI64::new(0),
         };
         let clocks = &lease.catalog.clocks;
-        let compared = self.stop.run_until_cancelled(clocks.ask_node(&cluster));
+        let compared = self
+            .stop
+            .run_until_cancelled(clocks.compare_with_node(&cluster));
         if compared.await.is_none() {
             return;
         }
-        let follower = Follower {
+        let follower = DefinitionFollower {
             catalog: self.catalog.clone(),
             clients: self.clients.clone(),
             options: self.options,
@@ -75,7 +77,7 @@ impl CatalogTask {
                 lease.keep(&cluster),
                 follower.run(&cluster, &lease),
                 self.catalog.clocks.keep(&cluster),
-                self.catalog.look_for_polls(&cluster, gateway)
+                self.catalog.refresh_gateways_for_polls(&cluster, gateway)
             )
         };
         let mut following = std::pin::pin!(following);

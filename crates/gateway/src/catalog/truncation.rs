@@ -20,12 +20,12 @@ use cql::error::CqlError;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::change::Change;
-use super::cluster::Cluster;
+use super::change::DefinitionChange;
+use super::cluster::InternalSession;
 use super::define::{TRIES_MAX, too_many_changes};
-use super::definition::{Definition, Definitions, State};
-use super::index::DefinedIndex;
-use super::{Catalog, LoggedTable, timeuuids};
+use super::defined_index::DefinedIndex;
+use super::definition::{ClusterDefinitions, IndexLifecycle, StoredDefinition};
+use super::{IndexCatalog, LoggedTable, timeuuids};
 
 /// The time that nodes may take for a TRUNCATE, by Cassandra's `truncate_request_timeout`.
 const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(60);
 /// answer by then, and has had some time for the rest.
 const FINISHED_WITHIN: Duration = Duration::from_secs(TRUNCATE_TIMEOUT.as_secs() + 15);
 
-impl Catalog {
+impl IndexCatalog {
     /// Notes that a table is going to be truncated. Returns the id of the note.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Catalog {
         let note = timeuuids::now()?;
         self.change_each(table, |row| {
             let is_noted = row.truncates.contains(&note);
-            Ok((!is_noted).then(|| Change::Note(row.index.clone(), note)))
+            Ok((!is_noted).then(|| DefinitionChange::Note(row.index.clone(), note)))
         })
         .await?;
         Ok(note)
@@ -64,7 +64,7 @@ impl Catalog {
     pub(crate) async fn forget_truncate(&self, table: &LoggedTable, note: Uuid) {
         let forgotten = self.change_each(table, |row| {
             let is_noted = row.truncates.contains(&note);
-            Ok(is_noted.then(|| Change::Forget(row.index.clone(), note)))
+            Ok(is_noted.then(|| DefinitionChange::Forget(row.index.clone(), note)))
         });
         if let Err(error) = forgotten.await {
             tracing::debug!(%error, "the note of a TRUNCATE that did nothing stays for a while");
@@ -87,9 +87,13 @@ impl Catalog {
             let index = &row.index;
             let old = *old.entry(index.name.clone()).or_insert(index.version);
             Ok(if index.version == old {
-                Some(Change::Renew(index.clone(), timeuuids::now()?, vec![note]))
+                Some(DefinitionChange::Renew(
+                    index.clone(),
+                    timeuuids::now()?,
+                    vec![note],
+                ))
             } else if row.truncates.contains(&note) {
-                Some(Change::Forget(index.clone(), note))
+                Some(DefinitionChange::Forget(index.clone(), note))
             } else {
                 None
             })
@@ -102,17 +106,17 @@ impl Catalog {
     async fn change_each(
         &self,
         table: &LoggedTable,
-        mut change: impl FnMut(&Definition) -> Result<Option<Change>, CqlError>,
+        mut change: impl FnMut(&StoredDefinition) -> Result<Option<DefinitionChange>, CqlError>,
     ) -> Result<(), CqlError> {
-        let cluster: Arc<Cluster> = self.cluster().ok_or_else(|| {
+        let cluster: Arc<InternalSession> = self.cluster().ok_or_else(|| {
             CqlError::server("The gateway has no session to the cluster yet: try again")
         })?;
         let mut lost = 0;
         while lost < TRIES_MAX {
-            let definitions = Definitions::read(&cluster).await?;
+            let definitions = ClusterDefinitions::read(&cluster).await?;
             let mut live = definitions.live_on(&table.keyspace, &table.name);
             let Some(change) = live.find_map(|row| change(row).transpose()) else {
-                self.look_again();
+                self.request_refresh();
                 return Ok(());
             };
             let change = change?;
@@ -125,21 +129,21 @@ impl Catalog {
 
 /// The notes that this gateway has seen, with the times at which it first saw them.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct TruncateNotes {
     since: HashMap<Uuid, Instant>,
 }
 
-impl Notes {
+impl TruncateNotes {
     /// The change for an index whose note has stayed for too long; `None` if there is no such
     /// index. `version` becomes the version of the index.
     pub(super) fn overdue(
         &mut self,
-        definitions: &Definitions,
+        definitions: &ClusterDefinitions,
         now: Instant,
         version: Uuid,
-    ) -> Option<Change> {
+    ) -> Option<DefinitionChange> {
         let live = || {
-            let is_live = |row: &&Definition| row.state != State::Dropping;
+            let is_live = |row: &&StoredDefinition| row.state != IndexLifecycle::Dropping;
             definitions.rows.iter().filter(is_live)
         };
         self.since
@@ -168,7 +172,7 @@ impl Notes {
             index = index.name,
             "the gateway that passed a TRUNCATE on did not finish it: the index is built anew"
         );
-        Some(Change::Renew(index.clone(), version, notes))
+        Some(DefinitionChange::Renew(index.clone(), version, notes))
     }
 }
 
@@ -180,12 +184,12 @@ mod tests {
     const NOTE: Uuid = Uuid::from_u128(5);
     const VERSION: Uuid = Uuid::from_u128(9);
 
-    fn definitions(state: State, truncates: &[Uuid]) -> Definitions {
-        let noted = Definition {
+    fn definitions(state: IndexLifecycle, truncates: &[Uuid]) -> ClusterDefinitions {
+        let noted = StoredDefinition {
             truncates: truncates.to_vec(),
             ..definition(state)
         };
-        Definitions {
+        ClusterDefinitions {
             revision: 7,
             rows: vec![noted],
         }
@@ -193,15 +197,15 @@ mod tests {
 
     #[test]
     fn a_note_that_stays_is_acted_by() {
-        let mut notes = Notes::default();
-        let noted = definitions(State::Usable, &[NOTE]);
+        let mut notes = TruncateNotes::default();
+        let noted = definitions(IndexLifecycle::Usable, &[NOTE]);
         let seen = Instant::now();
         for early in [Duration::ZERO, TRUNCATE_TIMEOUT] {
             let change = notes.overdue(&noted, seen + early, VERSION);
             assert!(change.is_none(), "{change:?}");
         }
         let change = notes.overdue(&noted, seen + FINISHED_WITHIN, VERSION);
-        let Some(Change::Renew(index, version, acted_by)) = change else {
+        let Some(DefinitionChange::Renew(index, version, acted_by)) = change else {
             panic!("{change:?}");
         };
         assert_eq!((index.name.as_str(), version), ("i", VERSION));
@@ -210,28 +214,28 @@ mod tests {
 
     #[test]
     fn each_note_has_its_own_time() {
-        let mut notes = Notes::default();
+        let mut notes = TruncateNotes::default();
         let seen = Instant::now();
         let late = Uuid::from_u128(6);
-        notes.overdue(&definitions(State::Usable, &[NOTE]), seen, VERSION);
-        let both = definitions(State::Usable, &[NOTE, late]);
+        notes.overdue(&definitions(IndexLifecycle::Usable, &[NOTE]), seen, VERSION);
+        let both = definitions(IndexLifecycle::Usable, &[NOTE, late]);
         notes.overdue(&both, seen + TRUNCATE_TIMEOUT, VERSION);
         let change = notes.overdue(&both, seen + FINISHED_WITHIN, VERSION);
         assert!(
-            matches!(&change, Some(Change::Renew(.., acted_by)) if acted_by[..] == [NOTE]),
+            matches!(&change, Some(DefinitionChange::Renew(.., acted_by)) if acted_by[..] == [NOTE]),
             "{change:?}"
         );
         // The note goes meanwhile, as its gateway has finished. If it comes again, its time begins
         // again.
-        notes.overdue(&definitions(State::Usable, &[]), seen, VERSION);
+        notes.overdue(&definitions(IndexLifecycle::Usable, &[]), seen, VERSION);
         let again = notes.overdue(&both, seen + FINISHED_WITHIN, VERSION);
         assert!(again.is_none(), "{again:?}");
     }
 
     #[test]
     fn an_index_on_its_way_out_needs_nothing() {
-        let mut notes = Notes::default();
-        let noted = definitions(State::Dropping, &[NOTE]);
+        let mut notes = TruncateNotes::default();
+        let noted = definitions(IndexLifecycle::Dropping, &[NOTE]);
         let seen = Instant::now();
         for now in [seen, seen + FINISHED_WITHIN] {
             let change = notes.overdue(&noted, now, VERSION);

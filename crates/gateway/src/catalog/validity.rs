@@ -10,16 +10,16 @@ const FOREVER: u64 = u64::MAX;
 
 /// The time until which a gateway may act by its snapshot. It ends by the clock, so it also ends
 /// for a process that is stopped meanwhile.
-pub(super) struct Validity {
+pub(super) struct SnapshotValidity {
     born: Instant,
     /// The end in milliseconds since `born`, or [`FOREVER`].
     ends_ms: AtomicU64,
 }
 
-impl Validity {
+impl SnapshotValidity {
     /// A validity without an end, until one is set.
-    pub(super) fn new() -> Validity {
-        Validity {
+    pub(super) fn new() -> SnapshotValidity {
+        SnapshotValidity {
             born: Instant::now(),
             ends_ms: AtomicU64::new(FOREVER),
         }

@@ -4,35 +4,35 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::wire::{DecodeError, Frame, FrameHeader, Response, ResponseContext};
-use store_api::Stores;
+use store_api::IndexServices;
 
-use super::session::Session;
-use crate::catalog::Catalog;
-use crate::kept_answers::KeptAnswers;
-use crate::prepared::PreparedStatements;
+use super::session::ProxySession;
+use crate::answer_cache::AnswerCache;
+use crate::catalog::IndexCatalog;
+use crate::prepared::StatementsById;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
 
 /// The state that decisions in both directions of a connection are made by. Clones share it.
 #[derive(Clone)]
-pub(super) struct Context {
+pub(super) struct DecisionContext {
     /// The state that both directions of the connection share.
-    pub(super) session: Arc<Session>,
+    pub(super) session: Arc<ProxySession>,
     /// The prepared statements of the gateway.
-    pub(super) prepared: Arc<PreparedStatements>,
+    pub(super) prepared: Arc<StatementsById>,
     /// The definitions of vector indexes.
-    pub(super) catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<IndexCatalog>,
     /// The state that all writes to change logs share.
     pub(super) log: Arc<ChangeLog>,
     /// Answers that many clients request.
-    pub(super) kept_answers: Arc<KeptAnswers>,
+    pub(super) answer_cache: Arc<AnswerCache>,
     /// The addresses of the gateways that are reported to drivers.
     pub(super) ring: Arc<Ring>,
     /// The index services, which CREATE INDEX waits for.
-    pub(super) stores: Stores,
+    pub(super) stores: IndexServices,
 }
 
-impl Context {
+impl DecisionContext {
     /// Decodes a response with the connection's compression.
     pub(super) fn decode(
         &self,

@@ -6,22 +6,22 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{EventKind, Frame, FrameHeader, Opcode, Request, glance};
 
-use super::context::Context;
+use super::context::DecisionContext;
 use super::errors::{lapsed, not_let_in, unprepared};
-use super::route::Route;
+use super::route::RequestAction;
 use super::statements::{self, batch, neighbours, prepare};
-use crate::recognise::{self, Verb};
-use crate::statement::{Recognised, StatementText};
+use crate::recognise::{self, StatementVerb};
+use crate::statement::{RecognisedStatement, StatementText};
 use crate::writes::ClientRequest;
 
 /// Decides the way of a request. `has_room` says whether the gateway may carry out one more request
 /// of the connection itself.
 pub(super) fn decide(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
     has_room: bool,
-) -> Route {
+) -> RequestAction {
     context.catalog.lapse_if_over();
     let decided = match header.opcode {
         Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch | Opcode::Register
@@ -35,14 +35,18 @@ pub(super) fn decide(
         }
         Opcode::Batch => batch(context, header, body),
         Opcode::Register => register(context, header, body),
-        _ => Ok(Route::Pass),
+        _ => Ok(RequestAction::Pass),
     };
-    decided.unwrap_or_else(Route::Answer)
+    decided.unwrap_or_else(RequestAction::Answer)
 }
 
 /// Notes the version and the compression that STARTUP requests. It must be one that the gateway can
 /// read.
-fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
+fn startup(
+    context: &DecisionContext,
+    header: &FrameHeader,
+    body: &[u8],
+) -> Result<RequestAction, CqlError> {
     let frame = Frame {
         header: *header,
         body: Bytes::copy_from_slice(body),
@@ -50,18 +54,20 @@ fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route
     let request = Request::decode(&frame, None, context.session.body_max())?;
     if let Request::Startup(startup) = request {
         let compression = startup.compression(header.version)?;
-        context.session.ask_for(header.version, compression)?;
+        context
+            .session
+            .set_frame_format(header.version, compression)?;
     }
-    Ok(Route::Startup)
+    Ok(RequestAction::Startup)
 }
 
 /// Decides about a QUERY, PREPARE or EXECUTE.
 fn statement(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
     has_room: bool,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     let mut scratch = Bytes::new();
     let plain = context.session.plain(header, body, &mut scratch)?;
     let keyspace = context.session.keyspace_of(header, plain)?;
@@ -80,20 +86,20 @@ fn statement(
 
 /// Decides about a QUERY or PREPARE by the kind that its text shows.
 fn text(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     keyspace: Option<&Arc<str>>,
     has_room: bool,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     let header = request.header;
     let text = glance::statement_text(header.flags, request.plain)?;
     let verb = recognise::verb(text);
-    if verb == Verb::Select
+    if verb == StatementVerb::Select
         && let Some(route) = neighbours::text(request, text)?
     {
         return Ok(route);
     }
-    if matches!(verb, Verb::Write | Verb::Truncate) && request.snapshot.lapsed() {
+    if matches!(verb, StatementVerb::Write | StatementVerb::Truncate) && request.snapshot.lapsed() {
         return Err(lapsed());
     }
     let text = StatementText {
@@ -103,7 +109,7 @@ fn text(
         snapshot: request.snapshot,
         definitions: context.catalog.keyspace(),
     };
-    let Recognised {
+    let RecognisedStatement {
         statement,
         rewritten,
     } = text.recognise()?;
@@ -117,7 +123,11 @@ fn text(
 }
 
 /// Decides about an EXECUTE by the kind of the statement that has its id.
-fn execute(context: &Context, request: &ClientRequest, has_room: bool) -> Result<Route, CqlError> {
+fn execute(
+    context: &DecisionContext,
+    request: &ClientRequest,
+    has_room: bool,
+) -> Result<RequestAction, CqlError> {
     let id = glance::executed_id(request.header.flags, request.plain)?;
     let Some(statement) = context.prepared.get(id, request.snapshot) else {
         return Err(unprepared(id));
@@ -126,19 +136,27 @@ fn execute(context: &Context, request: &ClientRequest, has_room: bool) -> Result
 }
 
 /// Decides about a BATCH.
-fn batch(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
+fn batch(
+    context: &DecisionContext,
+    header: &FrameHeader,
+    body: &[u8],
+) -> Result<RequestAction, CqlError> {
     let snapshot = context.catalog.snapshot();
     if snapshot.lapsed() {
         return Err(lapsed());
     }
     let execution = batch::execution(context, header, body, &snapshot)?;
-    Ok(Route::of_write(execution))
+    Ok(RequestAction::of_write(execution))
 }
 
 /// Notes clients that register for changes of the schema: the gateway sends them events about
 /// vector indexes, which the node knows nothing of. It sends none to a client that the node has not
 /// let in.
-fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
+fn register(
+    context: &DecisionContext,
+    header: &FrameHeader,
+    body: &[u8],
+) -> Result<RequestAction, CqlError> {
     let frame = Frame {
         header: *header,
         body: Bytes::copy_from_slice(body),
@@ -151,5 +169,5 @@ fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Rout
     {
         session.client.hear_schema_changes(header.version);
     }
-    Ok(Route::Pass)
+    Ok(RequestAction::Pass)
 }

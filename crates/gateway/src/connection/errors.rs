@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 
 /// The error for a STARTUP after another one, in the node's words.
-pub(super) fn begun_already() -> CqlError {
+pub(super) fn already_started() -> CqlError {
     CqlError::new(
         ErrorKind::ProtocolError,
         "Unexpected message STARTUP, the connection is open already",

@@ -14,17 +14,16 @@
 //! - *The node cannot be reached*: the client's first request is answered with an error that says
 //!   so.
 
-#[cfg(test)]
-mod ann_tests;
-mod awaited;
+mod background_requests;
 mod context;
 mod decide;
 mod ends;
 mod errors;
-mod inquiries;
-mod intake;
-mod outlet;
+mod frame_reader;
+mod frame_writer;
+mod own_requests;
 mod own_streams;
+mod pending_response;
 #[cfg(test)]
 mod pipelining_tests;
 mod reply;
@@ -38,8 +37,9 @@ mod statements;
 #[cfg(test)]
 mod test_connection;
 #[cfg(test)]
+mod vector_search_tests;
+#[cfg(test)]
 mod without_rows_tests;
-mod work;
 #[cfg(test)]
 mod write_tests;
 
@@ -49,31 +49,31 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client_memory::Account;
+use client_memory::MemoryAccount;
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Direction, FrameHeader, ProtocolVersion, Refusal};
+use cql::wire::{FrameDirection, FrameHeader, HeaderRefusal, ProtocolVersion};
+use net::pending_connections::ConnectionAdmission;
 use net::sockets::{linger, prepare};
-use net::strangers::Guest;
-use net::stream::Socket;
+use net::stream::ConnectedSocket;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::context::Context;
+use self::background_requests::BackgroundRequests;
+use self::context::DecisionContext;
 use self::ends::{RequestsEnd, ResponsesEnd};
-use self::intake::Intake;
-use self::outlet::Outlet;
-use self::requests::{Requests, write_memory};
-use self::responses::Responses;
-use self::session::Session;
-use self::work::Workshop;
-use crate::ann::Searches;
-use crate::clients::Client;
+use self::frame_reader::ClientFrameReader;
+use self::frame_writer::ClientFrameWriter;
+use self::requests::{RequestLoop, write_memory};
+use self::responses::ResponseLoop;
+use self::session::ProxySession;
+use crate::clients::ConnectionHandle;
 use crate::error_frame::error_frame;
-use crate::inquiry::Inquirer;
-use crate::shared::Shared;
+use crate::node_requests::NodeRequestSender;
+use crate::shared::ServingState;
+use crate::vector_search::FreshSearches;
 
 /// Answers made by the gateway that may wait for the client to read; with more, the client's
 /// requests wait, too.
@@ -84,7 +84,11 @@ const ANSWERS_MAX: usize = 16;
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
 /// Serves a connection to its end. It is dropped if the guest has to give way.
-pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>, guest: Guest) {
+pub(crate) async fn serve(
+    client: TcpStream,
+    shared: Arc<ServingState>,
+    guest: ConnectionAdmission,
+) {
     let account = guest.find_room(|| shared.options.memory.client().ok());
     let Some(account) = account.await else {
         tracing::warn!("clients hold all the memory that they may: a connection is refused");
@@ -92,7 +96,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>, guest: Guest) 
     };
     let end = CancellationToken::clone(&shared.connections.load());
     let tls = shared.client_tls.load_full();
-    let accepting = Socket::of_client(client, tls);
+    let accepting = ConnectedSocket::of_client(client, tls);
     let client = match timeout(shared.options.handshake_timeout, accepting).await {
         Ok(Ok(client)) => client,
         Ok(Err(error)) => {
@@ -157,22 +161,22 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-async fn connect(shared: &Shared) -> io::Result<Socket> {
+async fn connect(shared: &ServingState) -> io::Result<ConnectedSocket> {
     let address = shared.options.cassandra.as_str();
     let connecting = async {
         let node = TcpStream::connect(address).await?;
         prepare(&node)?;
-        Socket::of_server(node, address, shared.options.cassandra_tls.clone()).await
+        ConnectedSocket::of_server(node, address, shared.options.cassandra_tls.clone()).await
     };
     timeout(shared.options.connect_timeout, connecting).await?
 }
 
 /// Runs both directions of a connection until one ends it, or until `end` is cancelled.
 async fn pass(
-    (client, node): (Socket, Socket),
-    (account, guest): (Account, Guest),
+    (client, node): (ConnectedSocket, ConnectedSocket),
+    (account, guest): (MemoryAccount, ConnectionAdmission),
     end: CancellationToken,
-    shared: &Shared,
+    shared: &ServingState,
 ) -> io::Result<()> {
     let own_address = canonical(client.local_addr()?);
     let gone = CancellationToken::new();
@@ -214,20 +218,20 @@ async fn pass(
 /// taken.
 fn loops(
     own_address: SocketAddr,
-    (account, guest): (&Account, Guest),
+    (account, guest): (&MemoryAccount, ConnectionAdmission),
     (gone, end): (CancellationToken, CancellationToken),
-    shared: &Shared,
-) -> (Requests, Responses) {
+    shared: &ServingState,
+) -> (RequestLoop, ResponseLoop) {
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
-    let known_as = Arc::new(Client::new(sender.downgrade()));
+    let known_as = Arc::new(ConnectionHandle::new(sender.downgrade()));
     shared.clients.enter(&known_as);
-    let session = Arc::new(Session::new(
+    let session = Arc::new(ProxySession::new(
         own_address,
         shared.options.frame_body_max.min(account.bytes_max()),
         known_as,
         guest,
     ));
-    let (inquirer, inquiries) = Inquirer::new();
+    let (inquirer, inquiries) = NodeRequestSender::new();
     #[expect(
         clippy::disallowed_methods,
         reason = "a step waits for the answer before it, so each statement in flight has at most one"
@@ -235,7 +239,7 @@ fn loops(
     let (steps_sender, steps) = mpsc::unbounded_channel();
     let answer_memory = shared.answer_memory.of_connection();
     let options = &shared.options;
-    let searches = Searches::new(
+    let searches = FreshSearches::new(
         options.stores.clone(),
         shared.log.clone(),
         options.freshness,
@@ -244,18 +248,18 @@ fn loops(
         true => searches.may_answer_without_rows(answer_memory.clone(), shared.metrics.clone()),
         false => searches,
     };
-    let context = Context {
+    let context = DecisionContext {
         session,
         prepared: shared.prepared.clone(),
         catalog: shared.catalog.clone(),
         log: shared.log.clone(),
-        kept_answers: shared.kept_answers.clone(),
+        answer_cache: shared.answer_cache.clone(),
         ring: shared.ring.clone(),
         stores: shared.options.stores.clone(),
     };
-    let requests = Requests {
+    let requests = RequestLoop {
         context: context.clone(),
-        workshop: Workshop::new(
+        background: BackgroundRequests::new(
             inquirer,
             searches,
             shared.prepared.clone(),
@@ -264,7 +268,7 @@ fn loops(
             sender,
             gone,
         ),
-        inquiries,
+        node_requests: inquiries,
         steps,
         steps_sender: steps_sender.downgrade(),
         write_memory: write_memory(),
@@ -275,7 +279,7 @@ fn loops(
         handshake_timeout: shared.options.handshake_timeout,
         drain_timeout: shared.options.drain_timeout,
     };
-    let responses = Responses {
+    let responses = ResponseLoop {
         context,
         answers: receiver,
         answer_memory,
@@ -286,18 +290,18 @@ fn loops(
 }
 
 /// Answers the first request of a client with an error, and closes the connection.
-async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<()> {
+async fn refuse(client: ConnectedSocket, error: CqlError, shared: &ServingState) -> io::Result<()> {
     let (mut from_client, mut to_client) = client.into_split();
-    let mut intake = Intake::new();
+    let mut intake = ClientFrameReader::new();
     let first_request = async {
         loop {
             if intake.fill(&mut from_client).await? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
             }
-            match FrameHeader::read(intake.bytes(), Direction::Request, usize::MAX) {
+            match FrameHeader::read(intake.bytes(), FrameDirection::Request, usize::MAX) {
                 Ok(None) => {}
                 Ok(Some(header)) => return Ok((header.version, header.stream, error)),
-                Err(Refusal { error, .. }) => {
+                Err(HeaderRefusal { error, .. }) => {
                     return Ok((ProtocolVersion::V4, error.stream(), error.into()));
                 }
             }
@@ -306,7 +310,7 @@ async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<
     let (version, stream, error) =
         timeout(shared.options.handshake_timeout, first_request).await??;
     let answer = error_frame(version, stream, error);
-    Outlet::new(&mut to_client).send(&answer).await?;
+    ClientFrameWriter::new(&mut to_client).send(&answer).await?;
     to_client.shutdown().await?;
     linger(&mut from_client).await;
     Ok(())

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::inquiry::{AnswerSender, IN_FLIGHT_MAX};
+use crate::node_requests::{AnswerSender, IN_FLIGHT_MAX};
 
 /// The number of streams that are noted: twice as many as the gateway can use at once.
 const COUNT: usize = 2 * IN_FLIGHT_MAX;
@@ -18,7 +18,7 @@ const COUNT: usize = 2 * IN_FLIGHT_MAX;
 const FIRST: i16 = i16::MAX - (COUNT as i16 - 1);
 
 /// The user of a stream.
-enum Use {
+enum StreamUser {
     /// The client.
     Client,
     /// The gateway; its answer goes to this sender.
@@ -28,15 +28,15 @@ enum Use {
 /// The users of the last [`COUNT`] streams of a connection.
 #[derive(Default)]
 pub(super) struct OwnStreams {
-    in_use: Mutex<InUse>,
+    in_use: Mutex<StreamsInUse>,
     /// Notified whenever a request of the gateway's is answered.
     released: Notify,
 }
 
 /// The streams that are in use.
 #[derive(Default)]
-struct InUse {
-    by_stream: HashMap<i16, Use>,
+struct StreamsInUse {
+    by_stream: HashMap<i16, StreamUser>,
     /// The place, counted from [`FIRST`], at which the search for a free stream begins.
     next: usize,
 }
@@ -51,18 +51,18 @@ impl OwnStreams {
             .map(|step| FIRST + ((start + step) % COUNT) as i16)
             .find(|stream| !in_use.by_stream.contains_key(stream))?;
         in_use.next = (usize::from((free - FIRST) as u16) + 1) % COUNT;
-        in_use.by_stream.insert(free, Use::Own(answer));
+        in_use.by_stream.insert(free, StreamUser::Own(answer));
         Some(free)
     }
 
     /// Waits until the client may use a stream, and notes that it does.
-    pub(super) async fn client_asks(&self, stream: i16) {
+    pub(super) async fn reserve_for_client(&self, stream: i16) {
         if stream < FIRST {
             return;
         }
         loop {
             let released = self.released.notified();
-            if self.try_client_asks(stream) {
+            if self.try_reserve_for_client(stream) {
                 return;
             }
             released.await;
@@ -70,18 +70,22 @@ impl OwnStreams {
     }
 
     /// Notes that the client uses a stream; false if the gateway uses it.
-    fn try_client_asks(&self, stream: i16) -> bool {
+    fn try_reserve_for_client(&self, stream: i16) -> bool {
         let mut in_use = self.in_use.lock();
-        if let Some(Use::Own(_)) = in_use.by_stream.get(&stream) {
+        if let Some(StreamUser::Own(_)) = in_use.by_stream.get(&stream) {
             return false;
         }
-        in_use.by_stream.insert(stream, Use::Client);
+        in_use.by_stream.insert(stream, StreamUser::Client);
         true
     }
 
     /// Whether the response on a stream is for the gateway.
     pub(super) fn is_own(&self, stream: i16) -> bool {
-        stream >= FIRST && matches!(self.in_use.lock().by_stream.get(&stream), Some(Use::Own(_)))
+        stream >= FIRST
+            && matches!(
+                self.in_use.lock().by_stream.get(&stream),
+                Some(StreamUser::Own(_))
+            )
     }
 
     /// Frees a stream whose response has come. Returns the sender for the answer if the request was
@@ -91,12 +95,12 @@ impl OwnStreams {
             return None;
         }
         match self.in_use.lock().by_stream.remove(&stream) {
-            Some(Use::Own(answer)) => {
+            Some(StreamUser::Own(answer)) => {
                 // At most one task waits: the loop that reads the client's requests.
                 self.released.notify_one();
                 Some(answer)
             }
-            Some(Use::Client) | None => None,
+            Some(StreamUser::Client) | None => None,
         }
     }
 }
@@ -117,13 +121,13 @@ mod tests {
     #[tokio::test]
     async fn no_stream_is_used_by_both() {
         let streams = OwnStreams::default();
-        streams.client_asks(FIRST).await;
-        streams.client_asks(3).await;
+        streams.reserve_for_client(FIRST).await;
+        streams.reserve_for_client(3).await;
         let own = take(&streams).unwrap();
         assert_eq!(own, FIRST + 1);
         assert!(streams.is_own(own) && !streams.is_own(FIRST) && !streams.is_own(3));
 
-        let mut waiting = Box::pin(streams.client_asks(own));
+        let mut waiting = Box::pin(streams.reserve_for_client(own));
         let early = timeout(Duration::from_millis(20), &mut waiting).await;
         assert!(early.is_err(), "the stream is the gateway's");
         assert!(streams.answered(own).is_some());

@@ -7,15 +7,15 @@ use cql::wire::{BoundValue, Request, Response};
 use tokio::io::AsyncWriteExt;
 
 use super::test_connection::{
-    Peer, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
+    FramedPeer, SharedFixture, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
 };
-use crate::statement::Statement;
+use crate::statement::ClassifiedStatement;
 
 const INSERT: &str = "INSERT INTO products (id) VALUES (?)";
 const QUALIFIED: &str = "INSERT INTO shop.products (id) VALUES (?)";
 
 /// Sends several requests in one write.
-async fn ask_together(client: &mut Peer, requests: &[(i16, Request)]) {
+async fn ask_together(client: &mut FramedPeer, requests: &[(i16, Request)]) {
     let mut out = BytesMut::new();
     for (stream, request) in requests {
         request.encode(*stream, None, &mut out);
@@ -24,7 +24,7 @@ async fn ask_together(client: &mut Peer, requests: &[(i16, Request)]) {
 }
 
 /// Receives the error that the stream is in use.
-async fn is_refused(client: &mut Peer, stream: i16) {
+async fn is_refused(client: &mut FramedPeer, stream: i16) {
     let (answered, response) = client.response().await;
     assert_eq!(answered, stream);
     assert!(
@@ -37,7 +37,7 @@ async fn is_refused(client: &mut Peer, stream: i16) {
 async fn an_answer_is_remembered_for_the_request_that_it_answers() {
     // The last stream is one of those that the gateway may use itself.
     for stream in [5, -3, i16::MAX] {
-        let shared = Shared::new(snapshot());
+        let shared = SharedFixture::new(snapshot());
         let (mut client, mut node) = shared.connect();
         let select = prepare("SELECT name FROM shop.products");
         let requests = [(stream, prepare(QUALIFIED)), (stream, select)];
@@ -50,7 +50,7 @@ async fn an_answer_is_remembered_for_the_request_that_it_answers() {
         assert_eq!(rest(client.socket).await, b"", "the connection ends");
         let statement = shared.prepared.get(b"insert", &shared.catalog.snapshot());
         assert!(
-            matches!(statement, Some(Statement::Write(_))),
+            matches!(statement, Some(ClassifiedStatement::Write(_))),
             "{statement:?}"
         );
     }
@@ -58,7 +58,7 @@ async fn an_answer_is_remembered_for_the_request_that_it_answers() {
 
 #[tokio::test]
 async fn the_answer_to_a_client_is_not_taken_for_one_to_a_write_under_way() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let write = query("INSERT INTO shop.products (id) VALUES (1)");
     let other = prepare("SELECT name FROM shop.products");
@@ -77,7 +77,7 @@ async fn the_answer_to_a_client_is_not_taken_for_one_to_a_write_under_way() {
 
 #[tokio::test]
 async fn a_stream_is_free_again_once_it_is_answered() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     for _ in 0..3 {
         let select = query("SELECT name FROM shop.products");
@@ -90,7 +90,7 @@ async fn a_stream_is_free_again_once_it_is_answered() {
 
 #[tokio::test]
 async fn a_request_behind_a_use_is_understood_in_its_keyspace() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let in_use = (1, query("USE shop"));
     let requests = [
@@ -119,7 +119,7 @@ async fn a_request_behind_a_use_is_understood_in_its_keyspace() {
 
 #[tokio::test]
 async fn a_use_waits_for_the_requests_before_it() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let keyspace = |name: &str| Response::SetKeyspace(name.to_owned());
     // The USE is executed by its id, too.

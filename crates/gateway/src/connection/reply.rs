@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use cql::wire::{Compression, Response, ResponseContext};
 
 /// The reply upon a response that was read.
-pub(super) enum Reply {
+pub(super) enum ResponseAction {
     /// The client gets the response as it came.
     Keep,
     /// The client gets these bytes instead, or nothing if there are none.
@@ -15,15 +15,15 @@ pub(super) enum Reply {
     Later,
 }
 
-impl Reply {
+impl ResponseAction {
     /// A reply with another response.
     pub(super) fn with(
         response: &Response,
         context: &ResponseContext,
         compression: Option<Compression>,
-    ) -> Reply {
+    ) -> ResponseAction {
         let mut frame = BytesMut::new();
         response.encode(context, compression, &mut frame);
-        Reply::Replace(frame.freeze())
+        ResponseAction::Replace(frame.freeze())
     }
 }

@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cql::wire::{
-    Compression, DecodeError, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode,
+    Compression, DecodeError, Frame, FrameDirection, FrameHeader, HEADER_LENGTH, Opcode,
     ProtocolVersion, Response,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::context::Context;
+use super::context::DecisionContext;
 use super::ends::ResponsesEnd;
-use super::intake::Intake;
-use super::outlet::Outlet;
-use super::reply::Reply;
+use super::frame_reader::ClientFrameReader;
+use super::frame_writer::ClientFrameWriter;
+use super::reply::ResponseAction;
 use super::statements;
-use crate::inquiry::{Answer, AnswerMemory};
+use crate::node_requests::{AnswerMemory, NodeResponse};
 use crate::ring::translate_event;
 
 /// The loop from the node to the client.
-pub(super) struct Responses {
+pub(super) struct ResponseLoop {
     /// The state that responses are decided by.
-    pub(super) context: Context,
+    pub(super) context: DecisionContext,
     /// Answers that the gateway makes itself, as whole frames.
     pub(super) answers: mpsc::Receiver<Bytes>,
     /// The memory for answers to the gateway's own inquiries.
@@ -36,14 +36,17 @@ pub(super) struct Responses {
     pub(super) drain_timeout: Duration,
 }
 
-impl Responses {
+impl ResponseLoop {
     /// Passes responses on until there are no more.
     pub(super) async fn run(
         mut self,
         node: &mut (impl AsyncRead + Unpin),
         client: &mut (impl AsyncWrite + Unpin),
     ) -> ResponsesEnd {
-        match self.pass_on(node, &mut Outlet::new(client)).await {
+        match self
+            .pass_on(node, &mut ClientFrameWriter::new(client))
+            .await
+        {
             Ok(end) | Err(end) => end,
         }
     }
@@ -51,9 +54,9 @@ impl Responses {
     async fn pass_on(
         &mut self,
         node: &mut (impl AsyncRead + Unpin),
-        client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        client: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<ResponsesEnd, ResponsesEnd> {
-        let mut intake = Intake::new();
+        let mut intake = ClientFrameReader::new();
         // Bytes of a passing response that are still to come.
         let mut to_pass = 0;
         // The time at which the loop stops waiting for answers. Set once the client sends no more
@@ -87,9 +90,9 @@ impl Responses {
     /// Passes on what it can of the buffer. Bytes that pass as they came go out in one write.
     async fn pass_front(
         &self,
-        intake: &mut Intake,
+        intake: &mut ClientFrameReader,
         to_pass: &mut usize,
-        client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        client: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), ResponsesEnd> {
         // Bytes at the front of the buffer that pass.
         let mut passing = 0;
@@ -102,7 +105,7 @@ impl Responses {
             }
             let rest = &intake.bytes()[passing..];
             // A response that passes needs no bound, since it is never held as a whole.
-            let header = FrameHeader::read(rest, Direction::Response, usize::MAX)
+            let header = FrameHeader::read(rest, FrameDirection::Response, usize::MAX)
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
             let Some(header) = header else { break };
             let length = HEADER_LENGTH + header.length as usize;
@@ -138,10 +141,10 @@ impl Responses {
                 continue;
             }
             let reply = self.reply(&header, body);
-            if !matches!(reply, Reply::Ask(_) | Reply::Later) {
+            if !matches!(reply, ResponseAction::Ask(_) | ResponseAction::Later) {
                 self.count(&header);
             }
-            if matches!(reply, Reply::Keep) {
+            if matches!(reply, ResponseAction::Keep) {
                 *to_pass = length;
                 continue;
             }
@@ -149,13 +152,13 @@ impl Responses {
             passing = 0;
             intake.advance(length);
             match reply {
-                Reply::Keep | Reply::Later => {}
-                Reply::Ask(request) => {
+                ResponseAction::Keep | ResponseAction::Later => {}
+                ResponseAction::Ask(request) => {
                     // If the other loop has failed, so has the node's socket, and this loop is
                     // about to see it.
                     let _ = self.steps.send(request);
                 }
-                Reply::Replace(told) => {
+                ResponseAction::Replace(told) => {
                     client.send(&told).await.map_err(ResponsesEnd::Client)?;
                 }
             }
@@ -193,7 +196,7 @@ impl Responses {
         if let Some(answer) = self.context.session.own_streams.answered(header.stream) {
             let held = self.answer_memory.hold(body.len());
             // If no one waits for the answer any more, the client has disconnected.
-            let _ = answer.send(held.map(|held| Answer {
+            let _ = answer.send(held.map(|held| NodeResponse {
                 frame: Frame {
                     header: *header,
                     body: Bytes::copy_from_slice(body),
@@ -221,7 +224,7 @@ impl Responses {
 
     /// Decides the reply upon a response that must be read. If it cannot be read, it passes as it
     /// came.
-    fn reply(&self, header: &FrameHeader, body: &[u8]) -> Reply {
+    fn reply(&self, header: &FrameHeader, body: &[u8]) -> ResponseAction {
         let decided = match header.opcode {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
@@ -229,32 +232,32 @@ impl Responses {
                 Some(awaited) => {
                     statements::reply(&self.context, &self.steps, (header, body), awaited)
                 }
-                None => Ok(Reply::Keep),
+                None => Ok(ResponseAction::Keep),
             },
         };
         decided.unwrap_or_else(|error| {
             tracing::debug!(%error, opcode = ?header.opcode, "a response passes unread");
-            Reply::Keep
+            ResponseAction::Keep
         })
     }
 
     /// Sends the client the gateway's address in an event about a node, or nothing if the node has
     /// no gateway.
-    fn event(&self, header: &FrameHeader, body: &[u8]) -> Result<Reply, DecodeError> {
+    fn event(&self, header: &FrameHeader, body: &[u8]) -> Result<ResponseAction, DecodeError> {
         let (context, Response::Event(event)) = self.context.decode(header, body)? else {
-            return Ok(Reply::Keep);
+            return Ok(ResponseAction::Keep);
         };
         Ok(match translate_event(event.clone(), &self.context.ring) {
-            Some(told) if told == event => Reply::Keep,
-            Some(told) => Reply::with(&Response::Event(told), &context, None),
-            None => Reply::Replace(Bytes::new()),
+            Some(told) if told == event => ResponseAction::Keep,
+            Some(told) => ResponseAction::with(&Response::Event(told), &context, None),
+            None => ResponseAction::Replace(Bytes::new()),
         })
     }
 
     /// Leaves in SUPPORTED only what the gateway supports, too.
-    fn supported(&self, header: &FrameHeader, body: &[u8]) -> Result<Reply, DecodeError> {
+    fn supported(&self, header: &FrameHeader, body: &[u8]) -> Result<ResponseAction, DecodeError> {
         let (context, Response::Supported(mut options)) = self.context.decode(header, body)? else {
-            return Ok(Reply::Keep);
+            return Ok(ResponseAction::Keep);
         };
         for (name, values) in &mut options {
             match name.as_str() {
@@ -264,7 +267,7 @@ impl Responses {
             }
         }
         let told = Response::Supported(options);
-        Ok(Reply::with(&told, &context, None))
+        Ok(ResponseAction::with(&told, &context, None))
     }
 }
 
@@ -276,9 +279,9 @@ fn is_spoken(version: &str) -> bool {
 
 /// Writes the first `count` bytes of the buffer to the client, and removes them.
 async fn write_front(
-    intake: &mut Intake,
+    intake: &mut ClientFrameReader,
     count: usize,
-    client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+    client: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), ResponsesEnd> {
     if count > 0 {
         let written = client.send(&intake.bytes()[..count]).await;

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, Request, Response,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, BoundValue, Consistency, Request,
+    Response,
 };
 use tokio::io::AsyncWriteExt;
 use uuid::Uuid;
 
 use super::test_connection::{
-    Peer, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
+    FramedPeer, SharedFixture, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
 };
-use crate::catalog::Snapshot;
+use crate::catalog::IndexCatalogSnapshot;
 use crate::writes::test_tables::{events, products};
 
 const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
@@ -26,14 +27,14 @@ fn no_log() -> Response {
 
 /// A snapshot in which `shop.products` has another id: the table was recreated, and given an index
 /// again.
-fn recreated(id: u128) -> Snapshot {
+fn recreated(id: u128) -> IndexCatalogSnapshot {
     let mut table = products();
     table.id = Uuid::from_u128(id);
-    Snapshot::new([Arc::new(table)], [])
+    IndexCatalogSnapshot::new([Arc::new(table)], [])
 }
 
 /// Has the node prepare the INSERT of log rows, by a write that succeeds.
-async fn log_is_prepared(client: &mut Peer, node: &mut Peer) {
+async fn log_is_prepared(client: &mut FramedPeer, node: &mut FramedPeer) {
     client.ask(&query(INSERT), 1).await;
     assert!(is_prepare(&node.request().await));
     node.answer(&prepared_as(b"log"), 1).await;
@@ -42,7 +43,7 @@ async fn log_is_prepared(client: &mut Peer, node: &mut Peer) {
     client.response().await;
 }
 
-async fn passes(client: &mut Peer, node: &mut Peer, request: &Request, stream: i16) {
+async fn passes(client: &mut FramedPeer, node: &mut FramedPeer, request: &Request, stream: i16) {
     assert_eq!(
         node.request().await,
         (stream, request.clone()),
@@ -59,21 +60,21 @@ async fn a_write_whose_table_has_no_index_any_more_passes_as_it_came() {
     for refusal in [no_log(), Response::Error(denied)] {
         for text in [INSERT, &conditional] {
             // The node refuses to prepare the INSERT of the log row.
-            let shared = Shared::new(snapshot());
+            let shared = SharedFixture::new(snapshot());
             let (mut client, mut node) = shared.connect();
             client.ask(&query(text), 5).await;
             assert!(is_prepare(&node.request().await));
-            shared.catalog.replace(Snapshot::default());
+            shared.catalog.replace(IndexCatalogSnapshot::default());
             node.answer(&refusal, 5).await;
             passes(&mut client, &mut node, &query(text), 5).await;
 
             // The node refuses to write the log row.
-            let shared = Shared::new(snapshot());
+            let shared = SharedFixture::new(snapshot());
             let (mut client, mut node) = shared.connect();
             log_is_prepared(&mut client, &mut node).await;
             client.ask(&query(text), 5).await;
             assert!(matches!(node.request().await, (5, Request::Batch(_))));
-            shared.catalog.replace(Snapshot::default());
+            shared.catalog.replace(IndexCatalogSnapshot::default());
             node.answer(&refusal, 5).await;
             passes(&mut client, &mut node, &query(text), 5).await;
         }
@@ -82,7 +83,7 @@ async fn a_write_whose_table_has_no_index_any_more_passes_as_it_came() {
 
 #[tokio::test]
 async fn a_write_whose_table_was_recreated_goes_with_the_new_log() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;
     client.ask(&query(INSERT), 5).await;
@@ -99,12 +100,12 @@ async fn a_write_whose_table_was_recreated_goes_with_the_new_log() {
 
 #[tokio::test]
 async fn a_prepared_write_is_prepared_again_by_its_client() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let text = "INSERT INTO shop.products (id, name) VALUES (?, 'tea')";
     let key = || BoundValue::Value(Bytes::from_static(&[0, 0, 0, 7]));
     let executed = execute(b"insert", vec![key()]);
-    let in_a_batch = Request::Batch(Batch {
+    let in_a_batch = Request::Batch(BatchRequest {
         kind: BatchKind::Unlogged,
         statements: vec![BatchStatement {
             statement: BatchedStatement::Prepared(Bytes::from_static(b"insert")),
@@ -116,7 +117,7 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
         keyspace: None,
         now_in_seconds: None,
     });
-    let elsewhere = Snapshot::new([Arc::new(events())], []);
+    let elsewhere = IndexCatalogSnapshot::new([Arc::new(events())], []);
     for (id, request) in [(3, &executed), (4, &in_a_batch)] {
         shared.catalog.replace(recreated(id));
         client.ask(&prepare(text), 1).await;
@@ -149,7 +150,7 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
 
 #[tokio::test]
 async fn a_mistake_of_the_client_is_answered_in_the_nodes_words() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;
     client.ask(&query(INSERT), 5).await;
@@ -162,12 +163,12 @@ async fn a_mistake_of_the_client_is_answered_in_the_nodes_words() {
 
 #[tokio::test]
 async fn a_write_that_may_have_happened_is_not_retried() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;
     client.ask(&query(INSERT), 5).await;
     assert_eq!(node.batch(2).await, 5);
-    shared.catalog.replace(Snapshot::default());
+    shared.catalog.replace(IndexCatalogSnapshot::default());
     let unknown = Response::Error(CqlError::server("who knows"));
     node.answer(&unknown, 5).await;
     assert_eq!(client.response().await, (5, unknown));
@@ -176,7 +177,7 @@ async fn a_write_that_may_have_happened_is_not_retried() {
 
 #[tokio::test]
 async fn a_write_is_retried_twice_at_most() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client.ask(&query(INSERT), 5).await;
     for id in 1..=3 {
@@ -196,12 +197,12 @@ async fn a_write_is_retried_twice_at_most() {
 
 #[tokio::test]
 async fn a_use_waits_for_a_write_that_is_retried() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client.ask(&query(INSERT), 5).await;
     client.ask(&query("USE other"), 6).await;
     assert!(is_prepare(&node.request().await));
-    shared.catalog.replace(Snapshot::default());
+    shared.catalog.replace(IndexCatalogSnapshot::default());
     node.answer(&no_log(), 5).await;
     passes(&mut client, &mut node, &query(INSERT), 5).await;
     assert_eq!(node.request().await, (6, query("USE other")));
@@ -209,12 +210,12 @@ async fn a_use_waits_for_a_write_that_is_retried() {
 
 #[tokio::test]
 async fn a_client_that_sends_no_more_requests_has_its_write_retried() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     // The request under way keeps the way to the client open.
     client.ask(&query(INSERT), 5).await;
     assert!(is_prepare(&node.request().await));
-    shared.catalog.replace(Snapshot::default());
+    shared.catalog.replace(IndexCatalogSnapshot::default());
     node.answer(&no_log(), 5).await;
     assert_eq!(node.request().await, (5, query(INSERT)));
     client.socket.shutdown().await.unwrap();

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::error::CqlError;
 
-use super::work::Work;
+use super::background_requests::DeferredRequest;
 use crate::catalog::LoggedTable;
 use crate::writes::WriteExecution;
 
 /// The way of a request. The loop that reads requests takes it.
-pub(super) enum Route {
+pub(super) enum RequestAction {
     /// The request goes to the node as it is.
     Pass,
     /// This frame goes to the node in place of the request, on the same stream.
@@ -18,7 +18,7 @@ pub(super) enum Route {
     /// The client gets this error from the gateway.
     Answer(CqlError),
     /// The gateway carries the request out itself.
-    Begin(Work),
+    Begin(DeferredRequest),
     /// The request writes to logged tables, and goes to the node in another form.
     Write(Box<WriteExecution>),
     /// The request truncates a logged table, and goes to the node once that is noted.
@@ -29,9 +29,11 @@ pub(super) enum Route {
     Startup,
 }
 
-impl Route {
+impl RequestAction {
     /// The way of a write; without an execution it passes.
-    pub(super) fn of_write(execution: Option<WriteExecution>) -> Route {
-        execution.map_or(Route::Pass, |execution| Route::Write(Box::new(execution)))
+    pub(super) fn of_write(execution: Option<WriteExecution>) -> RequestAction {
+        execution.map_or(RequestAction::Pass, |execution| {
+            RequestAction::Write(Box::new(execution))
+        })
     }
 }

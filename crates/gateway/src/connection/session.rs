@@ -8,29 +8,29 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{
-    Compression, DecodeError, Flags, FrameHeader, ProtocolVersion, SegmentForm, glance,
+    Compression, DecodeError, FrameFlags, FrameHeader, ProtocolVersion, SegmentForm, glance,
 };
-use net::strangers::Guest;
+use net::pending_connections::ConnectionAdmission;
 use parking_lot::Mutex;
 
-use super::awaited::Awaited;
-use super::errors::begun_already;
+use super::errors::already_started;
 use super::own_streams::OwnStreams;
-use crate::clients::Client;
-use crate::dialect::Dialect;
+use super::pending_response::PendingResponse;
+use crate::clients::ConnectionHandle;
+use crate::dialect::FrameFormat;
 
 /// The largest body of a request before the node has let the client in. Such requests hold options,
 /// names and passwords, and the tokens of single sign-on, which are the largest. Bytes.
-const STRANGERS_BODY_MAX: usize = 256 << 10;
+const UNAUTHENTICATED_BODY_MAX: usize = 256 << 10;
 
 /// The state of a connection that both directions use.
-pub(super) struct Session {
+pub(super) struct ProxySession {
     /// The address at which the client reached the gateway.
     pub(super) own_address: SocketAddr,
     /// Bytes above which bodies of frames are not read by the gateway.
     body_max: usize,
     /// The form of frames that STARTUP requested.
-    dialect: Mutex<Dialect>,
+    dialect: Mutex<FrameFormat>,
     /// Whether the node has taken a STARTUP, after which the dialect does not change.
     has_begun: AtomicBool,
     /// The form of the segments that hold all frames, once the node has answered a STARTUP of
@@ -39,26 +39,26 @@ pub(super) struct Session {
     /// The keyspace of the last USE that the node has confirmed.
     keyspace: Mutex<Option<Arc<str>>>,
     /// The responses that must be read, by the streams of the client's requests.
-    awaited: Mutex<HashMap<i16, Awaited>>,
+    awaited: Mutex<HashMap<i16, PendingResponse>>,
     /// The connection as other parts of the gateway see it.
-    pub(super) client: Arc<Client>,
+    pub(super) client: Arc<ConnectionHandle>,
     /// Whether the node has let the client in.
     let_in: AtomicBool,
     /// The connection as the listener sees it.
-    guest: Guest,
+    guest: ConnectionAdmission,
     /// The streams that the gateway uses for its own requests.
     pub(super) own_streams: OwnStreams,
 }
 
-impl Session {
+impl ProxySession {
     /// Makes the state of a new connection, whose client is not let in yet.
     pub(super) fn new(
         own_address: SocketAddr,
         body_max: usize,
-        client: Arc<Client>,
-        guest: Guest,
+        client: Arc<ConnectionHandle>,
+        guest: ConnectionAdmission,
     ) -> Self {
-        Session {
+        ProxySession {
             own_address,
             body_max,
             dialect: Mutex::default(),
@@ -83,7 +83,7 @@ impl Session {
     pub(super) fn request_body_max(&self) -> usize {
         match self.is_let_in() {
             true => self.body_max,
-            false => self.body_max.min(STRANGERS_BODY_MAX),
+            false => self.body_max.min(UNAUTHENTICATED_BODY_MAX),
         }
     }
 
@@ -95,11 +95,11 @@ impl Session {
     /// Notes that the node has let the client in. Must be called before the client gets the answer.
     pub(super) fn let_in(&self) {
         self.let_in.store(true, Ordering::Release);
-        self.guest.let_in();
+        self.guest.admit();
     }
 
     /// The form of frames that STARTUP requested.
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> FrameFormat {
         *self.dialect.lock()
     }
 
@@ -115,7 +115,7 @@ impl Session {
 
     /// Takes the version of a request. The error is the version of the connection if that is
     /// another: once the node has taken a STARTUP, there is only one.
-    pub(super) fn speaks(&self, version: ProtocolVersion) -> Result<(), ProtocolVersion> {
+    pub(super) fn check_version(&self, version: ProtocolVersion) -> Result<(), ProtocolVersion> {
         let mut dialect = self.dialect.lock();
         if !self.is_let_in() && !self.has_begun() {
             dialect.version = version;
@@ -132,15 +132,15 @@ impl Session {
     /// # Errors
     /// If the node has taken a STARTUP before. If the gateway and the node read the connection in
     /// different ways, statements would get through that the gateway did not look at.
-    pub(super) fn ask_for(
+    pub(super) fn set_frame_format(
         &self,
         version: ProtocolVersion,
         compression: Option<Compression>,
     ) -> Result<(), CqlError> {
         if self.has_begun() {
-            return Err(begun_already());
+            return Err(already_started());
         }
-        *self.dialect.lock() = Dialect::new(version, compression);
+        *self.dialect.lock() = FrameFormat::new(version, compression);
         Ok(())
     }
 
@@ -200,8 +200,8 @@ impl Session {
 
     /// Waits until the client's request may go to the node on its stream. No answer may be due to
     /// the client on this stream.
-    pub(super) async fn client_asks(&self, stream: i16) {
-        self.own_streams.client_asks(stream).await;
+    pub(super) async fn reserve_stream(&self, stream: i16) {
+        self.own_streams.reserve_for_client(stream).await;
     }
 
     /// Notes that a request of the client has its answer. Called when the answer is decided on,
@@ -212,7 +212,7 @@ impl Session {
     }
 
     /// Has the response of a stream read when it comes. Must be called before the request goes on.
-    pub(super) fn await_response(&self, stream: i16, awaited: Awaited) {
+    pub(super) fn await_response(&self, stream: i16, awaited: PendingResponse) {
         self.awaited.lock().insert(stream, awaited);
     }
 
@@ -222,7 +222,7 @@ impl Session {
     }
 
     /// Takes the statement by which the response of a stream must be read.
-    pub(super) fn take_awaited(&self, stream: i16) -> Option<Awaited> {
+    pub(super) fn take_awaited(&self, stream: i16) -> Option<PendingResponse> {
         self.awaited.lock().remove(&stream)
     }
 
@@ -237,7 +237,7 @@ impl Session {
         scratch: &'a mut Bytes,
     ) -> Result<&'a [u8], DecodeError> {
         let may_be_compressed = header.version == ProtocolVersion::V4;
-        if !may_be_compressed || !header.flags.contains(Flags::COMPRESSION) {
+        if !may_be_compressed || !header.flags.contains(FrameFlags::COMPRESSION) {
             return Ok(body);
         }
         let compression = self.compression().ok_or_else(|| {

@@ -4,30 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use client_memory::Account;
+use client_memory::MemoryAccount;
 use cql::wire::{
-    BoundValue, Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
-    QueryParameters, Request, Response, ResponseContext, Startup, Values,
+    BoundValue, ColumnsMetadata, Compression, Frame, FrameDirection, FrameHeader, HEADER_LENGTH,
+    MarkerValues, PreparedResponse, QueryParameters, Request, Response, ResponseContext, Startup,
 };
-use net::strangers::Guest;
-use store_api::Stores;
+use net::pending_connections::ConnectionAdmission;
+use store_api::IndexServices;
 pub(super) use test_support::soon;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
-use super::requests::{Requests, write_memory};
-use super::responses::Responses;
-use super::session::Session;
-use super::work::Workshop;
-use crate::ann::Searches;
-use crate::catalog::{Catalog, Snapshot};
-use crate::clients::Client;
-use crate::inquiry::{AnswerMemory, Inquirer};
+use super::background_requests::BackgroundRequests;
+use super::context::DecisionContext;
+use super::requests::{RequestLoop, write_memory};
+use super::responses::ResponseLoop;
+use super::session::ProxySession;
+use crate::catalog::{IndexCatalog, IndexCatalogSnapshot};
+use crate::clients::ConnectionHandle;
+use crate::node_requests::{AnswerMemory, NodeRequestSender};
 use crate::options::FreshnessOptions;
-use crate::prepared::PreparedStatements;
+use crate::prepared::StatementsById;
 use crate::ring::Ring;
+use crate::vector_search::FreshSearches;
 use crate::writes::ChangeLog;
 use crate::writes::test_tables::{events, products};
 
@@ -35,17 +35,17 @@ pub(super) const BODY_MAX: usize = 64 << 20;
 const PIPE: usize = 64 << 10;
 
 /// The state that the connections of a gateway share, with a snapshot of logged tables.
-pub(super) struct Shared {
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) prepared: Arc<PreparedStatements>,
+pub(super) struct SharedFixture {
+    pub(super) catalog: Arc<IndexCatalog>,
+    pub(super) prepared: Arc<StatementsById>,
     log: Arc<ChangeLog>,
 }
 
-impl Shared {
-    pub(super) fn new(snapshot: Snapshot) -> Shared {
-        Shared {
-            catalog: Arc::new(Catalog::new(snapshot)),
-            prepared: Arc::new(PreparedStatements::new(1 << 20)),
+impl SharedFixture {
+    pub(super) fn new(snapshot: IndexCatalogSnapshot) -> SharedFixture {
+        SharedFixture {
+            catalog: Arc::new(IndexCatalog::new(snapshot)),
+            prepared: Arc::new(StatementsById::new(1 << 20)),
             log: Arc::new(ChangeLog::new(
                 5 << 10,
                 Duration::MAX,
@@ -56,7 +56,10 @@ impl Shared {
     }
 
     /// Connects, and lets the client and the node agree on a compression in a handshake.
-    pub(super) async fn connect_with(&self, compression: Option<Compression>) -> (Peer, Peer) {
+    pub(super) async fn connect_with(
+        &self,
+        compression: Option<Compression>,
+    ) -> (FramedPeer, FramedPeer) {
         let (mut client, mut node) = self.connect();
         let chosen = compression.map(|chosen| ("COMPRESSION".to_owned(), chosen.name().to_owned()));
         let options = chosen.into_iter().collect();
@@ -70,41 +73,41 @@ impl Shared {
     }
 
     /// The two loops of a connection whose client the node has let in.
-    fn loops(&self) -> (Requests, Responses) {
+    fn loops(&self) -> (RequestLoop, ResponseLoop) {
         let own_address = "127.0.0.1:9043".parse().unwrap();
         let (answers_sender, answers) = mpsc::channel(16);
-        let known_as = Arc::new(Client::new(answers_sender.downgrade()));
-        let session = Arc::new(Session::new(
+        let known_as = Arc::new(ConnectionHandle::new(answers_sender.downgrade()));
+        let session = Arc::new(ProxySession::new(
             own_address,
             BODY_MAX,
             known_as,
-            Guest::default(),
+            ConnectionAdmission::default(),
         ));
         session.let_in();
-        let (inquirer, inquiries) = Inquirer::new();
+        let (inquirer, inquiries) = NodeRequestSender::new();
         #[expect(clippy::disallowed_methods, reason = "as in a connection")]
         let (steps_sender, steps) = mpsc::unbounded_channel();
-        let context = Context {
+        let context = DecisionContext {
             session,
             prepared: self.prepared.clone(),
             catalog: self.catalog.clone(),
             log: self.log.clone(),
-            kept_answers: Arc::default(),
+            answer_cache: Arc::default(),
             ring: Arc::new(Ring::default()),
-            stores: Stores::disabled(),
+            stores: IndexServices::disabled(),
         };
-        let requests = Requests {
-            charge: Account::default().charge(),
+        let requests = RequestLoop {
+            charge: MemoryAccount::default().charge(),
             has_passed: false,
             frame_timeout: Duration::from_secs(120),
             context: context.clone(),
             steps,
             steps_sender: steps_sender.downgrade(),
             write_memory: write_memory(),
-            workshop: Workshop::new(
+            background: BackgroundRequests::new(
                 inquirer,
-                Searches::new(
-                    Stores::disabled(),
+                FreshSearches::new(
+                    IndexServices::disabled(),
                     self.log.clone(),
                     FreshnessOptions::default(),
                 ),
@@ -114,12 +117,12 @@ impl Shared {
                 answers_sender,
                 CancellationToken::new(),
             ),
-            inquiries,
+            node_requests: inquiries,
             stop: CancellationToken::new(),
             handshake_timeout: Duration::from_secs(20),
             drain_timeout: Duration::from_secs(20),
         };
-        let responses = Responses {
+        let responses = ResponseLoop {
             context,
             answers,
             answer_memory: AnswerMemory::new(64 << 20),
@@ -130,12 +133,12 @@ impl Shared {
     }
 
     /// The state that a connection decides by.
-    pub(super) fn context(&self) -> Context {
+    pub(super) fn context(&self) -> DecisionContext {
         self.loops().1.context
     }
 
     /// A client that the node has let in, and the node.
-    pub(super) fn connect(&self) -> (Peer, Peer) {
+    pub(super) fn connect(&self) -> (FramedPeer, FramedPeer) {
         let (client, of_client) = duplex(PIPE);
         let (node, of_node) = duplex(PIPE);
         let (requests, responses) = self.loops();
@@ -147,25 +150,25 @@ impl Shared {
                 to_client.shutdown().await.unwrap();
             })
         });
-        (Peer::new(client), Peer::new(node))
+        (FramedPeer::new(client), FramedPeer::new(node))
     }
 }
 
 /// A snapshot with `shop.products` and `shop.events` logged.
-pub(super) fn snapshot() -> Snapshot {
-    Snapshot::new([Arc::new(products()), Arc::new(events())], [])
+pub(super) fn snapshot() -> IndexCatalogSnapshot {
+    IndexCatalogSnapshot::new([Arc::new(products()), Arc::new(events())], [])
 }
 
 /// One end of a connection.
-pub(super) struct Peer {
+pub(super) struct FramedPeer {
     pub(super) socket: DuplexStream,
     input: BytesMut,
     pub(super) compression: Option<Compression>,
 }
 
-impl Peer {
-    fn new(socket: DuplexStream) -> Peer {
-        Peer {
+impl FramedPeer {
+    fn new(socket: DuplexStream) -> FramedPeer {
+        FramedPeer {
             socket,
             input: BytesMut::new(),
             compression: None,
@@ -185,7 +188,7 @@ impl Peer {
         self.socket.write_all(&out).await.unwrap();
     }
 
-    pub(super) async fn frame(&mut self, direction: Direction) -> Frame {
+    pub(super) async fn frame(&mut self, direction: FrameDirection) -> Frame {
         loop {
             if let Some(header) = FrameHeader::read(&self.input, direction, BODY_MAX).unwrap() {
                 let length = HEADER_LENGTH + header.length as usize;
@@ -200,7 +203,7 @@ impl Peer {
     }
 
     pub(super) async fn request(&mut self) -> (i16, Request) {
-        let frame = self.frame(Direction::Request).await;
+        let frame = self.frame(FrameDirection::Request).await;
         let request = Request::decode(&frame, self.compression, BODY_MAX).unwrap();
         (frame.header.stream, request)
     }
@@ -223,7 +226,7 @@ impl Peer {
     }
 
     pub(super) async fn response(&mut self) -> (i16, Response) {
-        let frame = self.frame(Direction::Response).await;
+        let frame = self.frame(FrameDirection::Response).await;
         let (context, response) = Response::decode(&frame, self.compression, BODY_MAX).unwrap();
         (context.stream, response)
     }
@@ -254,17 +257,17 @@ pub(super) fn execute(id: &'static [u8], values: Vec<BoundValue>) -> Request {
         id: Bytes::from_static(id),
         result_metadata_id: None,
         parameters: QueryParameters {
-            values: Values::Positional(values),
+            values: MarkerValues::Positional(values),
             ..QueryParameters::default()
         },
     }
 }
 
 pub(super) fn prepared_as(id: &'static [u8]) -> Response {
-    Response::Prepared(Prepared {
+    Response::Prepared(PreparedResponse {
         id: Bytes::from_static(id),
         result_metadata_id: None,
-        bind: Metadata::default(),
+        bind: ColumnsMetadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
     })

@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Consistency, Metadata, QueryParameters, Request, Response, ResponseContext, RowsEncoder,
+    ColumnsMetadata, Consistency, QueryParameters, Request, Response, ResponseContext, RowsEncoder,
 };
-use store_api::binary::Writer;
+use store_api::binary::AnswerWriter;
 
-use super::ann_tests::{Setup, query, setup_of, soon};
-use crate::ann::fixtures::{column, keeping, snapshot_of, table};
+use super::vector_search_tests::{Setup, query, setup_of, soon};
 use crate::options::{FreshnessOptions, GatewayOptions, WhenBehind};
+use crate::vector_search::fixtures::{column, keeping, snapshot_of, table};
 
 const SELECT: &str =
     "SELECT id, name AS title FROM films WHERE name > 'A' ORDER BY v ANN OF [1, 2, 3] LIMIT 2";
@@ -46,7 +46,7 @@ fn at(statement: &str, consistency: Consistency) -> Request {
 
 /// An answer of the index service: the keys `b` and `a`, of which the second has no name.
 fn neighbours() -> Bytes {
-    let mut writer = Writer::new([(0.0f32, 1.0f32), (1.0, 0.5)].into_iter(), 1, 0);
+    let mut writer = AnswerWriter::new([(0.0f32, 1.0f32), (1.0, 0.5)].into_iter(), 1, 0);
     writer.column("id", 13, [&b"b"[..], b"a"].into_iter());
     writer.returned_column("name", 13, [Some(&b"Brazil"[..]), None].into_iter());
     writer.finish()
@@ -54,7 +54,7 @@ fn neighbours() -> Bytes {
 
 /// Rows of these columns, each of texts.
 fn rows(columns: &[&str], rows: &[&[Option<&str>]]) -> Response {
-    let columns = Metadata {
+    let columns = ColumnsMetadata {
         columns: columns.iter().map(|name| column(name)).collect(),
     };
     let mut encoder = RowsEncoder::new(&columns, false);
@@ -68,7 +68,7 @@ fn rows(columns: &[&str], rows: &[&[Option<&str>]]) -> Response {
 }
 
 /// The names of the columns of an answer, and its rows.
-fn told(response: &Response) -> (Vec<String>, Vec<Vec<Option<String>>>) {
+fn decoded_rows(response: &Response) -> (Vec<String>, Vec<Vec<Option<String>>>) {
     let Response::Rows(rows) = response else {
         panic!("{response:?}")
     };
@@ -111,7 +111,7 @@ impl Setup {
         let answer = rows(&columns[..width], &[&row[..width]]);
         assert_eq!(self.node_answers(&answer).await.0, read);
         let (_, answer) = self.client.response().await;
-        assert_eq!(told(&answer).1[0][1].as_deref(), Some("Brazil"));
+        assert_eq!(decoded_rows(&answer).1[0][1].as_deref(), Some("Brazil"));
     }
 }
 
@@ -131,7 +131,7 @@ async fn the_index_answers_alone_once_the_node_lets_the_client_read() {
         let text = |text: &str| Some(text.to_owned());
         let expected = vec![vec![text("b"), text("Brazil")], vec![text("a"), None]];
         let columns = ["id", "title"].map(str::to_owned).to_vec();
-        assert_eq!(told(&answer), (columns, expected));
+        assert_eq!(decoded_rows(&answer), (columns, expected));
         // The node got no other request.
         let next = query("SELECT name FROM films");
         setup.client.ask(&next, 4).await;
@@ -225,7 +225,7 @@ async fn the_answer_knows_the_newest_write_through_this_gateway_or_says_so() {
         let (context, answer) = soon(setup.client.response()).await;
         match when_behind {
             WhenBehind::Stale => {
-                assert_eq!(told(&answer).1.len(), 2);
+                assert_eq!(decoded_rows(&answer).1.len(), 2);
                 assert!(context.warnings.iter().any(|one| one.contains("may lack")));
             }
             WhenBehind::Error => assert!(
@@ -243,6 +243,6 @@ async fn an_answer_without_rows_that_may_lack_some_says_so() {
     setup.node_answers(&rows(&["id"], &[])).await;
     setup.store.short(neighbours()).await;
     let (context, answer) = soon(setup.client.response()).await;
-    assert_eq!(told(&answer).1.len(), 2);
+    assert_eq!(decoded_rows(&answer).1.len(), 2);
     assert!(context.warnings.iter().any(|one| one.contains("no room")));
 }

@@ -7,23 +7,23 @@ use std::time::Duration;
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    BatchedStatement, BoundValue, Compression, Consistency, Direction, Request, Response,
+    BatchedStatement, BoundValue, Compression, Consistency, FrameDirection, Request, Response,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use value::join_elements;
 
 use super::test_connection::{
-    Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
+    SharedFixture, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
 };
-use crate::catalog::Snapshot;
+use crate::catalog::IndexCatalogSnapshot;
 use crate::writes::test_tables::products;
 
 const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
 
 #[tokio::test]
-async fn nothing_is_written_once_what_is_known_has_run_out() {
-    let shared = Shared::new(snapshot());
+async fn no_write_is_made_once_the_snapshot_has_lapsed() {
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect_with(None).await;
     shared.catalog.prolong(Instant::now());
     let texts = [
@@ -45,7 +45,7 @@ async fn nothing_is_written_once_what_is_known_has_run_out() {
 
 #[tokio::test]
 async fn writes_and_other_requests_go_side_by_side() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client.ask(&query(INSERT), 1).await;
     client
@@ -70,7 +70,7 @@ async fn writes_and_other_requests_go_side_by_side() {
 
 #[tokio::test]
 async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
-    let shared = Shared::new(Snapshot::default());
+    let shared = SharedFixture::new(IndexCatalogSnapshot::default());
     let (mut client, mut node) = shared.connect();
     let text = "DELETE FROM shop.products WHERE id = ?";
     client.ask(&prepare(text), 1).await;
@@ -83,7 +83,7 @@ async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
     assert_eq!(node.request().await, (2, delete.clone()), "as it came");
 
     shared.catalog.replace(snapshot());
-    let in_a_batch = Request::Batch(cql::wire::Batch {
+    let in_a_batch = Request::Batch(cql::wire::BatchRequest {
         kind: cql::wire::BatchKind::Logged,
         statements: vec![cql::wire::BatchStatement {
             statement: BatchedStatement::Prepared(Bytes::from_static(b"delete")),
@@ -118,7 +118,7 @@ async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
 
 #[tokio::test]
 async fn prepared_statements_outlive_definitions_of_other_tables() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let statements: [(&[u8], &str); 3] = [
         (b"select", "SELECT name FROM shop.other WHERE id = ?"),
@@ -139,7 +139,9 @@ async fn prepared_statements_outlive_definitions_of_other_tables() {
 
     let other_definitions = [vec![Arc::new(products())], vec![]];
     for tables in other_definitions.clone() {
-        shared.catalog.replace(Snapshot::new(tables, []));
+        shared
+            .catalog
+            .replace(IndexCatalogSnapshot::new(tables, []));
         for (id, text) in statements {
             let request = execute(id, vec![]);
             client.ask(&request, 2).await;
@@ -150,7 +152,7 @@ async fn prepared_statements_outlive_definitions_of_other_tables() {
     }
     shared
         .catalog
-        .replace(Snapshot::new(other_definitions[0].clone(), []));
+        .replace(IndexCatalogSnapshot::new(other_definitions[0].clone(), []));
     let key = BoundValue::Value(Bytes::from_static(&[0, 0, 0, 7]));
     client.ask(&execute(b"delete", vec![key]), 3).await;
     assert!(is_prepare(&node.request().await));
@@ -160,7 +162,7 @@ async fn prepared_statements_outlive_definitions_of_other_tables() {
 
 #[tokio::test]
 async fn names_without_a_keyspace_are_in_that_of_the_last_use() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let insert = query("INSERT INTO products (id) VALUES (1)");
     for (keyspace, is_logged) in [("other", false), ("shop", true), ("other", false)] {
@@ -180,7 +182,7 @@ async fn names_without_a_keyspace_are_in_that_of_the_last_use() {
 
 #[tokio::test]
 async fn compressed_requests_are_understood_and_compressed_answers_pass() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect_with(Some(Compression::Lz4)).await;
     let long = format!("{INSERT} -- {}", "x".repeat(2_000));
     client.ask(&query(&long), 1).await;
@@ -195,13 +197,13 @@ async fn compressed_requests_are_understood_and_compressed_answers_pass() {
     let sent = client.ask(&query(&conditional), 2).await;
     node.batch(1).await;
     node.answer(&Response::Void, 2).await;
-    let frame = node.frame(Direction::Request).await;
+    let frame = node.frame(FrameDirection::Request).await;
     assert_eq!([&frame.header.to_bytes()[..], &frame.body].concat(), sent);
 }
 
 #[tokio::test]
 async fn a_write_under_way_is_finished_for_a_client_that_asks_nothing_more() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client
         .ask(&query(&format!("{INSERT} IF NOT EXISTS")), 1)
@@ -222,7 +224,7 @@ async fn a_write_under_way_is_finished_for_a_client_that_asks_nothing_more() {
 
 #[tokio::test]
 async fn writes_that_hold_much_memory_wait_for_one_another() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect_with(None).await;
     let large = query(&format!("{INSERT} -- {}", "x".repeat(5 << 20)));
     let sending = async {
@@ -256,7 +258,7 @@ async fn writes_that_hold_much_memory_wait_for_one_another() {
 
 #[tokio::test]
 async fn log_rows_are_memory_too() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client
         .ask(&prepare("DELETE FROM shop.products WHERE id IN ?"), 0)
@@ -288,7 +290,7 @@ async fn log_rows_are_memory_too() {
 
 #[tokio::test]
 async fn a_statement_that_names_its_keyspace_is_executed_in_any() {
-    let shared = Shared::new(snapshot());
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     for (stream, keyspace) in [(1, "shop"), (2, "other")] {
         client.ask(&query(&format!("USE {keyspace}")), stream).await;
@@ -326,8 +328,8 @@ async fn a_statement_that_names_its_keyspace_is_executed_in_any() {
 }
 
 #[tokio::test]
-async fn a_truncate_of_nobody_knows_what_is_refused() {
-    let shared = Shared::new(snapshot());
+async fn a_truncate_whose_table_cannot_be_determined_is_refused() {
+    let shared = SharedFixture::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client.ask(&query("TRUNCATE 'products'"), 1).await;
     let (_, refusal) = client.response().await;

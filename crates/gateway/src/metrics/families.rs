@@ -9,87 +9,87 @@ use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
 };
 
-use super::{BOUNDS_MS, Gauges, Kind, Latencies, Metrics, REFUSALS};
+use super::{BOUNDS_MS, GaugeReadings, LatencyHistogram, REFUSALS, RequestClass, RequestCounters};
 
 /// A family: a name, a help text, a label at most, and a type.
-struct Family {
+struct MetricDefinition {
     name: &'static str,
     help: &'static str,
     label: Option<&'static str>,
     kind: MetricType,
 }
 
-const REQUESTS: Family = Family {
+const REQUESTS: MetricDefinition = MetricDefinition {
     name: "gateway_requests_total",
     help: "Requests of clients, by what the gateway does with them",
     label: Some("kind"),
     kind: MetricType::COUNTER,
 };
 
-const REFUSED: Family = Family {
+const REFUSED: MetricDefinition = MetricDefinition {
     name: "gateway_refusals_total",
     help: "Requests that the gateway itself has refused, by the kind of the error",
     label: Some("error"),
     kind: MetricType::COUNTER,
 };
 
-const LATE_LOG_ROWS: Family = Family {
+const LATE_LOG_ROWS: MetricDefinition = MetricDefinition {
     name: "gateway_late_log_rows_total",
     help: "Writes whose log rows came late and were written again",
     label: None,
     kind: MetricType::COUNTER,
 };
 
-const WRITES: Family = Family {
+const WRITES: MetricDefinition = MetricDefinition {
     name: "gateway_write_seconds",
     help: "How long writes to tables with a vector index took",
     label: None,
     kind: MetricType::HISTOGRAM,
 };
 
-const SEARCHES: Family = Family {
+const SEARCHES: MetricDefinition = MetricDefinition {
     name: "gateway_ann_seconds",
     help: "How long nearest-neighbour queries took",
     label: None,
     kind: MetricType::HISTOGRAM,
 };
 
-const WITHOUT_ROWS: Family = Family {
+const WITHOUT_ROWS: MetricDefinition = MetricDefinition {
     name: "gateway_ann_without_rows_total",
     help: "Nearest-neighbour queries that were answered from the index, without rows",
     label: None,
     kind: MetricType::COUNTER,
 };
 
-const CONNECTIONS: Family = Family {
+const CONNECTIONS: MetricDefinition = MetricDefinition {
     name: "gateway_connections",
     help: "Connections of clients",
     label: None,
     kind: MetricType::GAUGE,
 };
 
-const GIVEN_WAY: Family = Family {
+const GIVEN_WAY: MetricDefinition = MetricDefinition {
     name: "gateway_connections_given_way_total",
     help: "Connections of clients that had not begun, and gave way to others",
     label: None,
     kind: MetricType::COUNTER,
 };
 
-const REFUSES_WRITES: Family = Family {
+const REFUSES_WRITES: MetricDefinition = MetricDefinition {
     name: "gateway_refuses_writes",
     help: "1 while writes to tables with a vector index are refused: the clock is wrong, or the cluster can't be told that this gateway lives",
     label: None,
     kind: MetricType::GAUGE,
 };
 
-const CLOCK_DIFFERENCE: Family = Family {
+const CLOCK_DIFFERENCE: MetricDefinition = MetricDefinition {
     name: "gateway_clock_difference_seconds",
     help: "Time by which another clock is certainly ahead of this gateway's, negative if it is behind",
     label: Some("of"),
     kind: MetricType::GAUGE,
 };
 
-const ALL: [&Family; 10] = [
+const ALL: [&MetricDefinition; 10] = [
     &REQUESTS,
     &REFUSED,
     &LATE_LOG_ROWS,
@@ -103,26 +103,26 @@ const ALL: [&Family; 10] = [
 ];
 
 /// Reads the values that are only known when metrics are requested.
-type ReadGauges = Box<dyn Fn() -> Gauges + Send + Sync>;
+type ReadGauges = Box<dyn Fn() -> GaugeReadings + Send + Sync>;
 
 /// The families with the counts and values of the moment at which they are requested.
-pub(crate) struct GatewayFamilies {
-    metrics: Arc<Metrics>,
+pub(crate) struct RequestFamilies {
+    metrics: Arc<RequestCounters>,
     read: ReadGauges,
     descriptions: Vec<Desc>,
 }
 
-impl GatewayFamilies {
+impl RequestFamilies {
     /// The families of these counters. `read` gives the other values.
     ///
     /// # Errors
     /// If a name is none, which a test rules out.
     pub(crate) fn new(
-        metrics: Arc<Metrics>,
-        read: impl Fn() -> Gauges + Send + Sync + 'static,
-    ) -> prometheus::Result<GatewayFamilies> {
+        metrics: Arc<RequestCounters>,
+        read: impl Fn() -> GaugeReadings + Send + Sync + 'static,
+    ) -> prometheus::Result<RequestFamilies> {
         let descriptions = ALL.iter().map(|family| family.description());
-        Ok(GatewayFamilies {
+        Ok(RequestFamilies {
             metrics,
             read: Box::new(read),
             descriptions: descriptions.collect::<prometheus::Result<_>>()?,
@@ -130,7 +130,7 @@ impl GatewayFamilies {
     }
 }
 
-impl Collector for GatewayFamilies {
+impl Collector for RequestFamilies {
     fn desc(&self) -> Vec<&Desc> {
         self.descriptions.iter().collect()
     }
@@ -138,7 +138,7 @@ impl Collector for GatewayFamilies {
     fn collect(&self) -> Vec<MetricFamily> {
         let metrics = &self.metrics;
         let gauges = (self.read)();
-        let requests = Kind::ALL.iter().zip(&metrics.requests);
+        let requests = RequestClass::ALL.iter().zip(&metrics.requests);
         let requests = requests.map(|(kind, count)| REQUESTS.counted(Some(kind.label()), count));
         let refused = REFUSALS.iter().zip(&metrics.refusals);
         let refused = refused.map(|(error, count)| REFUSED.counted(Some(*error), count));
@@ -165,7 +165,7 @@ impl Collector for GatewayFamilies {
     }
 }
 
-impl Family {
+impl MetricDefinition {
     fn description(&self) -> prometheus::Result<Desc> {
         let labels = self.label.into_iter().map(str::to_owned);
         let (name, help) = (self.name.to_owned(), self.help.to_owned());
@@ -212,7 +212,7 @@ impl Family {
     }
 }
 
-impl Latencies {
+impl LatencyHistogram {
     /// The histogram as it is now.
     fn metric(&self) -> Metric {
         let mut count = 0;

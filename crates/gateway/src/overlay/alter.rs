@@ -8,16 +8,16 @@ use cql::ast::{AlterTableChange, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
 
-use super::refusal::Refusal;
-use crate::catalog::{DefinedIndex, Snapshot};
+use super::refusal::TableChangeRefusal;
+use crate::catalog::{DefinedIndex, IndexCatalogSnapshot};
 
-impl Refusal {
+impl TableChangeRefusal {
     /// The refusal of a statement that begins with ALTER; `None` if the gateway does not refuse it.
     pub(crate) fn of_alter(
         text: &str,
         keyspace_in_use: Option<&str>,
-        snapshot: &Snapshot,
-    ) -> Option<Refusal> {
+        snapshot: &IndexCatalogSnapshot,
+    ) -> Option<TableChangeRefusal> {
         // A text that cannot be parsed here goes to the node, which may know it or refuses it.
         let Ok(Statement::AlterTable(alter)) = parse_statement(text).map(|parsed| parsed.statement)
         else {
@@ -34,7 +34,7 @@ impl Refusal {
                     "Cannot {what} column {column} because it has dependent secondary indexes ({})",
                     names.join(", ")
                 ));
-                Refusal::new(keyspace, table, error)
+                TableChangeRefusal::new(keyspace, table, error)
             })
         };
         match &alter.change {
@@ -81,12 +81,12 @@ mod tests {
     }
 
     fn refused(text: &str, keyspace_in_use: Option<&str>) -> Option<String> {
-        let snapshot = Snapshot::new(
+        let snapshot = IndexCatalogSnapshot::new(
             [Arc::new(events())],
             [index("one", "events", "v"), index("two", "events", "v")],
         )
         .with_coming(vec![index("coming", "products", "name")]);
-        let refusal = Refusal::of_alter(text, keyspace_in_use, &snapshot);
+        let refusal = TableChangeRefusal::of_alter(text, keyspace_in_use, &snapshot);
         refusal.and_then(|refusal| refusal.message())
     }
 
@@ -124,10 +124,11 @@ mod tests {
     #[test]
     fn the_columns_of_a_local_key_and_of_filters_are_not_dropped() {
         let local = r#"{"tc":"v","pk":["p"],"fc":["f"]}"#;
-        let snapshot = Snapshot::new([Arc::new(events())], [index("one", "events", local)]);
+        let snapshot =
+            IndexCatalogSnapshot::new([Arc::new(events())], [index("one", "events", local)]);
         for column in ["v", "p", "f"] {
             let text = format!("ALTER TABLE shop.events DROP {column}");
-            let refusal = Refusal::of_alter(&text, None, &snapshot).unwrap();
+            let refusal = TableChangeRefusal::of_alter(&text, None, &snapshot).unwrap();
             assert_eq!(
                 refusal.message().unwrap(),
                 format!(
@@ -135,7 +136,8 @@ mod tests {
                 )
             );
         }
-        let other = Refusal::of_alter("ALTER TABLE shop.events DROP owner", None, &snapshot);
+        let other =
+            TableChangeRefusal::of_alter("ALTER TABLE shop.events DROP owner", None, &snapshot);
         assert_eq!(other, None);
     }
 
@@ -160,8 +162,11 @@ mod tests {
 
     #[test]
     fn a_probe_shows_whether_the_client_may() {
-        let snapshot = Snapshot::new([Arc::new(events())], [index("one", "events", "v")]);
-        let refusal = Refusal::of_alter("ALTER TABLE shop.events DROP v", None, &snapshot).unwrap();
+        let snapshot =
+            IndexCatalogSnapshot::new([Arc::new(events())], [index("one", "events", "v")]);
+        let refusal =
+            TableChangeRefusal::of_alter("ALTER TABLE shop.events DROP v", None, &snapshot)
+                .unwrap();
         assert_eq!(
             refusal.probe(),
             "CREATE CUSTOM INDEX ON shop.events (no_column) USING 'vector_index'"

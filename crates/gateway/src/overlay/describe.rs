@@ -9,26 +9,26 @@ use std::sync::Arc;
 use cql::ast::{DescribeTarget, Statement};
 use cql::parser::parse_statement;
 use cql::quote::Identifier;
-use cql::wire::{ColumnSpec, DecodeError, Metadata, Rows, RowsEncoder};
+use cql::wire::{ColumnSpec, ColumnsMetadata, DecodeError, EncodedRows, RowsEncoder};
 use index::definition;
 use value::CqlType;
 
-use crate::catalog::{DefinedIndex, Snapshot};
+use crate::catalog::{DefinedIndex, IndexCatalogSnapshot};
 
 /// The columns of the answer to DESCRIBE.
 const COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
 
 /// The part of a DESCRIBE that the gateway needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Description {
+pub(crate) struct ParsedDescribe {
     /// The keyspace and name of the index that may be described; `None` if the statement describes
     /// something else.
     index: Option<(String, String)>,
 }
 
-impl Description {
+impl ParsedDescribe {
     /// Reads a statement; `None` if it is no DESCRIBE.
-    pub(crate) fn read(text: &str, keyspace_in_use: Option<&str>) -> Option<Description> {
+    pub(crate) fn read(text: &str, keyspace_in_use: Option<&str>) -> Option<ParsedDescribe> {
         let Statement::Describe(describe) = parse_statement(text).ok()?.statement else {
             return None;
         };
@@ -38,14 +38,14 @@ impl Description {
             _ => (None, None),
         };
         let keyspace = keyspace.or(keyspace_in_use.map(str::to_owned));
-        Some(Description {
+        Some(ParsedDescribe {
             index: keyspace.zip(name),
         })
     }
 
     /// The answer in place of the node's error; `None` if the error is right, as no such index is
     /// known.
-    pub(crate) fn instead(&self, snapshot: &Snapshot) -> Option<Rows> {
+    pub(crate) fn instead(&self, snapshot: &IndexCatalogSnapshot) -> Option<EncodedRows> {
         let (keyspace, name) = self.index.as_ref()?;
         let index = snapshot.index(keyspace, name)?;
         let column = |name: &str| ColumnSpec {
@@ -54,7 +54,7 @@ impl Description {
             name: name.into(),
             cql_type: CqlType::Text,
         };
-        let columns = Metadata {
+        let columns = ColumnsMetadata {
             columns: COLUMNS.into_iter().map(column).collect(),
         };
         let mut rows = RowsEncoder::new(&columns, false);
@@ -69,9 +69,9 @@ impl Description {
     /// If the answer is malformed.
     pub(crate) fn add_to(
         &self,
-        rows: &Rows,
-        snapshot: &Snapshot,
-    ) -> Result<Option<Rows>, DecodeError> {
+        rows: &EncodedRows,
+        snapshot: &IndexCatalogSnapshot,
+    ) -> Result<Option<EncodedRows>, DecodeError> {
         let decoded = rows.decode()?;
         let Some(columns) = &decoded.metadata else {
             return Ok(None);

@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::ast::{
-    BindMarker, Comparand, Operator, Projection, Relation, Select, Selector, Statement, Subject,
-    Term,
+    BindMarker, Comparand, ComparisonSubject, Operator, ProjectionList, Relation, Select, Selector,
+    Statement, Term,
 };
 use cql::parser::parse_statement;
-use cql::wire::{BoundValue, DecodeError, Metadata, Rows, RowsEncoder, Values};
+use cql::wire::{BoundValue, ColumnsMetadata, DecodeError, EncodedRows, MarkerValues, RowsEncoder};
 use index::definition;
 use value::{Literal, Value, split_elements};
 
-use crate::catalog::{DefinedIndex, Snapshot};
+use crate::catalog::{DefinedIndex, IndexCatalogSnapshot};
 
 /// The `kind` of a vector index in `system_schema.indexes`.
 const KIND: &str = "CUSTOM";
@@ -27,14 +27,14 @@ pub(crate) struct IndexesRead {
     /// The selected columns; `None` for all, whose names are those of the answer.
     columns: Option<Vec<String>>,
     /// The restrictions of WHERE, which all must hold.
-    restrictions: Vec<Restriction>,
+    restrictions: Vec<ColumnRestriction>,
     /// The LIMIT, if there is one.
     limit: Option<Term>,
 }
 
 /// A restriction of a column to some values.
 #[derive(Clone, Debug, PartialEq)]
-struct Restriction {
+struct ColumnRestriction {
     /// The restricted column.
     column: String,
     /// Whether the restriction is `IN ?`, whose one marker is the whole list.
@@ -51,7 +51,7 @@ pub(crate) struct IndexRows {
     /// The selected columns; `None` for all.
     selected: Option<Vec<String>>,
     /// The columns from the answer to PREPARE, for an answer that comes without them.
-    prepared: Option<Arc<Metadata>>,
+    prepared: Option<Arc<ColumnsMetadata>>,
     /// The most rows that the answer may have.
     limit: Option<usize>,
 }
@@ -84,8 +84,8 @@ impl IndexesRead {
             return None;
         }
         let columns = match &select.projection {
-            Projection::All => None,
-            Projection::Items(items) => {
+            ProjectionList::All => None,
+            ProjectionList::Items(items) => {
                 let column = |selector: &Selector| match selector {
                     Selector::Column(column) => Some(column.clone()),
                     _ => None,
@@ -94,7 +94,7 @@ impl IndexesRead {
                 Some(columns.collect::<Option<_>>()?)
             }
         };
-        let restrictions = select.relations.iter().map(Restriction::of);
+        let restrictions = select.relations.iter().map(ColumnRestriction::of);
         Some(IndexesRead {
             columns,
             restrictions: restrictions.collect::<Option<_>>()?,
@@ -105,9 +105,9 @@ impl IndexesRead {
     /// The rows of vector indexes that match the statement with these bound values.
     pub(crate) fn rows(
         &self,
-        values: &Values,
-        prepared: Option<Arc<Metadata>>,
-        snapshot: &Snapshot,
+        values: &MarkerValues,
+        prepared: Option<Arc<ColumnsMetadata>>,
+        snapshot: &IndexCatalogSnapshot,
     ) -> IndexRows {
         let restrictions = self
             .restrictions
@@ -141,9 +141,9 @@ impl IndexesRead {
     }
 }
 
-impl Restriction {
-    fn of(relation: &Relation) -> Option<Restriction> {
-        let Subject::Column(column) = &relation.subject else {
+impl ColumnRestriction {
+    fn of(relation: &Relation) -> Option<ColumnRestriction> {
+        let ComparisonSubject::Column(column) = &relation.subject else {
             return None;
         };
         if !["keyspace_name", "table_name", "index_name", "kind"].contains(&column.as_str()) {
@@ -161,7 +161,7 @@ impl Restriction {
             .iter()
             .map(|term| term.without_parentheses().clone())
             .collect();
-        terms.iter().all(is_known).then(|| Restriction {
+        terms.iter().all(is_known).then(|| ColumnRestriction {
             column: column.clone(),
             is_list,
             terms,
@@ -170,7 +170,7 @@ impl Restriction {
 
     /// The values that the column may have. A value that cannot be read matches nothing; the node
     /// says what is wrong with it.
-    fn values(&self, values: &Values) -> Vec<String> {
+    fn values(&self, values: &MarkerValues) -> Vec<String> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
         let mut texts = Vec::new();
         for term in &self.terms {
@@ -200,7 +200,7 @@ impl IndexRows {
     ///
     /// # Errors
     /// If the answer is malformed.
-    pub(crate) fn add_to(&self, rows: &Rows) -> Result<Option<Rows>, DecodeError> {
+    pub(crate) fn add_to(&self, rows: &EncodedRows) -> Result<Option<EncodedRows>, DecodeError> {
         if rows.paging_state.is_some() || self.indexes.is_empty() {
             return Ok(None);
         }
@@ -238,10 +238,10 @@ impl IndexRows {
 }
 
 /// The value that is bound to a marker; `None` if it is null, unset or missing.
-fn value_of<'v>(marker: &BindMarker, values: &'v Values) -> Option<&'v bytes::Bytes> {
+fn value_of<'v>(marker: &BindMarker, values: &'v MarkerValues) -> Option<&'v bytes::Bytes> {
     let value = match values {
-        Values::Positional(values) => values.get(usize::from(marker.index))?,
-        Values::Named(values) => {
+        MarkerValues::Positional(values) => values.get(usize::from(marker.index))?,
+        MarkerValues::Named(values) => {
             let name = marker.name.as_deref()?;
             let (_, value) = values.iter().find(|(named, _)| named == name)?;
             value

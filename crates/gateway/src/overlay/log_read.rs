@@ -9,9 +9,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::ast::{Comparand, Operator, Projection, Relation, Select, Statement, Subject, Term};
+use cql::ast::{
+    Comparand, ComparisonSubject, Operator, ProjectionList, Relation, Select, Statement, Term,
+};
 use cql::parser::parse_statement;
-use cql::wire::{BoundValue, Metadata, QueryParameters, Response, RowsEncoder, Values};
+use cql::wire::{
+    BoundValue, ColumnsMetadata, MarkerValues, QueryParameters, Response, RowsEncoder,
+};
 
 use crate::recognise::contains_in_any_case;
 
@@ -33,7 +37,7 @@ pub(crate) struct PreparedLogRead {
     /// The log that it reads.
     pub(crate) of: LogRead,
     /// The columns of the result.
-    pub(crate) columns: Arc<Metadata>,
+    pub(crate) columns: Arc<ColumnsMetadata>,
     /// The node's id of these columns; `None` if a client of version 4 prepared the poll.
     pub(crate) columns_id: Option<Bytes>,
 }
@@ -52,7 +56,7 @@ impl LogRead {
             table,
             json: false,
             distinct: false,
-            projection: Projection::All,
+            projection: ProjectionList::All,
             relations,
             group_by,
             order_by,
@@ -83,7 +87,7 @@ impl LogRead {
 
 /// Whether a relation restricts this column by this operator to a term of this kind.
 fn is(relation: &Relation, column: &str, operator: Operator, term_is: fn(&Term) -> bool) -> bool {
-    let of_column = matches!(&relation.subject, Subject::Column(name) if name == column);
+    let of_column = matches!(&relation.subject, ComparisonSubject::Column(name) if name == column);
     let Comparand::Term(term) = &relation.comparand else {
         return false;
     };
@@ -108,7 +112,7 @@ impl PreparedLogRead {
     /// The time from which an execution reads. Microseconds since the epoch. `None` if it continues
     /// a page, or if its values are not those of a poll.
     pub(crate) fn from_micros(parameters: &QueryParameters) -> Option<i64> {
-        let Values::Positional(values) = &parameters.values else {
+        let MarkerValues::Positional(values) = &parameters.values else {
             return None;
         };
         let [_, BoundValue::Value(from), BoundValue::Value(_)] = &values[..] else {
@@ -173,7 +177,7 @@ mod tests {
         let value = |bytes: &[u8]| BoundValue::Value(Bytes::copy_from_slice(bytes));
         let time = |ms: i64| value(&ms.to_be_bytes());
         let parameters = QueryParameters {
-            values: Values::Positional(vec![value(b"ids"), time(7), time(9)]),
+            values: MarkerValues::Positional(vec![value(b"ids"), time(7), time(9)]),
             ..QueryParameters::default()
         };
         assert_eq!(PreparedLogRead::from_micros(&parameters), Some(7_000));

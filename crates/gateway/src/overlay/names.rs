@@ -9,17 +9,17 @@ use cql::error::CqlError;
 use cql::parser::parse_statement;
 use index::definition;
 
-use super::refusal::Refusal;
-use crate::catalog::Snapshot;
+use super::refusal::TableChangeRefusal;
+use crate::catalog::IndexCatalogSnapshot;
 
-impl Refusal {
+impl TableChangeRefusal {
     /// The refusal of a statement that begins with CREATE and defines no vector index; `None` if
     /// the gateway does not refuse it.
     pub(crate) fn of_create(
         text: &str,
         keyspace_in_use: Option<&str>,
-        snapshot: &Snapshot,
-    ) -> Option<Refusal> {
+        snapshot: &IndexCatalogSnapshot,
+    ) -> Option<TableChangeRefusal> {
         let Ok(Statement::CreateIndex(create)) =
             parse_statement(text).map(|parsed| parsed.statement)
         else {
@@ -33,7 +33,7 @@ impl Refusal {
                 let rest = index.name.strip_prefix(&name);
                 rest.is_some_and(|rest| rest.is_empty() || is_number(rest))
             })?;
-            return Some(Refusal::new(
+            return Some(TableChangeRefusal::new(
                 keyspace,
                 table,
                 CqlError::invalid(format!(
@@ -45,9 +45,9 @@ impl Refusal {
         };
         snapshot.defined(keyspace, name)?;
         Some(match create.if_not_exists {
-            true => Refusal::in_silence(keyspace, table),
+            true => TableChangeRefusal::in_silence(keyspace, table),
             // The text is Cassandra's own.
-            false => Refusal::new(
+            false => TableChangeRefusal::new(
                 keyspace,
                 table,
                 CqlError::invalid(format!("Index '{name}' already exists")),
@@ -98,10 +98,11 @@ mod tests {
         })
     }
 
-    fn refusal(text: &str, keyspace_in_use: Option<&str>) -> Option<Refusal> {
+    fn refusal(text: &str, keyspace_in_use: Option<&str>) -> Option<TableChangeRefusal> {
         let indexes = [index("shop", "same"), index("shop", "events_v_idx_1")];
-        let snapshot = Snapshot::new([], indexes).with_coming(vec![index("shop", "coming")]);
-        Refusal::of_create(text, keyspace_in_use, &snapshot)
+        let snapshot =
+            IndexCatalogSnapshot::new([], indexes).with_coming(vec![index("shop", "coming")]);
+        TableChangeRefusal::of_create(text, keyspace_in_use, &snapshot)
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
             "create index \"same\" on other (x)",
             "CREATE CUSTOM INDEX Same ON other (x) USING 'StorageAttachedIndex'",
         ] {
-            let message = refusal(text, Some("shop")).and_then(Refusal::message);
+            let message = refusal(text, Some("shop")).and_then(TableChangeRefusal::message);
             assert_eq!(
                 message.as_deref(),
                 Some("Index 'same' already exists"),
@@ -120,7 +121,10 @@ mod tests {
         }
         assert!(refusal("CREATE INDEX coming ON shop.other (x)", None).is_some());
         let silent = refusal("CREATE INDEX IF NOT EXISTS same ON shop.other (x)", None);
-        assert_eq!(silent, Some(Refusal::in_silence("shop", "other")));
+        assert_eq!(
+            silent,
+            Some(TableChangeRefusal::in_silence("shop", "other"))
+        );
         for text in [
             "CREATE INDEX same ON another.other (x)",
             "CREATE INDEX same2 ON shop.other (x)",
@@ -137,7 +141,7 @@ mod tests {
             "CREATE INDEX IF NOT EXISTS ON shop.events (values(v))",
         ] {
             let message = refusal(text, None)
-                .and_then(Refusal::message)
+                .and_then(TableChangeRefusal::message)
                 .unwrap_or_default();
             assert!(message.contains("give it another one"), "{text}: {message}");
         }

@@ -8,7 +8,7 @@ use crate::catalog::probe;
 
 /// A change of a table that the gateway refuses.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct TableChangeRefusal {
     /// The keyspace of the table.
     keyspace: String,
     /// The table that would be changed.
@@ -17,10 +17,10 @@ pub(crate) struct Refusal {
     pub(crate) answer: Response,
 }
 
-impl Refusal {
+impl TableChangeRefusal {
     /// Refuses the change with an error.
-    pub(crate) fn new(keyspace: &str, table: &str, error: CqlError) -> Refusal {
-        Refusal {
+    pub(crate) fn new(keyspace: &str, table: &str, error: CqlError) -> TableChangeRefusal {
+        TableChangeRefusal {
             keyspace: keyspace.to_owned(),
             table: table.to_owned(),
             answer: Response::Error(error),
@@ -28,8 +28,8 @@ impl Refusal {
     }
 
     /// Answers as if the change were made, since with IF NOT EXISTS there is nothing to do.
-    pub(crate) fn in_silence(keyspace: &str, table: &str) -> Refusal {
-        Refusal {
+    pub(crate) fn in_silence(keyspace: &str, table: &str) -> TableChangeRefusal {
+        TableChangeRefusal {
             keyspace: keyspace.to_owned(),
             table: table.to_owned(),
             answer: Response::Void,

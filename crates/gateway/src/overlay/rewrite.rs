@@ -19,7 +19,7 @@ const TABLES: [(&str, &str); 3] = [
 
 /// Whether a SELECT reads which generations of streams there are. Its answer stays the same for a
 /// long time.
-pub(crate) fn asks_for_generations(text: &str) -> bool {
+pub(crate) fn reads_generations(text: &str) -> bool {
     contains_in_any_case(text.as_bytes(), TABLES[1].1.as_bytes())
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn select(text: &str, keyspace: &str) -> Option<String> {
     if !holds("bypass") && !TABLES.iter().any(|(_, table)| holds(table)) {
         return None;
     }
-    let words: Vec<Word> = Words { text, at: 0 }.collect();
+    let words: Vec<WordSpan> = WordIterator { text, at: 0 }.collect();
     let mut out = String::with_capacity(text.len() + keyspace.len());
     let mut copied = 0;
     let mut at = 0;
@@ -66,17 +66,17 @@ pub(crate) fn select(text: &str, keyspace: &str) -> Option<String> {
 
 /// Whether the statement ends here. Only at the end are the words `BYPASS CACHE` a hint; elsewhere
 /// they may be names.
-fn is_end(word: Option<&Word>, text: &str) -> bool {
+fn is_end(word: Option<&WordSpan>, text: &str) -> bool {
     word.is_none_or(|word| word.is(";", text))
 }
 
 /// The position of a word, a sign or a quoted string in a text.
-struct Word {
+struct WordSpan {
     start: usize,
     end: usize,
 }
 
-impl Word {
+impl WordSpan {
     /// Whether this is the given name or sign, in any case or in double quotes.
     fn is(&self, name: &str, text: &str) -> bool {
         let word = &text[self.start..self.end];
@@ -88,12 +88,12 @@ impl Word {
 }
 
 /// An iterator over the words of a text, without blanks and comments.
-struct Words<'t> {
+struct WordIterator<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Words<'_> {
+impl WordIterator<'_> {
     /// The end of a quoted string or comment that begins at `start` with `begin` bytes and ends
     /// with `end`. It is the end of the text if `end` does not follow.
     fn end_of(&self, start: usize, begin: usize, end: &str) -> usize {
@@ -103,10 +103,10 @@ impl Words<'_> {
     }
 }
 
-impl Iterator for Words<'_> {
-    type Item = Word;
+impl Iterator for WordIterator<'_> {
+    type Item = WordSpan;
 
-    fn next(&mut self) -> Option<Word> {
+    fn next(&mut self) -> Option<WordSpan> {
         loop {
             let rest = &self.text[self.at..];
             let start = self.at + (rest.len() - rest.trim_start().len());
@@ -130,7 +130,7 @@ impl Iterator for Words<'_> {
                 sign => start + sign.len_utf8(),
             };
             self.at = end;
-            return Some(Word { start, end });
+            return Some(WordSpan { start, end });
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Changes events about nodes into events about their gateways.
 
-use cql::wire::Event;
+use cql::wire::ServerEvent;
 
 use super::Ring;
 
 /// The event that drivers get in place of `event`; `None` if its node has no gateway.
-pub(crate) fn translate_event(event: Event, ring: &Ring) -> Option<Event> {
+pub(crate) fn translate_event(event: ServerEvent, ring: &Ring) -> Option<ServerEvent> {
     match event {
-        Event::TopologyChange { change, node } => Some(Event::TopologyChange {
+        ServerEvent::TopologyChange { change, node } => Some(ServerEvent::TopologyChange {
             change,
             node: ring.gateway_of(node)?,
         }),
-        Event::StatusChange { change, node } => Some(Event::StatusChange {
+        ServerEvent::StatusChange { change, node } => Some(ServerEvent::StatusChange {
             change,
             node: ring.gateway_of(node)?,
         }),
-        Event::SchemaChange(_) => Some(event),
+        ServerEvent::SchemaChange(_) => Some(event),
     }
 }
 
@@ -28,16 +28,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_become_their_gateways_and_strangers_are_not_told_of() {
+    fn nodes_become_their_gateways_and_other_nodes_are_not_reported() {
         let node: SocketAddr = "10.0.0.1:9042".parse().unwrap();
         let gateway: SocketAddr = "10.0.1.1:9043".parse().unwrap();
         let stranger: SocketAddr = "10.0.0.9:9042".parse().unwrap();
         let ring = Ring::new([(node, gateway)]).unwrap();
-        let up = |node| Event::StatusChange {
+        let up = |node| ServerEvent::StatusChange {
             change: StatusChange::Up,
             node,
         };
-        let moved = |node| Event::TopologyChange {
+        let moved = |node| ServerEvent::TopologyChange {
             change: TopologyChange::MovedNode,
             node,
         };
@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(translate_event(moved(node), &ring), Some(moved(gateway)));
         assert_eq!(translate_event(up(stranger), &ring), None);
         assert_eq!(translate_event(moved(stranger), &ring), None);
-        let schema = Event::SchemaChange(SchemaChange {
+        let schema = ServerEvent::SchemaChange(SchemaChange {
             change: SchemaChangeKind::Created,
             keyspace: "k".to_owned(),
             target: SchemaTarget::Keyspace,

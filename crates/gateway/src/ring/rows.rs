@@ -8,7 +8,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
-use cql::wire::{DecodeError, Metadata, Rows, RowsEncoder};
+use cql::wire::{ColumnsMetadata, DecodeError, EncodedRows, RowsEncoder};
 use value::{CqlType, Value};
 
 use super::Ring;
@@ -26,7 +26,7 @@ pub(crate) enum RingTable {
 
 impl RingTable {
     /// The table whose columns these are; `None` if it is another table.
-    pub(crate) fn of(columns: &Metadata) -> Option<RingTable> {
+    pub(crate) fn of(columns: &ColumnsMetadata) -> Option<RingTable> {
         let first = columns.columns.first()?;
         match (&*first.keyspace, &*first.table) {
             ("system", "local") => Some(RingTable::Local),
@@ -54,11 +54,11 @@ impl RingTable {
 /// # Errors
 /// If the result is malformed.
 pub(crate) fn translate_rows(
-    rows: &Rows,
-    prepared: Option<&Metadata>,
+    rows: &EncodedRows,
+    prepared: Option<&ColumnsMetadata>,
     ring: &Ring,
     own: SocketAddr,
-) -> Result<Option<Rows>, DecodeError> {
+) -> Result<Option<EncodedRows>, DecodeError> {
     let decoded = rows.decode()?;
     let Some(columns) = decoded.metadata.as_ref().or(prepared) else {
         return Ok(None);
@@ -66,7 +66,7 @@ pub(crate) fn translate_rows(
     let Some(table) = RingTable::of(columns) else {
         return Ok(None);
     };
-    let place = Place::of(table, columns);
+    let place = AddressColumns::of(table, columns);
     let mut told = RowsEncoder::new(columns, decoded.metadata.is_none());
     let mut is_as_it_came = true;
     for mut row in decoded.rows {
@@ -89,13 +89,13 @@ pub(crate) fn translate_rows(
 }
 
 /// The positions of the address for clients in a row; `None` for a column that was not selected.
-struct Place {
+struct AddressColumns {
     ip: Option<usize>,
     port: Option<usize>,
 }
 
-impl Place {
-    fn of(table: RingTable, columns: &Metadata) -> Place {
+impl AddressColumns {
+    fn of(table: RingTable, columns: &ColumnsMetadata) -> AddressColumns {
         let (ip, port) = table.address_columns();
         let position = |name: &str, cql_type: &CqlType| {
             columns
@@ -103,7 +103,7 @@ impl Place {
                 .iter()
                 .position(|column| &*column.name == name && column.cql_type == *cql_type)
         };
-        Place {
+        AddressColumns {
             ip: position(ip, &CqlType::Inet),
             port: position(port, &CqlType::Int),
         }
@@ -176,7 +176,7 @@ mod tests {
         .unwrap()
     }
 
-    fn columns(table: &str, names: &[&str]) -> Metadata {
+    fn columns(table: &str, names: &[&str]) -> ColumnsMetadata {
         let column = |name: &&str| ColumnSpec {
             keyspace: "system".into(),
             table: table.into(),
@@ -187,7 +187,7 @@ mod tests {
                 _ => CqlType::Text,
             },
         };
-        Metadata {
+        ColumnsMetadata {
             columns: names.iter().map(column).collect(),
         }
     }

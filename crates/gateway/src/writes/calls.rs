@@ -10,7 +10,7 @@ use crate::log_clock::LogClock;
 
 /// A function without arguments whose value changes with each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+enum VolatileFunction {
     TimeUuid,
     Uuid,
     Timestamp,
@@ -23,15 +23,15 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// The value of a `date` that represents 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
-impl Call {
+impl VolatileFunction {
     /// The function of this name, which must be in lower case.
-    fn of(name: &str) -> Option<Call> {
+    fn of(name: &str) -> Option<VolatileFunction> {
         Some(match name {
-            "now" | "currenttimeuuid" | "current_timeuuid" => Call::TimeUuid,
-            "uuid" => Call::Uuid,
-            "currenttimestamp" | "current_timestamp" => Call::Timestamp,
-            "currentdate" | "current_date" => Call::Date,
-            "currenttime" | "current_time" => Call::Time,
+            "now" | "currenttimeuuid" | "current_timeuuid" => VolatileFunction::TimeUuid,
+            "uuid" => VolatileFunction::Uuid,
+            "currenttimestamp" | "current_timestamp" => VolatileFunction::Timestamp,
+            "currentdate" | "current_date" => VolatileFunction::Date,
+            "currenttime" | "current_time" => VolatileFunction::Time,
             _ => return None,
         })
     }
@@ -41,11 +41,15 @@ impl Call {
         let time = clock.next();
         let micros = timeuuid::unix_micros(&time);
         match self {
-            Call::TimeUuid => format!("(timeuuid){time}"),
-            Call::Uuid => format!("(uuid){}", Uuid::new_v4()),
-            Call::Timestamp => format!("(timestamp){}", micros.div_euclid(1_000)),
-            Call::Date => format!("(date){}", micros.div_euclid(MICROS_PER_DAY) + EPOCH_DAY),
-            Call::Time => format!("(time){}", micros.rem_euclid(MICROS_PER_DAY) * 1_000),
+            VolatileFunction::TimeUuid => format!("(timeuuid){time}"),
+            VolatileFunction::Uuid => format!("(uuid){}", Uuid::new_v4()),
+            VolatileFunction::Timestamp => format!("(timestamp){}", micros.div_euclid(1_000)),
+            VolatileFunction::Date => {
+                format!("(date){}", micros.div_euclid(MICROS_PER_DAY) + EPOCH_DAY)
+            }
+            VolatileFunction::Time => {
+                format!("(time){}", micros.rem_euclid(MICROS_PER_DAY) * 1_000)
+            }
         }
     }
 }
@@ -54,7 +58,8 @@ impl Call {
 pub(super) fn are_in(term: &Term) -> bool {
     match term {
         Term::Function(call) => {
-            call.arguments.is_empty() && Call::of(&call.name.to_ascii_lowercase()).is_some()
+            call.arguments.is_empty()
+                && VolatileFunction::of(&call.name.to_ascii_lowercase()).is_some()
                 || call.arguments.iter().any(are_in)
         }
         Term::TypeHint { term, .. } => are_in(term),
@@ -70,8 +75,10 @@ pub(super) fn are_in(term: &Term) -> bool {
 /// A statement in which each such call is replaced by a value of the present. Bind markers stay as
 /// they are.
 pub(super) fn evaluated(text: &str, clock: &LogClock) -> String {
-    replace_calls(text, |name| Call::of(name).map(|call| call.evaluate(clock)))
-        .unwrap_or_else(|| text.to_owned())
+    replace_calls(text, |name| {
+        VolatileFunction::of(name).map(|call| call.evaluate(clock))
+    })
+    .unwrap_or_else(|| text.to_owned())
 }
 
 #[cfg(test)]

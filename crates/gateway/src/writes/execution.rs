@@ -32,9 +32,10 @@
 //!
 //! A snapshot decides which log rows go with a write, and may be half a second old. A table that
 //! was dropped and recreated meanwhile may have no log, or another one. Then the node refuses a
-//! write to which its client did nothing wrong. Such a refusal is [in doubt](Next::InDoubt): the
-//! client's request may be decided again from the beginning, by a newer snapshot. That is safe for
-//! every kind of statement, as nothing of it has been carried out:
+//! write to which its client did nothing wrong. Such a refusal is [in
+//! doubt](NextWriteAction::InDoubt): the client's request may be decided again from the beginning,
+//! by a newer snapshot. That is safe for every kind of statement, as nothing of it has been carried
+//! out:
 //!
 //! - *Together*: Cassandra checks all of a batch, with all permissions, before it writes any of it.
 //!   So a statement that must not be carried out twice (`l = l + [1]`) was not carried out once.
@@ -55,13 +56,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, DecodeError,
-    Flags, Frame, Opcode, Request, Response, ResponseContext,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, Compression, Consistency,
+    DecodeError, Frame, FrameFlags, Opcode, Request, Response, ResponseContext,
 };
 
 use super::frames::{encode, without_size_warning};
-use super::hint::{Hint, LogRow, log_rows};
-use super::request_forms::{Origin, RequestForms};
+use super::hint::{LogRowValues, WriteHint, log_rows};
+use super::request_forms::{DecidedFrame, RequestForms};
 use super::verdict::{is_refusal, nothing_was_written, of_batch_log};
 use super::{ChangeLog, inserts};
 use crate::catalog::LoggedTable;
@@ -83,7 +84,7 @@ const AGAIN_MAX: u32 = 2;
 
 /// The error that the client gets if the node forgets the statement once more. Drivers then try
 /// another gateway.
-const NOT_KEPT: &str = "the node does not keep the statement by which the gateway logs writes, so this one was not carried out: \
+const INSERT_UNPREPARED: &str = "the node does not keep the statement by which the gateway logs writes, so this one was not carried out: \
                         try again, and see whether too many statements are prepared on the node";
 
 /// A part of Cassandra's error for a batch beyond `batch_size_fail_threshold`.
@@ -94,7 +95,7 @@ const TOO_LARGE: &str = "Batch too large";
 pub(crate) struct WriteExecution {
     forms: RequestForms,
     log: Arc<ChangeLog>,
-    stage: Stage,
+    stage: WriteStage,
     /// The table whose INSERT of log rows is being prepared for the stage.
     preparing: Option<Arc<LoggedTable>>,
     /// The number of times that the node did not know a prepared INSERT of log rows.
@@ -110,13 +111,13 @@ pub(crate) struct WriteExecution {
 
 /// The kind of request that is under way.
 #[derive(Clone, Debug)]
-enum Stage {
+enum WriteStage {
     /// The batch of the client's statements and all log rows.
     Together,
     /// Log rows before the client's request, from this one on.
     Before(usize),
     /// The client's request, without log rows.
-    Alone,
+    WithoutLog,
     /// Log rows after the client's request, from this one on, with the answer that the client will
     /// get.
     After(usize, Bytes),
@@ -124,7 +125,7 @@ enum Stage {
 
 /// The next step of a connection for an execution.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextWriteAction {
     /// Send this frame to the node, and give its answer to the execution.
     Ask(Bytes, Box<WriteExecution>),
     /// Pass the node's answer on to the client.
@@ -133,7 +134,7 @@ pub(crate) enum Next {
     AnswerWith(Bytes),
     /// Decide the request again, if the gateway has a newer snapshot. Otherwise pass the node's
     /// answer, a refusal, on to the client.
-    InDoubt(Origin),
+    InDoubt(DecidedFrame),
 }
 
 impl WriteExecution {
@@ -147,9 +148,9 @@ impl WriteExecution {
         let avoids = !forms.wants_batch_log() && log.batch_log.is_avoided();
         WriteExecution {
             stage: if fits && !avoids {
-                Stage::Together
+                WriteStage::Together
             } else {
-                Stage::Before(0)
+                WriteStage::Before(0)
             },
             forms,
             log,
@@ -183,7 +184,7 @@ impl WriteExecution {
         frame: &Frame,
         compression: Option<Compression>,
         body_max: usize,
-    ) -> Next {
+    ) -> NextWriteAction {
         let (context, response) = match Response::decode(frame, compression, body_max) {
             Ok((context, response)) => (context, Ok(response)),
             Err(error) => (ResponseContext::default(), Err(error)),
@@ -209,44 +210,46 @@ impl WriteExecution {
             self.unprepared += 1;
             return match self.unprepared <= UNPREPARED_MAX {
                 true => self.ask(),
-                false => self.not_kept(),
+                false => self.insert_unprepared(),
             };
         }
         if frame.header.opcode != Opcode::Error {
             self.note_newest();
         }
         match self.stage.clone() {
-            Stage::Together => self.batch_answered(frame, compression, context, response),
-            Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
+            WriteStage::Together => self.batch_answered(frame, compression, context, response),
+            WriteStage::Before(_) | WriteStage::After(..)
+                if frame.header.opcode == Opcode::Error =>
+            {
                 self.give_up(error)
             }
-            Stage::Before(done) => {
+            WriteStage::Before(done) => {
                 let done = done + self.rows_at(done).len();
                 self.stage = match done < self.forms.hints.len() {
-                    true => Stage::Before(done),
-                    false => Stage::Alone,
+                    true => WriteStage::Before(done),
+                    false => WriteStage::WithoutLog,
                 };
                 self.ask()
             }
-            Stage::Alone => {
+            WriteStage::WithoutLog => {
                 if response.as_ref().is_ok_and(nothing_was_written) {
-                    return Next::Answer;
+                    return NextWriteAction::Answer;
                 }
-                self.stage = Stage::After(0, bytes_of(frame));
+                self.stage = WriteStage::After(0, bytes_of(frame));
                 self.ask()
             }
-            Stage::After(..) if self.is_late() && self.again < AGAIN_MAX => {
+            WriteStage::After(..) if self.is_late() && self.again < AGAIN_MAX => {
                 self.log.metrics.log_rows_late();
                 self.again += 1;
                 self.ask()
             }
-            Stage::After(done, answer) => {
+            WriteStage::After(done, answer) => {
                 self.again = 0;
                 let done = done + self.rows_at(done).len();
                 if done == self.forms.hints.len() {
-                    return Next::AnswerWith(answer);
+                    return NextWriteAction::AnswerWith(answer);
                 }
-                self.stage = Stage::After(done, answer);
+                self.stage = WriteStage::After(done, answer);
                 self.ask()
             }
         }
@@ -254,7 +257,9 @@ impl WriteExecution {
 
     /// Notes the times of log rows that came with the client's write, or after it.
     fn note_newest(&self) {
-        if let (Stage::Together | Stage::After(..), Some(micros)) = (&self.stage, self.last_row) {
+        if let (WriteStage::Together | WriteStage::After(..), Some(micros)) =
+            (&self.stage, self.last_row)
+        {
             for table in self.tables() {
                 self.log.newest.note(table.id, micros);
             }
@@ -268,13 +273,13 @@ impl WriteExecution {
         compression: Option<Compression>,
         context: ResponseContext,
         response: Result<Response, DecodeError>,
-    ) -> Next {
+    ) -> NextWriteAction {
         let error = match &response {
             Ok(Response::Error(error)) => Some(error),
             _ => None,
         };
         if error.is_some_and(|error| error.message.contains(TOO_LARGE)) {
-            self.stage = Stage::Before(0);
+            self.stage = WriteStage::Before(0);
             return self.ask();
         }
         if error.is_some_and(|error| of_batch_log(&error.kind)) {
@@ -282,17 +287,17 @@ impl WriteExecution {
             // One node may have a part of the batch in its batch log, and plays it later, with its
             // earlier time.
             if !self.forms.wants_batch_log() && self.forms.is_repeatable {
-                self.stage = Stage::Before(0);
+                self.stage = WriteStage::Before(0);
                 return self.ask();
             }
         }
         if error.is_some_and(is_refusal) {
-            return Next::InDoubt(self.forms.origin);
+            return NextWriteAction::InDoubt(self.forms.origin);
         }
         // The writes may have been carried out, so it is the client that decides whether to repeat
         // them.
         if frame.header.opcode == Opcode::Error {
-            return Next::Answer;
+            return NextWriteAction::Answer;
         }
         let shorter = match response {
             Ok(response) if self.forms.sent.is_none() => {
@@ -303,44 +308,46 @@ impl WriteExecution {
         if self.is_late() {
             self.log.metrics.log_rows_late();
             let answer = shorter.unwrap_or_else(|| bytes_of(frame));
-            self.stage = Stage::After(0, answer);
+            self.stage = WriteStage::After(0, answer);
             return self.ask();
         }
-        shorter.map_or(Next::Answer, Next::AnswerWith)
+        shorter.map_or(NextWriteAction::Answer, NextWriteAction::AnswerWith)
     }
 
     /// Ends the execution, as a log row could not be written. `error` is the node's answer; `None`
     /// if that was no error. After the client's write the log rows before it replace the missing
     /// one. Before the write, nothing was written.
-    fn give_up(self, error: Option<&CqlError>) -> Next {
+    fn give_up(self, error: Option<&CqlError>) -> NextWriteAction {
         match (self.stage, error) {
-            (Stage::After(_, answer), _) => {
+            (WriteStage::After(_, answer), _) => {
                 tracing::warn!(
                     reason = error.map_or("no error", |error| &error.message),
                     "a log row after a write could not be written: index services find the write later, by the log row before it"
                 );
-                Next::AnswerWith(answer)
+                NextWriteAction::AnswerWith(answer)
             }
-            (_, Some(error)) if is_refusal(error) => Next::InDoubt(self.forms.origin),
-            _ => Next::Answer,
+            (_, Some(error)) if is_refusal(error) => NextWriteAction::InDoubt(self.forms.origin),
+            _ => NextWriteAction::Answer,
         }
     }
 
     /// Ends the execution, as the node does not know the INSERT of log rows although it was
     /// prepared several times. The client does not get the node's error, which names an id that it
     /// never saw.
-    fn not_kept(self) -> Next {
-        let error = CqlError::new(ErrorKind::Overloaded, NOT_KEPT);
+    fn insert_unprepared(self) -> NextWriteAction {
+        let error = CqlError::new(ErrorKind::Overloaded, INSERT_UNPREPARED);
         let (version, stream) = (self.forms.version, self.forms.stream);
         match self.give_up(Some(&error)) {
-            Next::Answer => Next::AnswerWith(error_frame(version, stream, error)),
+            NextWriteAction::Answer => {
+                NextWriteAction::AnswerWith(error_frame(version, stream, error))
+            }
             next => next,
         }
     }
 
-    fn ask(mut self) -> Next {
+    fn ask(mut self) -> NextWriteAction {
         let frame = self.request();
-        Next::Ask(frame, Box::new(self))
+        NextWriteAction::Ask(frame, Box::new(self))
     }
 
     /// Makes the next request: that of the stage, or the PREPARE that the stage needs first.
@@ -348,9 +355,9 @@ impl WriteExecution {
         self.dated = Instant::now();
         self.last_row = None;
         let hints = match &self.stage {
-            Stage::Together => &self.forms.hints[..],
-            Stage::Before(done) | Stage::After(done, _) => self.rows_at(*done),
-            Stage::Alone => return self.forms.alone.clone(),
+            WriteStage::Together => &self.forms.hints[..],
+            WriteStage::Before(done) | WriteStage::After(done, _) => self.rows_at(*done),
+            WriteStage::WithoutLog => return self.forms.alone.clone(),
         };
         let unknown = hints
             .iter()
@@ -362,13 +369,13 @@ impl WriteExecution {
                 keyspace: None,
             };
             self.preparing = Some(table);
-            return self.frame(&prepare, Flags::default(), &[]);
+            return self.frame(&prepare, FrameFlags::default(), &[]);
         }
         let rows = log_rows(hints, &self.log.clock);
         self.last_row = rows.iter().map(|row| row.micros).max();
         let rows = rows.into_iter().map(|row| self.statement(row));
         match (&self.stage, &self.forms.batch) {
-            (Stage::Together, Some(batch)) => {
+            (WriteStage::Together, Some(batch)) => {
                 let mut batch = batch.clone();
                 batch.kind = BatchKind::Logged;
                 batch.statements.extend(rows);
@@ -376,7 +383,7 @@ impl WriteExecution {
                 self.frame(&request, self.forms.flags, &self.forms.payload)
             }
             _ => {
-                let request = Request::Batch(Batch {
+                let request = Request::Batch(BatchRequest {
                     kind: BatchKind::Unlogged,
                     statements: rows.collect(),
                     // With ANY the log row may be stored where no reader finds it.
@@ -389,7 +396,7 @@ impl WriteExecution {
                     keyspace: None,
                     now_in_seconds: None,
                 });
-                self.frame(&request, Flags::default(), &[])
+                self.frame(&request, FrameFlags::default(), &[])
             }
         }
     }
@@ -400,12 +407,12 @@ impl WriteExecution {
     }
 
     /// The hints that go in one request, from the one at `done` on.
-    fn rows_at(&self, done: usize) -> &[Hint] {
+    fn rows_at(&self, done: usize) -> &[WriteHint] {
         let rest = &self.forms.hints[done..];
         &rest[..rest.len().min(ROWS_IN_A_REQUEST)]
     }
 
-    fn statement(&self, row: LogRow) -> BatchStatement {
+    fn statement(&self, row: LogRowValues) -> BatchStatement {
         // Another connection may have forgotten the id meanwhile. Then the text of the statement is
         // sent.
         let statement = match self.log.inserts.id(&row.table) {
@@ -422,8 +429,8 @@ impl WriteExecution {
     /// client must not get that error, as it could not prepare the statement again.
     fn is_own(&self, id: &[u8]) -> bool {
         match (&self.stage, &self.forms.batch) {
-            (Stage::Alone, _) => false,
-            (Stage::Together, Some(batch)) => !batch.statements.iter().any(|item| {
+            (WriteStage::WithoutLog, _) => false,
+            (WriteStage::Together, Some(batch)) => !batch.statements.iter().any(|item| {
                 matches!(&item.statement, BatchedStatement::Prepared(of_client) if of_client == id)
             }),
             _ => true,
@@ -445,7 +452,7 @@ impl WriteExecution {
         }
     }
 
-    fn frame(&self, request: &Request, flags: Flags, payload: &[u8]) -> Bytes {
+    fn frame(&self, request: &Request, flags: FrameFlags, payload: &[u8]) -> Bytes {
         let RequestForms {
             version, stream, ..
         } = self.forms;

@@ -11,16 +11,17 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, ColumnSpec, Compression,
-    Consistency, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
-    ProtocolVersion, QueryParameters, Request, Response, ResponseContext, RowsEncoder, Values,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, BoundValue, ColumnSpec,
+    ColumnsMetadata, Compression, Consistency, Frame, FrameDirection, FrameFlags, FrameHeader,
+    HEADER_LENGTH, MarkerValues, PreparedResponse, ProtocolVersion, QueryParameters, Request,
+    Response, ResponseContext, RowsEncoder,
 };
 use value::{CqlType, join_elements};
 
 use super::frames::encode;
 use super::test_tables::{events, products};
 use super::*;
-use crate::catalog::Snapshot;
+use crate::catalog::IndexCatalogSnapshot;
 
 const STREAM: i16 = 77;
 const BODY_MAX: usize = 1 << 20;
@@ -31,7 +32,7 @@ const PAYLOAD: &[u8] = b"\0\x01\0\x01a\0\0\0\x02xy";
 /// A gateway's state with `shop.products` and `shop.events` logged.
 struct Setup {
     log: Arc<ChangeLog>,
-    snapshot: Snapshot,
+    snapshot: IndexCatalogSnapshot,
     prepared: Vec<(&'static [u8], Arc<PreparedWrite>)>,
 }
 
@@ -44,7 +45,7 @@ impl Setup {
                 Arc::default(),
                 Arc::default(),
             )),
-            snapshot: Snapshot::new([Arc::new(products()), Arc::new(events())], []),
+            snapshot: IndexCatalogSnapshot::new([Arc::new(products()), Arc::new(events())], []),
             prepared: Vec::new(),
         }
     }
@@ -76,7 +77,7 @@ impl Setup {
 
     /// Takes a client's frame, as a connection does.
     fn take(&self, frame: &Bytes) -> Result<Option<WriteExecution>, CqlError> {
-        let header = header(frame, Direction::Request);
+        let header = header(frame, FrameDirection::Request);
         let request = ClientRequest {
             header: &header,
             body: &frame[HEADER_LENGTH..],
@@ -112,14 +113,14 @@ impl Setup {
     }
 }
 
-fn header(frame: &Bytes, direction: Direction) -> FrameHeader {
+fn header(frame: &Bytes, direction: FrameDirection) -> FrameHeader {
     FrameHeader::read(frame, direction, BODY_MAX)
         .unwrap()
         .unwrap()
 }
 
 fn decoded(frame: &Bytes) -> Request {
-    let header = header(frame, Direction::Request);
+    let header = header(frame, FrameDirection::Request);
     assert_eq!(header.length as usize, frame.len() - HEADER_LENGTH);
     assert_eq!(header.stream, STREAM);
     let frame = Frame {
@@ -129,7 +130,7 @@ fn decoded(frame: &Bytes) -> Request {
     Request::decode(&frame, None, BODY_MAX).unwrap()
 }
 
-fn batch_of(frame: &Bytes) -> Batch {
+fn batch_of(frame: &Bytes) -> BatchRequest {
     match decoded(frame) {
         Request::Batch(batch) => batch,
         other => panic!("{other:?}"),
@@ -141,7 +142,7 @@ fn frame(request: &Request) -> Bytes {
 }
 
 fn frame_in(version: ProtocolVersion, request: &Request) -> Bytes {
-    encode(request, version, STREAM, Flags::default(), &[])
+    encode(request, version, STREAM, FrameFlags::default(), &[])
 }
 
 fn query(text: &str, parameters: QueryParameters) -> Bytes {
@@ -155,7 +156,7 @@ fn plain_query(text: &str) -> Bytes {
     query(text, QueryParameters::default())
 }
 
-fn execute(id: &'static [u8], values: Values) -> Bytes {
+fn execute(id: &'static [u8], values: MarkerValues) -> Bytes {
     frame(&Request::Execute {
         id: Bytes::from_static(id),
         result_metadata_id: None,
@@ -189,7 +190,7 @@ fn by_id(id: &'static [u8], values: Vec<BoundValue>) -> BatchStatement {
 }
 
 fn batch(kind: BatchKind, statements: Vec<BatchStatement>) -> Bytes {
-    frame(&Request::Batch(Batch {
+    frame(&Request::Batch(BatchRequest {
         kind,
         statements,
         consistency: Consistency::Quorum,
@@ -221,7 +222,7 @@ fn response(response: &Response) -> Frame {
     response.encode(&ResponseContext::new(STREAM), None, &mut out);
     let out = out.freeze();
     Frame {
-        header: header(&out, Direction::Response),
+        header: header(&out, FrameDirection::Response),
         body: out.slice(HEADER_LENGTH..),
     }
 }
@@ -251,10 +252,10 @@ fn unprepared(id: &'static [u8]) -> Response {
 }
 
 fn prepared_as(id: &'static [u8]) -> Response {
-    Response::Prepared(Prepared {
+    Response::Prepared(PreparedResponse {
         id: Bytes::from_static(id),
         result_metadata_id: None,
-        bind: Metadata::default(),
+        bind: ColumnsMetadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
     })
@@ -269,27 +270,27 @@ fn applied(applied: bool) -> Response {
         cql_type: CqlType::Boolean,
     };
     let columns = vec![column];
-    let mut rows = RowsEncoder::new(&Metadata { columns }, false);
+    let mut rows = RowsEncoder::new(&ColumnsMetadata { columns }, false);
     rows.cell(Some(&[u8::from(applied)]));
     rows.end_row();
     Response::Rows(rows.finish(None))
 }
 
-fn answered(execution: WriteExecution, answer: &Response) -> Next {
+fn answered(execution: WriteExecution, answer: &Response) -> NextWriteAction {
     execution.answered(&response(answer), None::<Compression>, BODY_MAX)
 }
 
 /// The next request. Fails the test if there is none.
 fn goes_on(execution: WriteExecution, answer: &Response) -> (Bytes, WriteExecution) {
     match answered(execution, answer) {
-        Next::Ask(request, execution) => (request, *execution),
+        NextWriteAction::Ask(request, execution) => (request, *execution),
         other => panic!("{other:?}"),
     }
 }
 
 fn is_the_answer(execution: WriteExecution, answer: &Response) {
     let next = answered(execution, answer);
-    assert!(matches!(next, Next::Answer), "{next:?}");
+    assert!(matches!(next, NextWriteAction::Answer), "{next:?}");
 }
 
 const INSERT: &str = "INSERT INTO products (id, name) VALUES (7, 'tea')";
@@ -331,7 +332,7 @@ fn a_write_of_version_5_goes_in_version_5_with_its_keyspace() {
     let (request, _) = setup.begin(&frame_in(ProtocolVersion::V5, &insert(None)));
     let batch = batch_of(&request);
     assert_eq!(
-        header(&request, Direction::Request).version,
+        header(&request, FrameDirection::Request).version,
         ProtocolVersion::V5
     );
     assert_eq!(batch.kind, BatchKind::Logged);
@@ -347,13 +348,13 @@ fn a_write_of_version_5_goes_in_version_5_with_its_keyspace() {
 }
 
 #[test]
-fn all_that_is_said_beside_a_write_stays() {
+fn warnings_and_payloads_of_a_write_are_preserved() {
     let setup = Setup::prepared();
     let parameters = QueryParameters {
         consistency: Consistency::EachQuorum,
         serial_consistency: Some(Consistency::LocalSerial),
         timestamp: Some(123),
-        values: Values::Named(vec![
+        values: MarkerValues::Named(vec![
             ("name".to_owned(), BoundValue::Unset),
             ("id".to_owned(), int(7)),
         ]),
@@ -364,7 +365,7 @@ fn all_that_is_said_beside_a_write_stays() {
         statement: "INSERT INTO products (id, name) VALUES (:id, :name) USING TTL 5".to_owned(),
         parameters,
     };
-    let flags = Flags::TRACING.with(Flags::CUSTOM_PAYLOAD);
+    let flags = FrameFlags::TRACING.with(FrameFlags::CUSTOM_PAYLOAD);
     let (request, _) = setup.begin(&encode(
         &request,
         ProtocolVersion::V4,
@@ -372,7 +373,7 @@ fn all_that_is_said_beside_a_write_stays() {
         flags,
         PAYLOAD,
     ));
-    assert_eq!(header(&request, Direction::Request).flags, flags);
+    assert_eq!(header(&request, FrameDirection::Request).flags, flags);
     assert_eq!(&request[HEADER_LENGTH..][..PAYLOAD.len()], PAYLOAD);
     let batch = batch_of(&request);
     assert_eq!(batch.consistency, Consistency::EachQuorum);
@@ -406,8 +407,8 @@ fn an_execution_goes_by_its_own_id_with_its_own_values() {
     setup.prepare(b"update", update, &["name", "id"]);
     let named = vec![("id".to_owned(), int(7)), ("name".to_owned(), text("tea"))];
     for values in [
-        Values::Positional(vec![text("tea"), int(7)]),
-        Values::Named(named),
+        MarkerValues::Positional(vec![text("tea"), int(7)]),
+        MarkerValues::Named(named),
     ] {
         let (request, execution) = setup.begin(&execute(b"update", values));
         let batch = batch_of(&request);
@@ -517,7 +518,7 @@ fn a_statement_has_no_warning_of_a_batch_that_the_client_did_not_send() {
         Response::Void.encode(&context, None, &mut out);
         let out = out.freeze();
         Frame {
-            header: header(&out, Direction::Response),
+            header: header(&out, FrameDirection::Response),
             body: out.slice(HEADER_LENGTH..),
         }
     };
@@ -525,12 +526,12 @@ fn a_statement_has_no_warning_of_a_batch_that_the_client_did_not_send() {
     let answer = warned(&["one", of_size]);
     let begin = |client_frame: &Bytes| setup.begin(client_frame).1;
     match begin(&plain_query(INSERT)).answered(&answer, None, BODY_MAX) {
-        Next::AnswerWith(told) => assert_eq!(told, bytes_of(&warned(&["one"]))),
+        NextWriteAction::AnswerWith(told) => assert_eq!(told, bytes_of(&warned(&["one"]))),
         other => panic!("{other:?}"),
     }
     let its_own = batch(BatchKind::Logged, vec![by_text(INSERT, vec![])]);
     let next = begin(&its_own).answered(&answer, None, BODY_MAX);
-    assert!(matches!(next, Next::Answer), "{next:?}");
+    assert!(matches!(next, NextWriteAction::Answer), "{next:?}");
 }
 
 #[test]
@@ -538,10 +539,10 @@ fn now_in_a_key_is_the_same_in_the_row_and_in_its_log_row() {
     let mut table = products();
     table.columns[0].cql_type = Some(CqlType::Timeuuid);
     let mut setup = Setup::prepared();
-    setup.snapshot = Snapshot::new([Arc::new(table)], []);
+    setup.snapshot = IndexCatalogSnapshot::new([Arc::new(table)], []);
     let insert = "INSERT INTO products (id, name) VALUES (now(), ?)";
     setup.prepare(b"insert", insert, &["name"]);
-    let values = || Values::Positional(vec![text("tea")]);
+    let values = || MarkerValues::Positional(vec![text("tea")]);
     let parameters = QueryParameters {
         values: values(),
         ..QueryParameters::default()

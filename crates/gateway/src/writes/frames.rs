@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use cql::wire::{
-    Compression, Flags, HEADER_LENGTH, ProtocolVersion, Request, Response, ResponseContext,
+    Compression, FrameFlags, HEADER_LENGTH, ProtocolVersion, Request, Response, ResponseContext,
 };
 
 /// The beginning of Cassandra's warning of a batch beyond `batch_size_warn_threshold`.
@@ -13,7 +13,7 @@ pub(super) fn encode(
     request: &Request,
     version: ProtocolVersion,
     stream: i16,
-    flags: Flags,
+    flags: FrameFlags,
     payload: &[u8],
 ) -> Bytes {
     const FLAGS_AT: usize = 1;

@@ -15,7 +15,7 @@ use crate::log_clock::LogClock;
 
 /// A hint: names a row, partition or range of a table that is written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Hint {
+pub(super) struct WriteHint {
     /// The table that is written to.
     pub(super) table: Arc<LoggedTable>,
     /// The value of `cdc$operation`.
@@ -27,7 +27,7 @@ pub(super) struct Hint {
     pub(super) clustering: Vec<Bytes>,
 }
 
-impl Hint {
+impl WriteHint {
     /// The part of a hint that identifies it. A second hint with the same identity adds nothing to
     /// a request.
     fn identity(&self) -> (*const LoggedTable, i8, &[Bytes], &[Bytes]) {
@@ -35,13 +35,13 @@ impl Hint {
         (table, self.operation, &self.partition, &self.clustering)
     }
 
-    fn same_partition(&self, other: &Hint) -> bool {
+    fn same_partition(&self, other: &WriteHint) -> bool {
         Arc::ptr_eq(&self.table, &other.table) && self.partition == other.partition
     }
 }
 
 /// Removes the hints that a request has twice. The others stay in the order of its statements.
-pub(super) fn distinct(hints: Vec<Hint>) -> Vec<Hint> {
+pub(super) fn distinct(hints: Vec<WriteHint>) -> Vec<WriteHint> {
     let mut seen = HashSet::with_capacity(hints.len());
     let first: Vec<bool> = hints
         .iter()
@@ -56,7 +56,7 @@ pub(super) fn distinct(hints: Vec<Hint>) -> Vec<Hint> {
 
 /// A row of a log, in the form of the values of its INSERT ([`super::inserts::text`]).
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct LogRow {
+pub(super) struct LogRowValues {
     pub(super) table: Arc<LoggedTable>,
     /// The time of the row. Microseconds since the epoch.
     pub(super) micros: i64,
@@ -65,9 +65,9 @@ pub(super) struct LogRow {
 
 /// Makes the log rows of hints, dated now. Successive hints of one partition share stream and time
 /// and are numbered, like the changes of one write in ScyllaDB's logs.
-pub(super) fn log_rows(hints: &[Hint], clock: &LogClock) -> Vec<LogRow> {
+pub(super) fn log_rows(hints: &[WriteHint], clock: &LogClock) -> Vec<LogRowValues> {
     let mut rows = Vec::with_capacity(hints.len());
-    for group in hints.chunk_by(Hint::same_partition) {
+    for group in hints.chunk_by(WriteHint::same_partition) {
         let [first, ..] = group else { continue };
         let time = clock.next();
         let token = Partitioner::Murmur3.token(&routing_key(&first.partition));
@@ -94,7 +94,7 @@ pub(super) fn log_rows(hints: &[Hint], clock: &LogClock) -> Vec<LogRow> {
             let key_count = hint.table.primary_key().len();
             let unset = key_count - hint.partition.len() - hint.clustering.len();
             values.extend(std::iter::repeat_n(BoundValue::Unset, unset));
-            rows.push(LogRow {
+            rows.push(LogRowValues {
                 table: hint.table.clone(),
                 micros: timeuuid::unix_micros(&time),
                 values,
@@ -113,14 +113,19 @@ mod tests {
     use super::super::test_tables::{events, products};
     use super::*;
 
-    fn hint(table: &Arc<LoggedTable>, operation: i8, partition: &[u8], clustering: &[u8]) -> Hint {
+    fn hint(
+        table: &Arc<LoggedTable>,
+        operation: i8,
+        partition: &[u8],
+        clustering: &[u8],
+    ) -> WriteHint {
         let key = |bytes: &[u8]| {
             bytes
                 .iter()
                 .map(|byte| Bytes::from(vec![0, 0, 0, *byte]))
                 .collect()
         };
-        Hint {
+        WriteHint {
             table: table.clone(),
             operation,
             partition: key(partition),

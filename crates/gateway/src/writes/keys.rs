@@ -5,10 +5,13 @@ use cql::ast::Term;
 use cql::wire::BoundValue;
 use value::{CqlType, split_elements};
 
-use super::hint::Hint;
-use super::plan::{Action, Choice, Extent, Part, Unplanned, WritePlan};
+use super::hint::WriteHint;
+use super::plan::{
+    AlternativeTerms, KeyAlternatives, LoggedWritePlan, PartitionExtent, RowChangeKind,
+    UnplannableWrite,
+};
 use super::terms::{evaluate, marker_value, unreadable};
-use crate::catalog::Column;
+use crate::catalog::LoggedColumn;
 
 /// The greatest number of log rows for one request. A few bytes can name very many rows:
 /// Cassandra's own guard for the product of IN lists allows 25 clustering keys in a SELECT, and
@@ -21,18 +24,19 @@ const UPDATE: i8 = 1;
 /// The hints of one execution of a statement, in a request that needs `before` of them already.
 ///
 /// # Errors
-/// The errors of [`evaluate`], and [`Unplanned::Unreadable`] if the request needs too many hints.
+/// The errors of [`evaluate`], and [`UnplannableWrite::Unreadable`] if the request needs too many
+/// hints.
 pub(super) fn hints(
-    plan: &WritePlan,
+    plan: &LoggedWritePlan,
     bound: &[BoundValue],
     before: usize,
-) -> Result<Vec<Hint>, Unplanned> {
+) -> Result<Vec<WriteHint>, UnplannableWrite> {
     let left = LOG_ROWS_MAX.saturating_sub(before);
     let table = &plan.table;
     let operations = operations(plan);
     let clustering = match &plan.extent {
-        Extent::Rows(parts) => parts.as_slice(),
-        Extent::Static | Extent::Partition | Extent::Range => &[],
+        PartitionExtent::Rows(parts) => parts.as_slice(),
+        PartitionExtent::Static | PartitionExtent::Partition | PartitionExtent::Range => &[],
     };
     let partition = values(&plan.partition, table.partition_key(), bound, left)?;
     let clustering = values(clustering, table.clustering_key(), bound, left)?;
@@ -41,7 +45,7 @@ pub(super) fn hints(
         let choices = parts.iter().map(|part| part.choices.len());
         choices.fold(each, usize::saturating_mul)
     };
-    let beside_rows = plan.writes_static && matches!(plan.extent, Extent::Rows(_));
+    let beside_rows = plan.writes_static && matches!(plan.extent, PartitionExtent::Rows(_));
     let of_partition = product(&clustering, operations.len());
     let of_partition = of_partition.saturating_add(usize::from(beside_rows));
     let count = product(&partition, of_partition);
@@ -52,14 +56,16 @@ pub(super) fn hints(
         return Ok(Vec::new());
     }
     let clustering = match &plan.extent {
-        Extent::Rows(_) => keys(&clustering, table.clustering_key_count),
-        Extent::Static | Extent::Partition | Extent::Range => vec![Vec::new()],
+        PartitionExtent::Rows(_) => keys(&clustering, table.clustering_key_count),
+        PartitionExtent::Static | PartitionExtent::Partition | PartitionExtent::Range => {
+            vec![Vec::new()]
+        }
     };
     let mut hints = Vec::with_capacity(count);
     for partition in keys(&partition, table.partition_key_count) {
         for clustering in &clustering {
             for operation in operations {
-                hints.push(Hint {
+                hints.push(WriteHint {
                     table: table.clone(),
                     operation: *operation,
                     partition: partition.clone(),
@@ -68,7 +74,7 @@ pub(super) fn hints(
             }
         }
         if beside_rows {
-            hints.push(Hint {
+            hints.push(WriteHint {
                 table: table.clone(),
                 operation: UPDATE,
                 partition,
@@ -80,7 +86,7 @@ pub(super) fn hints(
 }
 
 /// The `cdc$operation` of each log row for one touched row, partition or range.
-fn operations(plan: &WritePlan) -> &'static [i8] {
+fn operations(plan: &LoggedWritePlan) -> &'static [i8] {
     const INSERT: i8 = 2;
     const ROW_DELETE: i8 = 3;
     const PARTITION_DELETE: i8 = 4;
@@ -88,16 +94,20 @@ fn operations(plan: &WritePlan) -> &'static [i8] {
     const RANGE_END_INCLUSIVE: i8 = 7;
     match (&plan.extent, plan.action) {
         // Without a clustering key the row is the whole partition.
-        (Extent::Rows(_), Action::Delete) if plan.table.clustering_key_count == 0 => {
+        (PartitionExtent::Rows(_), RowChangeKind::Delete)
+            if plan.table.clustering_key_count == 0 =>
+        {
             &[PARTITION_DELETE]
         }
-        (Extent::Rows(_), Action::Delete) => &[ROW_DELETE],
-        (Extent::Rows(_), Action::Insert) => &[INSERT],
-        (Extent::Rows(_), Action::Update) | (Extent::Static, _) => &[UPDATE],
-        (Extent::Partition, _) => &[PARTITION_DELETE],
+        (PartitionExtent::Rows(_), RowChangeKind::Delete) => &[ROW_DELETE],
+        (PartitionExtent::Rows(_), RowChangeKind::Insert) => &[INSERT],
+        (PartitionExtent::Rows(_), RowChangeKind::Update) | (PartitionExtent::Static, _) => {
+            &[UPDATE]
+        }
+        (PartitionExtent::Partition, _) => &[PARTITION_DELETE],
         // The bounds have no values, so they cover the whole partition. They only say where to
         // look.
-        (Extent::Range, _) => &[RANGE_START_INCLUSIVE, RANGE_END_INCLUSIVE],
+        (PartitionExtent::Range, _) => &[RANGE_START_INCLUSIVE, RANGE_END_INCLUSIVE],
     }
 }
 
@@ -111,11 +121,11 @@ struct PartValues<'a> {
 
 /// The values of the parts of a key. No part may have more than `max` alternatives.
 fn values<'a>(
-    parts: &'a [Part],
-    columns: &[Column],
+    parts: &'a [KeyAlternatives],
+    columns: &[LoggedColumn],
     bound: &[BoundValue],
     max: usize,
-) -> Result<Vec<PartValues<'a>>, Unplanned> {
+) -> Result<Vec<PartValues<'a>>, UnplannableWrite> {
     parts
         .iter()
         .map(|part| {
@@ -153,7 +163,7 @@ fn keys(parts: &[PartValues<'_>], column_count: usize) -> Vec<Vec<Bytes>> {
     keys
 }
 
-fn key_type(column: &Column) -> Result<&CqlType, Unplanned> {
+fn key_type(column: &LoggedColumn) -> Result<&CqlType, UnplannableWrite> {
     column.cql_type.as_ref().ok_or_else(|| {
         unreadable(format!(
             "the type of the key column {} is not supported with a vector index",
@@ -162,7 +172,7 @@ fn key_type(column: &Column) -> Result<&CqlType, Unplanned> {
     })
 }
 
-fn too_many() -> Unplanned {
+fn too_many() -> UnplannableWrite {
     unreadable(format!(
         "the request changes more than {LOG_ROWS_MAX} rows of tables with a vector index: split its batch or its IN lists"
     ))
@@ -171,20 +181,20 @@ fn too_many() -> Unplanned {
 /// The alternatives of a part, each with one value for every column of the part. There may be no
 /// more than `max`.
 fn choices(
-    part: &Part,
+    part: &KeyAlternatives,
     types: &[&CqlType],
     bound: &[BoundValue],
     max: usize,
-) -> Result<Vec<Vec<Bytes>>, Unplanned> {
+) -> Result<Vec<Vec<Bytes>>, UnplannableWrite> {
     let one = |term: &Term| match part.is_tuple {
         true => tuple(term, types, bound),
         false => evaluate(term, types[0], bound).map(|value| vec![value]),
     };
     match &part.choice {
-        Choice::One(term) => one(term).map(|values| vec![values]),
-        Choice::Each(terms) if terms.len() > max => Err(too_many()),
-        Choice::Each(terms) => terms.iter().map(one).collect(),
-        Choice::List(Term::Marker(marker)) => {
+        AlternativeTerms::One(term) => one(term).map(|values| vec![values]),
+        AlternativeTerms::Each(terms) if terms.len() > max => Err(too_many()),
+        AlternativeTerms::Each(terms) => terms.iter().map(one).collect(),
+        AlternativeTerms::List(Term::Marker(marker)) => {
             let list = marker_value(usize::from(marker.index), bound)?;
             // The list begins with the number of its elements. Each of them takes far more memory
             // once split off.
@@ -196,7 +206,7 @@ fn choices(
                 return Err(too_many());
             }
             split_elements(&list)
-                .map_err(|_| Unplanned::Refused)?
+                .map_err(|_| UnplannableWrite::Refused)?
                 .into_iter()
                 .map(|element| match part.is_tuple {
                     true => fields(element, types.len()),
@@ -204,21 +214,25 @@ fn choices(
                 })
                 .collect()
         }
-        Choice::List(_) => Err(unreadable(
+        AlternativeTerms::List(_) => Err(unreadable(
             "the list after IN in a key of a table with a vector index must be written out or bound",
         )),
     }
 }
 
 /// The values of a term that represents a tuple.
-fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<Bytes>, Unplanned> {
+fn tuple(
+    term: &Term,
+    types: &[&CqlType],
+    bound: &[BoundValue],
+) -> Result<Vec<Bytes>, UnplannableWrite> {
     match term {
         Term::Tuple(terms) if terms.len() == types.len() => terms
             .iter()
             .zip(types)
             .map(|(term, cql_type)| evaluate(term, cql_type, bound))
             .collect(),
-        Term::Tuple(_) => Err(Unplanned::Refused),
+        Term::Tuple(_) => Err(UnplannableWrite::Refused),
         Term::Marker(marker) => {
             let tuple = marker_value(usize::from(marker.index), bound)?;
             fields(tuple, types.len())
@@ -230,13 +244,13 @@ fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<By
 }
 
 /// The fields of a serialised tuple, none of which may be null.
-fn fields(mut tuple: Bytes, count: usize) -> Result<Vec<Bytes>, Unplanned> {
+fn fields(mut tuple: Bytes, count: usize) -> Result<Vec<Bytes>, UnplannableWrite> {
     (0..count)
         .map(|_| {
-            let length = tuple.try_get_i32().map_err(|_| Unplanned::Refused)?;
+            let length = tuple.try_get_i32().map_err(|_| UnplannableWrite::Refused)?;
             match usize::try_from(length) {
                 Ok(length) if length <= tuple.len() => Ok(tuple.split_to(length)),
-                _ => Err(Unplanned::Refused),
+                _ => Err(UnplannableWrite::Refused),
             }
         })
         .collect()

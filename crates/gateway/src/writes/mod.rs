@@ -40,17 +40,17 @@ mod verdict;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::wire::{Batch, BatchedStatement, BoundValue};
+use cql::wire::{BatchRequest, BatchedStatement, BoundValue};
 
 use self::batch_log::BatchLog;
-use self::hint::Hint;
+use self::hint::WriteHint;
 use self::inserts::LogInserts;
 use self::newest::NewestWrites;
 use crate::log_clock::LogClock;
-use crate::metrics::Metrics;
+use crate::metrics::RequestCounters;
 
-pub(crate) use execution::{Next, WriteExecution};
-pub(crate) use request_forms::Origin;
+pub(crate) use execution::{NextWriteAction, WriteExecution};
+pub(crate) use request_forms::DecidedFrame;
 pub(crate) use rewrite::{ClientRequest, PreparedWrite};
 pub(crate) use statement::{is_logged, read, truncated};
 pub(crate) use verdict::nothing_was_written;
@@ -78,7 +78,7 @@ pub(crate) struct ChangeLog {
     late_after: Duration,
     /// The newest acknowledged write to each table.
     pub(crate) newest: NewestWrites,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<RequestCounters>,
 }
 
 impl ChangeLog {
@@ -89,7 +89,7 @@ impl ChangeLog {
         batch_bytes_max: usize,
         late_after: Duration,
         clock: Arc<LogClock>,
-        metrics: Arc<Metrics>,
+        metrics: Arc<RequestCounters>,
     ) -> ChangeLog {
         ChangeLog {
             inserts: LogInserts::default(),
@@ -104,7 +104,7 @@ impl ChangeLog {
 
     /// Whether a batch stays within the limit with log rows of these hints. This is an estimate: a
     /// text counts for its length in bytes, and a collection for one cell.
-    fn fits(&self, batch: &Batch, hints: &[Hint]) -> bool {
+    fn fits(&self, batch: &BatchRequest, hints: &[WriteHint]) -> bool {
         let of_value = |value: &BoundValue| match value {
             BoundValue::Value(bytes) => bytes.len() + CELL_BYTES,
             BoundValue::Null | BoundValue::Unset => CELL_BYTES,

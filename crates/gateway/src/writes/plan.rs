@@ -7,25 +7,25 @@
 use std::sync::Arc;
 
 use cql::ast::{
-    Assignment, Comparand, Condition, Delete, DeleteTarget, Insert, InsertValues, Operator,
-    Relation, Subject, Term, Update,
+    Assignment, Comparand, ComparisonSubject, Delete, DeleteTarget, IfClause, Insert, InsertValues,
+    Operator, Relation, Term, Update,
 };
 use cql::error::CqlError;
 
 use super::calls;
-use crate::catalog::{Column, ColumnKind, LoggedTable};
+use crate::catalog::{LoggedColumn, LoggedColumnKind, LoggedTable};
 
 /// The rows of a logged table that a statement touches.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct WritePlan {
+pub(super) struct LoggedWritePlan {
     /// The table that the statement writes to.
     pub(super) table: Arc<LoggedTable>,
     /// The change that the statement makes to each row.
-    pub(super) action: Action,
+    pub(super) action: RowChangeKind,
     /// The parts that cover the partition key.
-    pub(super) partition: Vec<Part>,
+    pub(super) partition: Vec<KeyAlternatives>,
     /// The rows of each partition that the statement touches.
-    pub(super) extent: Extent,
+    pub(super) extent: PartitionExtent,
     /// Whether the statement writes static columns in addition to these rows.
     pub(super) writes_static: bool,
     /// Whether the statement has an IF.
@@ -36,7 +36,7 @@ pub(super) struct WritePlan {
 
 /// The kind of change that a statement makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum RowChangeKind {
     Insert,
     /// UPDATE, and DELETE of single columns.
     Update,
@@ -45,9 +45,9 @@ pub(super) enum Action {
 
 /// The part of a partition that a statement touches.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Extent {
+pub(super) enum PartitionExtent {
     /// Single rows. The parts cover the clustering key, which may be empty.
-    Rows(Vec<Part>),
+    Rows(Vec<KeyAlternatives>),
     /// The static columns of the partition.
     Static,
     /// All rows of the partition.
@@ -59,18 +59,18 @@ pub(super) enum Extent {
 /// Alternative values for some columns of a key: for a single column, or for several columns as
 /// tuples.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct KeyAlternatives {
     /// The positions of the columns in the partition key or in the clustering key.
     pub(super) columns: Vec<usize>,
     /// Whether the values are tuples.
     pub(super) is_tuple: bool,
     /// The alternative values.
-    pub(super) choice: Choice,
+    pub(super) choice: AlternativeTerms,
 }
 
 /// The alternative values of a part.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Choice {
+pub(super) enum AlternativeTerms {
     /// `= term`.
     One(Term),
     /// `IN (term, ...)`.
@@ -81,14 +81,14 @@ pub(super) enum Choice {
 
 /// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Unplanned {
+pub(super) enum UnplannableWrite {
     /// Cassandra refuses the statement, and gives a better reason than the gateway could.
     Refused,
     /// Cassandra may carry the statement out, but the gateway cannot know the rows that it touches.
     Unreadable(CqlError),
 }
 
-impl WritePlan {
+impl LoggedWritePlan {
     /// Plans an INSERT.
     ///
     /// # Errors
@@ -96,26 +96,30 @@ impl WritePlan {
     pub(super) fn of_insert(
         insert: &Insert,
         table: Arc<LoggedTable>,
-    ) -> Result<WritePlan, Unplanned> {
+    ) -> Result<LoggedWritePlan, UnplannableWrite> {
         let InsertValues::Columns { columns, terms } = &insert.values else {
-            return Err(Unplanned::Unreadable(CqlError::invalid(format!(
+            return Err(UnplannableWrite::Unreadable(CqlError::invalid(format!(
                 "INSERT JSON is not supported on {}.{}, which has a vector index: name the columns and their values",
                 table.keyspace, table.name
             ))));
         };
-        let part = |(position, column): (usize, &Column)| {
+        let part = |(position, column): (usize, &LoggedColumn)| {
             let at = columns.iter().position(|name| *name == column.name)?;
-            Some(Part::single(position, Choice::One(terms.get(at)?.clone())))
+            Some(KeyAlternatives::single(
+                position,
+                AlternativeTerms::One(terms.get(at)?.clone()),
+            ))
         };
-        let parts =
-            |key: &[Column]| -> Vec<Part> { key.iter().enumerate().filter_map(part).collect() };
+        let parts = |key: &[LoggedColumn]| -> Vec<KeyAlternatives> {
+            key.iter().enumerate().filter_map(part).collect()
+        };
         let partition = parts(table.partition_key());
         let clustering = parts(table.clustering_key());
-        WritePlan {
-            extent: extent(&table, clustering, false, Action::Insert),
+        LoggedWritePlan {
+            extent: extent(&table, clustering, false, RowChangeKind::Insert),
             writes_static: has_static(&table, columns.iter().map(String::as_str)),
             table,
-            action: Action::Insert,
+            action: RowChangeKind::Insert,
             partition,
             conditional: insert.condition.is_some(),
             is_repeatable: true,
@@ -130,10 +134,10 @@ impl WritePlan {
     pub(super) fn of_update(
         update: &Update,
         table: Arc<LoggedTable>,
-    ) -> Result<WritePlan, Unplanned> {
-        WritePlan::of_relations(
+    ) -> Result<LoggedWritePlan, UnplannableWrite> {
+        LoggedWritePlan::of_relations(
             table,
-            Action::Update,
+            RowChangeKind::Update,
             &update.relations,
             update.condition.as_ref(),
             update.assignments.iter().map(Assignment::column),
@@ -153,12 +157,12 @@ impl WritePlan {
     pub(super) fn of_delete(
         delete: &Delete,
         table: Arc<LoggedTable>,
-    ) -> Result<WritePlan, Unplanned> {
+    ) -> Result<LoggedWritePlan, UnplannableWrite> {
         let action = match delete.targets.is_empty() {
-            true => Action::Delete,
-            false => Action::Update,
+            true => RowChangeKind::Delete,
+            false => RowChangeKind::Update,
         };
-        WritePlan::of_relations(
+        LoggedWritePlan::of_relations(
             table,
             action,
             &delete.relations,
@@ -172,24 +176,24 @@ impl WritePlan {
 
     fn of_relations<'w>(
         table: Arc<LoggedTable>,
-        action: Action,
+        action: RowChangeKind,
         relations: &[Relation],
-        condition: Option<&Condition>,
+        condition: Option<&IfClause>,
         written: impl Iterator<Item = &'w str>,
         is_repeatable: bool,
-    ) -> Result<WritePlan, Unplanned> {
+    ) -> Result<LoggedWritePlan, UnplannableWrite> {
         let mut partition = Vec::new();
         let mut clustering = Vec::new();
         let mut ranged = false;
         for relation in relations {
             let (names, is_tuple) = match &relation.subject {
-                Subject::Column(name) => (std::slice::from_ref(name), false),
-                Subject::Tuple(names) => (names.as_slice(), true),
+                ComparisonSubject::Column(name) => (std::slice::from_ref(name), false),
+                ComparisonSubject::Tuple(names) => (names.as_slice(), true),
                 // Cassandra allows no such relation in a modification.
-                Subject::Token(_)
-                | Subject::Element { .. }
-                | Subject::Field { .. }
-                | Subject::Function(_) => return Err(Unplanned::Refused),
+                ComparisonSubject::Token(_)
+                | ComparisonSubject::Element { .. }
+                | ComparisonSubject::Field { .. }
+                | ComparisonSubject::Function(_) => return Err(UnplannableWrite::Refused),
             };
             let in_partition_key = positions(table.partition_key(), names);
             let in_clustering_key = positions(table.clustering_key(), names);
@@ -197,10 +201,10 @@ impl WritePlan {
                 (Some(columns), _) => (&mut partition, columns),
                 (_, Some(columns)) => (&mut clustering, columns),
                 // A relation may only restrict key columns, and only those of one of the two keys.
-                (None, None) => return Err(Unplanned::Refused),
+                (None, None) => return Err(UnplannableWrite::Refused),
             };
             match choice(relation) {
-                Some(choice) => key.push(Part {
+                Some(choice) => key.push(KeyAlternatives {
                     columns,
                     is_tuple,
                     choice,
@@ -208,7 +212,7 @@ impl WritePlan {
                 None => ranged = true,
             }
         }
-        WritePlan {
+        LoggedWritePlan {
             extent: extent(&table, clustering, ranged, action),
             writes_static: has_static(&table, written),
             table,
@@ -222,17 +226,17 @@ impl WritePlan {
 
     /// Returns the plan if it covers the whole partition key. Otherwise Cassandra refuses the
     /// statement.
-    fn covering_partition_key(self) -> Result<WritePlan, Unplanned> {
+    fn covering_partition_key(self) -> Result<LoggedWritePlan, UnplannableWrite> {
         match covers(&self.partition, self.table.partition_key()) {
             true => Ok(self),
-            false => Err(Unplanned::Refused),
+            false => Err(UnplannableWrite::Refused),
         }
     }
 
     /// Whether the key depends on a function whose value changes with each call.
     pub(super) fn has_changing_calls(&self) -> bool {
         let clustering = match &self.extent {
-            Extent::Rows(parts) => parts.as_slice(),
+            PartitionExtent::Rows(parts) => parts.as_slice(),
             _ => &[],
         };
         self.partition
@@ -243,9 +247,9 @@ impl WritePlan {
     }
 }
 
-impl Part {
-    fn single(column: usize, choice: Choice) -> Part {
-        Part {
+impl KeyAlternatives {
+    fn single(column: usize, choice: AlternativeTerms) -> KeyAlternatives {
+        KeyAlternatives {
             columns: vec![column],
             is_tuple: false,
             choice,
@@ -253,17 +257,19 @@ impl Part {
     }
 }
 
-impl Choice {
+impl AlternativeTerms {
     fn terms(&self) -> &[Term] {
         match self {
-            Choice::One(term) | Choice::List(term) => std::slice::from_ref(term),
-            Choice::Each(terms) => terms,
+            AlternativeTerms::One(term) | AlternativeTerms::List(term) => {
+                std::slice::from_ref(term)
+            }
+            AlternativeTerms::Each(terms) => terms,
         }
     }
 }
 
 /// The positions of columns in a key; `None` if one is not in it.
-fn positions(key: &[Column], names: &[String]) -> Option<Vec<usize>> {
+fn positions(key: &[LoggedColumn], names: &[String]) -> Option<Vec<usize>> {
     names
         .iter()
         .map(|name| key.iter().position(|column| column.name == *name))
@@ -271,11 +277,11 @@ fn positions(key: &[Column], names: &[String]) -> Option<Vec<usize>> {
 }
 
 /// The values that a relation names; `None` for a relation such as `<` that names none.
-fn choice(relation: &Relation) -> Option<Choice> {
+fn choice(relation: &Relation) -> Option<AlternativeTerms> {
     match (relation.operator, &relation.comparand) {
-        (Operator::Eq, Comparand::Term(term)) => Some(Choice::One(term.clone())),
-        (Operator::In, Comparand::List(terms)) => Some(Choice::Each(terms.clone())),
-        (Operator::In, Comparand::Term(term)) => Some(Choice::List(term.clone())),
+        (Operator::Eq, Comparand::Term(term)) => Some(AlternativeTerms::One(term.clone())),
+        (Operator::In, Comparand::List(terms)) => Some(AlternativeTerms::Each(terms.clone())),
+        (Operator::In, Comparand::Term(term)) => Some(AlternativeTerms::List(term.clone())),
         _ => None,
     }
 }
@@ -283,23 +289,28 @@ fn choice(relation: &Relation) -> Option<Choice> {
 fn has_static<'w>(table: &LoggedTable, mut names: impl Iterator<Item = &'w str>) -> bool {
     names.any(|name| {
         let column = table.column(name);
-        column.is_some_and(|column| column.kind == ColumnKind::Static)
+        column.is_some_and(|column| column.kind == LoggedColumnKind::Static)
     })
 }
 
-fn covers(parts: &[Part], key: &[Column]) -> bool {
+fn covers(parts: &[KeyAlternatives], key: &[LoggedColumn]) -> bool {
     (0..key.len()).all(|position| parts.iter().any(|part| part.columns.contains(&position)))
 }
 
-fn extent(table: &LoggedTable, clustering: Vec<Part>, ranged: bool, action: Action) -> Extent {
+fn extent(
+    table: &LoggedTable,
+    clustering: Vec<KeyAlternatives>,
+    ranged: bool,
+    action: RowChangeKind,
+) -> PartitionExtent {
     if !ranged && covers(&clustering, table.clustering_key()) {
-        return Extent::Rows(clustering);
+        return PartitionExtent::Rows(clustering);
     }
     match (action, clustering.is_empty() && !ranged) {
-        (Action::Delete, true) => Extent::Partition,
+        (RowChangeKind::Delete, true) => PartitionExtent::Partition,
         // Without a clustering key a statement can only write static columns.
-        (Action::Insert | Action::Update, true) => Extent::Static,
-        (_, false) => Extent::Range,
+        (RowChangeKind::Insert | RowChangeKind::Update, true) => PartitionExtent::Static,
+        (_, false) => PartitionExtent::Range,
     }
 }
 

@@ -1,9 +1,9 @@
 //! A client's write request, in the forms that an execution needs.
 
 use bytes::Bytes;
-use cql::wire::{Batch, BatchKind, Consistency, Flags, ProtocolVersion};
+use cql::wire::{BatchKind, BatchRequest, Consistency, FrameFlags, ProtocolVersion};
 
-use super::hint::Hint;
+use super::hint::WriteHint;
 
 /// A client's write request, in each form in which it can go to the node.
 #[derive(Debug)]
@@ -13,15 +13,15 @@ pub(super) struct RequestForms {
     /// The stream of the client's request.
     pub(super) stream: i16,
     /// The flags of the client's frame that the node must see.
-    pub(super) flags: Flags,
+    pub(super) flags: FrameFlags,
     /// The custom payload of the client's frame as it came.
     pub(super) payload: Bytes,
     /// The client's frame, with the snapshot that decided it.
-    pub(super) origin: Origin,
+    pub(super) origin: DecidedFrame,
     /// The frame that makes the writes without log rows.
     pub(super) alone: Bytes,
     /// The writes as a batch; `None` if they cannot share one with log rows.
-    pub(super) batch: Option<Batch>,
+    pub(super) batch: Option<BatchRequest>,
     /// The kind of the client's batch; `None` if the client sent no batch.
     pub(super) sent: Option<BatchKind>,
     /// Whether the result is the same if the writes are carried out twice.
@@ -29,12 +29,12 @@ pub(super) struct RequestForms {
     /// The consistency level of the writes.
     pub(super) consistency: Consistency,
     /// The rows, partitions and ranges that the writes touch, each once.
-    pub(super) hints: Vec<Hint>,
+    pub(super) hints: Vec<WriteHint>,
 }
 
 /// The client's frame and the snapshot that decided it, by which it may be decided again.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct DecidedFrame {
     /// The client's frame as it came.
     pub(crate) frame: Bytes,
     /// The epoch of the snapshot that the frame was decided by.

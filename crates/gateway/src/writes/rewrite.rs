@@ -5,18 +5,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, DecodeError,
-    Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, QueryParameters, Request, glance,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, BoundValue, ColumnsMetadata,
+    Consistency, DecodeError, Frame, FrameFlags, FrameHeader, HEADER_LENGTH, QueryParameters,
+    Request, glance,
 };
 
 use super::execution::WriteExecution;
 use super::frames::encode;
-use super::hint::{Hint, distinct};
-use super::plan::Unplanned;
-use super::request_forms::{Origin, RequestForms};
+use super::hint::{WriteHint, distinct};
+use super::plan::UnplannableWrite;
+use super::request_forms::{DecidedFrame, RequestForms};
 use super::statement::{LoggedWrite, read};
 use super::{ChangeLog, calls};
-use crate::catalog::Snapshot;
+use crate::catalog::IndexCatalogSnapshot;
 
 /// A statement that writes to logged tables, with everything that its executions need.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ impl PreparedWrite {
     pub(crate) fn read(
         text: &str,
         keyspace: Option<&Arc<str>>,
-        snapshot: &Snapshot,
+        snapshot: &IndexCatalogSnapshot,
     ) -> Result<Option<PreparedWrite>, CqlError> {
         let write = read(text, keyspace.map(|name| &**name), snapshot)?;
         Ok(write.map(|write| PreparedWrite {
@@ -51,7 +52,7 @@ impl PreparedWrite {
     }
 
     /// The statement with the names that the node gave its bind markers.
-    pub(crate) fn named(&self, markers: Metadata) -> PreparedWrite {
+    pub(crate) fn named(&self, markers: ColumnsMetadata) -> PreparedWrite {
         let names = markers.columns.into_iter().map(|column| column.name);
         PreparedWrite {
             names: names.collect(),
@@ -72,14 +73,14 @@ pub(crate) struct ClientRequest<'a> {
     /// The keyspace that the connection has set by USE.
     pub(crate) keyspace: Option<&'a str>,
     /// The snapshot that decides the request.
-    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) snapshot: &'a IndexCatalogSnapshot,
 }
 
 /// The writes of a request, before the way to the node is chosen.
 struct RequestWrites {
     /// The statements, with changing calls evaluated and values by position.
     statements: Vec<BatchStatement>,
-    hints: Vec<Hint>,
+    hints: Vec<WriteHint>,
     can_share_a_batch: bool,
     is_repeatable: bool,
     /// Whether a statement differs from the client's, so that the client's frame cannot go to the
@@ -108,7 +109,7 @@ impl ClientRequest<'_> {
         };
         let values = write.positional(&parameters.values, None);
         let writes = values.and_then(|values| self.text(statement, write, values, 0, log));
-        self.alone(writes, parameters, log)
+        self.single_statement(writes, parameters, log)
     }
 
     /// Turns an EXECUTE that writes to a logged table into an execution. `None` as in
@@ -128,7 +129,7 @@ impl ClientRequest<'_> {
             .write
             .positional(&parameters.values, Some(&prepared.names));
         let writes = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
-        self.alone(writes, parameters, log)
+        self.single_statement(writes, parameters, log)
     }
 
     /// Turns a BATCH into an execution. `prepared` has an entry for each statement of the batch:
@@ -172,8 +173,8 @@ impl ClientRequest<'_> {
             };
             match of_statement {
                 Ok(more) => writes.add(more),
-                Err(Unplanned::Refused) => return Ok(None),
-                Err(Unplanned::Unreadable(error)) => return Err(error),
+                Err(UnplannableWrite::Refused) => return Ok(None),
+                Err(UnplannableWrite::Unreadable(error)) => return Err(error),
             }
         }
         batch.statements = std::mem::take(&mut writes.statements);
@@ -195,7 +196,7 @@ impl ClientRequest<'_> {
         values: Vec<BoundValue>,
         before: usize,
         log: &ChangeLog,
-    ) -> Result<RequestWrites, Unplanned> {
+    ) -> Result<RequestWrites, UnplannableWrite> {
         if !write.has_changing_calls() {
             return RequestWrites::write(
                 BatchedStatement::Text(text),
@@ -210,8 +211,8 @@ impl ClientRequest<'_> {
             Ok(Some(write)) => {
                 RequestWrites::write(BatchedStatement::Text(text), &write, values, before, true)
             }
-            Ok(None) => Err(Unplanned::Refused),
-            Err(error) => Err(Unplanned::Unreadable(error)),
+            Ok(None) => Err(UnplannableWrite::Refused),
+            Err(error) => Err(UnplannableWrite::Unreadable(error)),
         }
     }
 
@@ -224,7 +225,7 @@ impl ClientRequest<'_> {
         values: Vec<BoundValue>,
         before: usize,
         log: &ChangeLog,
-    ) -> Result<RequestWrites, Unplanned> {
+    ) -> Result<RequestWrites, UnplannableWrite> {
         match &prepared.text {
             None => RequestWrites::write(
                 BatchedStatement::Prepared(id),
@@ -236,7 +237,7 @@ impl ClientRequest<'_> {
             Some(_)
                 if prepared.keyspace.is_some() && prepared.keyspace.as_deref() != self.keyspace =>
             {
-                Err(Unplanned::Unreadable(CqlError::invalid(
+                Err(UnplannableWrite::Unreadable(CqlError::invalid(
                     "the statement has now() or the like in the key of a table with a vector index, and was prepared in \
                      another keyspace: bind the value, or go back with USE",
                 )))
@@ -246,16 +247,16 @@ impl ClientRequest<'_> {
     }
 
     /// Turns a statement that came in no batch into an execution.
-    fn alone(
+    fn single_statement(
         &self,
-        writes: Result<RequestWrites, Unplanned>,
+        writes: Result<RequestWrites, UnplannableWrite>,
         parameters: QueryParameters,
         log: &Arc<ChangeLog>,
     ) -> Result<Option<WriteExecution>, CqlError> {
         let mut writes = match writes {
             Ok(writes) => writes,
-            Err(Unplanned::Refused) => return Ok(None),
-            Err(Unplanned::Unreadable(error)) => return Err(error),
+            Err(UnplannableWrite::Refused) => return Ok(None),
+            Err(UnplannableWrite::Unreadable(error)) => return Err(error),
         };
         let changed = match &writes.statements[..] {
             [
@@ -270,7 +271,7 @@ impl ClientRequest<'_> {
             _ => None,
         };
         writes.can_share_a_batch &= has_no_present(parameters.now_in_seconds);
-        let batch = writes.can_share_a_batch.then(|| Batch {
+        let batch = writes.can_share_a_batch.then(|| BatchRequest {
             // The kind of the batch in which the statement and its log rows go to the node.
             kind: BatchKind::Logged,
             statements: std::mem::take(&mut writes.statements),
@@ -288,7 +289,7 @@ impl ClientRequest<'_> {
     fn execution(
         &self,
         changed: Option<Bytes>,
-        batch: Option<Batch>,
+        batch: Option<BatchRequest>,
         consistency: Consistency,
         sent: Option<BatchKind>,
         writes: RequestWrites,
@@ -305,7 +306,7 @@ impl ClientRequest<'_> {
             flags: self.flags(),
             payload: Bytes::copy_from_slice(self.payload()?),
             alone: changed.unwrap_or_else(|| frame.clone()),
-            origin: Origin {
+            origin: DecidedFrame {
                 frame,
                 epoch: self.snapshot.epoch(),
             },
@@ -319,8 +320,8 @@ impl ClientRequest<'_> {
     }
 
     /// The flags of the client's frame without the one for a compressed body.
-    fn flags(&self) -> Flags {
-        Flags(self.header.flags.0 & !Flags::COMPRESSION.0)
+    fn flags(&self) -> FrameFlags {
+        FrameFlags(self.header.flags.0 & !FrameFlags::COMPRESSION.0)
     }
 
     fn payload(&self) -> Result<&[u8], DecodeError> {
@@ -381,7 +382,7 @@ impl RequestWrites {
         values: Vec<BoundValue>,
         before: usize,
         is_changed: bool,
-    ) -> Result<RequestWrites, Unplanned> {
+    ) -> Result<RequestWrites, UnplannableWrite> {
         Ok(RequestWrites {
             hints: write.hints(&values, before)?,
             statements: vec![BatchStatement { statement, values }],

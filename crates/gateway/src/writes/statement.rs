@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use cql::ast::{BatchEntry, Statement, TableName};
 use cql::error::CqlError;
-use cql::parser::{Changed, changed, changed_by_batch, parse_statement};
-use cql::wire::{BoundValue, Values};
+use cql::parser::{ChangedData, changed, changed_by_batch, parse_statement};
+use cql::wire::{BoundValue, MarkerValues};
 
-use super::hint::Hint;
+use super::hint::WriteHint;
 use super::keys;
-use super::plan::{Unplanned, WritePlan};
+use super::plan::{LoggedWritePlan, UnplannableWrite};
 use super::terms::unreadable;
-use crate::catalog::{LoggedTable, Snapshot};
-use crate::recognise::{self, Verb};
+use crate::catalog::{IndexCatalogSnapshot, LoggedTable};
+use crate::recognise::{self, StatementVerb};
 
 /// A statement that writes to logged tables.
 #[derive(Debug)]
 pub(crate) struct LoggedWrite {
     /// The plans, one for each statement of a logged table. A text may be a batch of several
     /// statements.
-    plans: Vec<WritePlan>,
+    plans: Vec<LoggedWritePlan>,
     /// Whether the text is a batch.
     is_batch: bool,
     /// Whether every table in the text, logged or not, is named with its keyspace.
@@ -40,22 +40,22 @@ pub(crate) struct LoggedWrite {
 pub(crate) fn read(
     text: &str,
     keyspace: Option<&str>,
-    snapshot: &Snapshot,
+    snapshot: &IndexCatalogSnapshot,
 ) -> Result<Option<LoggedWrite>, CqlError> {
     let logged = |table: &TableName| -> Option<Arc<LoggedTable>> {
         let keyspace = table.keyspace.as_deref().or(keyspace)?;
         snapshot.logged_table(keyspace, &table.name)
     };
     let of = match changed(text) {
-        Some(Changed::Rows(table)) => match logged(&table) {
+        Some(ChangedData::Rows(table)) => match logged(&table) {
             Some(table) => format!("a write to {}.{}", table.keyspace, table.name),
             None => return Ok(None),
         },
         // The batch writes to no logged table, so only the node has to understand it.
-        Some(Changed::Batch) if !batch_is_logged(text, keyspace, snapshot) => return Ok(None),
-        Some(Changed::Batch) => "a batch".to_owned(),
+        Some(ChangedData::Batch) if !batch_is_logged(text, keyspace, snapshot) => return Ok(None),
+        Some(ChangedData::Batch) => "a batch".to_owned(),
         None if is_of_no_table(text, snapshot) => return Err(of_no_table()),
-        Some(Changed::All(_)) | None => return Ok(None),
+        Some(ChangedData::All(_)) | None => return Ok(None),
     };
     let parsed = parse_statement(text).map_err(|error| CqlError {
         message: format!(
@@ -76,19 +76,19 @@ pub(crate) fn read(
     for entry in &entries {
         let plan = match entry {
             BatchEntry::Insert(insert) => {
-                logged(&insert.table).map(|table| WritePlan::of_insert(insert, table))
+                logged(&insert.table).map(|table| LoggedWritePlan::of_insert(insert, table))
             }
             BatchEntry::Update(update) => {
-                logged(&update.table).map(|table| WritePlan::of_update(update, table))
+                logged(&update.table).map(|table| LoggedWritePlan::of_update(update, table))
             }
             BatchEntry::Delete(delete) => {
-                logged(&delete.table).map(|table| WritePlan::of_delete(delete, table))
+                logged(&delete.table).map(|table| LoggedWritePlan::of_delete(delete, table))
             }
         };
         match plan {
             Some(Ok(plan)) => plans.push(plan),
-            Some(Err(Unplanned::Refused)) => return Ok(None),
-            Some(Err(Unplanned::Unreadable(error))) => return Err(error),
+            Some(Err(UnplannableWrite::Refused)) => return Ok(None),
+            Some(Err(UnplannableWrite::Unreadable(error))) => return Err(error),
             None => {}
         }
     }
@@ -102,7 +102,7 @@ pub(crate) fn read(
 
 /// Whether a batch may write to a logged table. The statements for other tables need not be
 /// understood here.
-fn batch_is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
+fn batch_is_logged(text: &str, keyspace: Option<&str>, snapshot: &IndexCatalogSnapshot) -> bool {
     if !snapshot.names_logged_table(text) {
         return false;
     }
@@ -116,8 +116,8 @@ fn batch_is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> b
 
 /// Whether a statement begins like a write and names a logged table somewhere, but does not show
 /// which table it changes. A statement that names no logged table goes to the node.
-fn is_of_no_table(text: &str, snapshot: &Snapshot) -> bool {
-    recognise::verb(text.as_bytes()) == Verb::Write && snapshot.names_logged_table(text)
+fn is_of_no_table(text: &str, snapshot: &IndexCatalogSnapshot) -> bool {
+    recognise::verb(text.as_bytes()) == StatementVerb::Write && snapshot.names_logged_table(text)
 }
 
 /// The error for a statement that does not show which table it changes. It is not certain what
@@ -136,9 +136,9 @@ fn of_no_table() -> CqlError {
 pub(crate) fn truncated(
     text: &str,
     keyspace: Option<&str>,
-    snapshot: &Snapshot,
+    snapshot: &IndexCatalogSnapshot,
 ) -> Result<Option<Arc<LoggedTable>>, CqlError> {
-    let Some(Changed::All(table)) = changed(text) else {
+    let Some(ChangedData::All(table)) = changed(text) else {
         return match snapshot.names_logged_table(text) {
             true => Err(of_no_table()),
             false => Ok(None),
@@ -149,15 +149,19 @@ pub(crate) fn truncated(
 }
 
 /// Whether a statement may write to a logged table, by its first words.
-pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
+pub(crate) fn is_logged(
+    text: &str,
+    keyspace: Option<&str>,
+    snapshot: &IndexCatalogSnapshot,
+) -> bool {
     match changed(text) {
-        Some(Changed::Rows(table)) => table
+        Some(ChangedData::Rows(table)) => table
             .keyspace
             .as_deref()
             .or(keyspace)
             .is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some()),
-        Some(Changed::Batch) => batch_is_logged(text, keyspace, snapshot),
-        Some(Changed::All(_)) => false,
+        Some(ChangedData::Batch) => batch_is_logged(text, keyspace, snapshot),
+        Some(ChangedData::All(_)) => false,
         None => is_of_no_table(text, snapshot),
     }
 }
@@ -181,7 +185,7 @@ impl LoggedWrite {
     /// Whether the statement must be written again for each execution, with its changing calls
     /// evaluated.
     pub(crate) fn has_changing_calls(&self) -> bool {
-        self.plans.iter().any(WritePlan::has_changing_calls)
+        self.plans.iter().any(LoggedWritePlan::has_changing_calls)
     }
 
     /// The hints of one execution, in a request that needs `before` hints already.
@@ -189,7 +193,7 @@ impl LoggedWrite {
         &self,
         bound: &[BoundValue],
         before: usize,
-    ) -> Result<Vec<Hint>, Unplanned> {
+    ) -> Result<Vec<WriteHint>, UnplannableWrite> {
         let mut hints = Vec::new();
         for plan in &self.plans {
             hints.extend(keys::hints(plan, bound, before + hints.len())?);
@@ -202,12 +206,12 @@ impl LoggedWrite {
     /// used.
     pub(super) fn positional(
         &self,
-        values: &Values,
+        values: &MarkerValues,
         names: Option<&[Arc<str>]>,
-    ) -> Result<Vec<BoundValue>, Unplanned> {
+    ) -> Result<Vec<BoundValue>, UnplannableWrite> {
         let named = match values {
-            Values::Positional(values) => return Ok(values.clone()),
-            Values::Named(named) => named,
+            MarkerValues::Positional(values) => return Ok(values.clone()),
+            MarkerValues::Named(named) => named,
         };
         let name_of = |position: usize, own: &Option<String>| -> Option<String> {
             match names {
@@ -227,7 +231,7 @@ impl LoggedWrite {
                 })?;
                 // If a name comes twice, Cassandra takes the first value.
                 let value = named.iter().find(|(given, _)| *given == name);
-                value.map(|(_, value)| value.clone()).ok_or(Unplanned::Refused)
+                value.map(|(_, value)| value.clone()).ok_or(UnplannableWrite::Refused)
             })
             .collect()
     }
@@ -240,8 +244,8 @@ mod tests {
     use super::super::test_tables::{events, products};
     use super::*;
 
-    fn snapshot() -> Snapshot {
-        Snapshot::new([Arc::new(products()), Arc::new(events())], [])
+    fn snapshot() -> IndexCatalogSnapshot {
+        IndexCatalogSnapshot::new([Arc::new(products()), Arc::new(events())], [])
     }
 
     fn tables(text: &str, keyspace: Option<&str>) -> Result<Option<Vec<String>>, CqlError> {
@@ -296,7 +300,7 @@ mod tests {
         assert!(!write.can_share_a_batch());
         let int = |number: i32| BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()));
         let hints = write.hints(&[int(1), int(2), int(3), int(4)], 0).unwrap();
-        let last = |hint: &Hint| {
+        let last = |hint: &WriteHint| {
             hint.partition
                 .iter()
                 .chain(&hint.clustering)
@@ -362,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_nobody_knows_which_of_the_tables_it_names_is_refused() {
+    fn a_write_whose_table_cannot_be_determined_is_refused() {
         for text in [
             "INSERT INTO 'products' (id) VALUES (1)",
             "UPDATE ? SET name = 'products'",
@@ -391,7 +395,7 @@ mod tests {
         let text = "INSERT INTO shop.products (id, name) VALUES (:id, :name)";
         let write = read(text, None, &snapshot()).unwrap().unwrap();
         let value = |text: &'static str| BoundValue::Value(Bytes::from_static(text.as_bytes()));
-        let named = Values::Named(vec![
+        let named = MarkerValues::Named(vec![
             ("name".to_owned(), value("n")),
             ("more".to_owned(), value("m")),
             ("id".to_owned(), value("first")),
@@ -400,17 +404,20 @@ mod tests {
         let expected = Ok(vec![value("first"), value("n")]);
         assert_eq!(write.positional(&named, None), expected);
         assert_eq!(
-            write.positional(&Values::Positional(vec![value("x")]), None),
+            write.positional(&MarkerValues::Positional(vec![value("x")]), None),
             Ok(vec![value("x")])
         );
-        let missing = Values::Named(vec![("id".to_owned(), value("x"))]);
-        assert_eq!(write.positional(&missing, None), Err(Unplanned::Refused));
+        let missing = MarkerValues::Named(vec![("id".to_owned(), value("x"))]);
+        assert_eq!(
+            write.positional(&missing, None),
+            Err(UnplannableWrite::Refused)
+        );
 
         let text = "INSERT INTO shop.products (id, name) VALUES (?, ?)";
         let write = read(text, None, &snapshot()).unwrap().unwrap();
         assert!(matches!(
             write.positional(&named, None),
-            Err(Unplanned::Unreadable(_))
+            Err(UnplannableWrite::Unreadable(_))
         ));
         let names = ["id".into(), "name".into()];
         assert_eq!(write.positional(&named, Some(&names)), expected);

@@ -7,7 +7,7 @@ use cql::error::CqlError;
 use cql::wire::BoundValue;
 use value::{CqlType, Literal, Value, from_literal, timeuuid};
 
-use super::plan::Unplanned;
+use super::plan::UnplannableWrite;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
@@ -18,18 +18,18 @@ const EPOCH_DAY: i64 = 1 << 31;
 /// the bind markers.
 ///
 /// # Errors
-/// [`Unplanned::Refused`] if Cassandra refuses such a key (null, or no value), and
-/// [`Unplanned::Unreadable`] if the gateway cannot know the value.
+/// [`UnplannableWrite::Refused`] if Cassandra refuses such a key (null, or no value), and
+/// [`UnplannableWrite::Unreadable`] if the gateway cannot know the value.
 pub(super) fn evaluate(
     term: &Term,
     cql_type: &CqlType,
     bound: &[BoundValue],
-) -> Result<Bytes, Unplanned> {
+) -> Result<Bytes, UnplannableWrite> {
     match term {
         Term::Marker(marker) => marker_value(usize::from(marker.index), bound),
-        Term::Null => Err(Unplanned::Refused),
+        Term::Null => Err(UnplannableWrite::Refused),
         Term::Literal(literal) => from_literal(cql_type, literal)
-            .map_err(|error| Unplanned::Unreadable(CqlError::invalid(error.0))),
+            .map_err(|error| UnplannableWrite::Unreadable(CqlError::invalid(error.0))),
         Term::TypeHint { data_type, term } => match data_type.resolve(&no_user_types) {
             Ok(cql_type) => evaluate(term, &cql_type, bound),
             Err(_) => Err(unreadable(format!(
@@ -47,16 +47,16 @@ pub(super) fn evaluate(
 }
 
 /// The value that is bound to a marker.
-pub(super) fn marker_value(index: usize, bound: &[BoundValue]) -> Result<Bytes, Unplanned> {
+pub(super) fn marker_value(index: usize, bound: &[BoundValue]) -> Result<Bytes, UnplannableWrite> {
     match bound.get(index) {
         Some(BoundValue::Value(value)) => Ok(value.clone()),
-        Some(BoundValue::Null | BoundValue::Unset) | None => Err(Unplanned::Refused),
+        Some(BoundValue::Null | BoundValue::Unset) | None => Err(UnplannableWrite::Refused),
     }
 }
 
 /// The value of a function that converts one time into another. No other functions with arguments
 /// are evaluated here.
-fn converted(call: &FunctionCall<Term>) -> Result<Value, Unplanned> {
+fn converted(call: &FunctionCall<Term>) -> Result<Value, UnplannableWrite> {
     let unknown = || {
         unreadable(format!(
             "the function {} in a key of a table with a vector index is not supported: bind its value instead",
@@ -100,8 +100,8 @@ fn time(term: &Term) -> Option<Value> {
 }
 
 /// The error for a key that the gateway cannot know, with its reason.
-pub(super) fn unreadable(message: impl Into<String>) -> Unplanned {
-    Unplanned::Unreadable(CqlError::invalid(message))
+pub(super) fn unreadable(message: impl Into<String>) -> UnplannableWrite {
+    UnplannableWrite::Unreadable(CqlError::invalid(message))
 }
 
 #[cfg(test)]
@@ -111,7 +111,11 @@ mod tests {
 
     use super::*;
 
-    fn value(term: &str, cql_type: &CqlType, bound: &[BoundValue]) -> Result<Bytes, Unplanned> {
+    fn value(
+        term: &str,
+        cql_type: &CqlType,
+        bound: &[BoundValue],
+    ) -> Result<Bytes, UnplannableWrite> {
         let text = format!("INSERT INTO t (a) VALUES ({term})");
         let Statement::Insert(insert) = parse_statement(&text).unwrap().statement else {
             panic!("{text}");
@@ -171,15 +175,21 @@ mod tests {
     #[test]
     fn a_missing_value_differs_from_an_unreadable_one() {
         for bound in [vec![], vec![BoundValue::Null], vec![BoundValue::Unset]] {
-            assert_eq!(value("?", &CqlType::Int, &bound), Err(Unplanned::Refused));
+            assert_eq!(
+                value("?", &CqlType::Int, &bound),
+                Err(UnplannableWrite::Refused)
+            );
         }
-        assert_eq!(value("null", &CqlType::Int, &[]), Err(Unplanned::Refused));
+        assert_eq!(
+            value("null", &CqlType::Int, &[]),
+            Err(UnplannableWrite::Refused)
+        );
         for term in ["f(1)", "toDate()", "toDate(1)", "'x'", "[1]", "toDate(?)"] {
             let bound = [BoundValue::Value(int(1))];
             assert!(
                 matches!(
                     value(term, &CqlType::Int, &bound),
-                    Err(Unplanned::Unreadable(_))
+                    Err(UnplannableWrite::Unreadable(_))
                 ),
                 "{term}"
             );

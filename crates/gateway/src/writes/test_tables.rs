@@ -5,15 +5,15 @@ use std::sync::Arc;
 use uuid::Uuid;
 use value::CqlType;
 
-use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Streams};
+use crate::catalog::{GenerationStreams, LogStreams, LoggedColumn, LoggedColumnKind, LoggedTable};
 
 fn table(
     name: &str,
     partition: &[&str],
     clustering: &[&str],
-    others: &[(&str, ColumnKind)],
+    others: &[(&str, LoggedColumnKind)],
 ) -> LoggedTable {
-    let column = |name: &str, kind, cql_type| Column {
+    let column = |name: &str, kind, cql_type| LoggedColumn {
         name: name.to_owned(),
         kind,
         cql_type: Some(cql_type),
@@ -22,19 +22,19 @@ fn table(
     columns.extend(
         partition
             .iter()
-            .map(|name| column(name, ColumnKind::PartitionKey, CqlType::Int)),
+            .map(|name| column(name, LoggedColumnKind::PartitionKey, CqlType::Int)),
     );
     columns.extend(
         clustering
             .iter()
-            .map(|name| column(name, ColumnKind::Clustering, CqlType::Int)),
+            .map(|name| column(name, LoggedColumnKind::Clustering, CqlType::Int)),
     );
     columns.extend(
         others
             .iter()
             .map(|(name, kind)| column(name, *kind, CqlType::Text)),
     );
-    let streams = Streams::new(vec![Generation {
+    let streams = LogStreams::new(vec![GenerationStreams {
         from_ms: 0,
         ids: (0..4).map(|at| [at; 16]).collect(),
     }]);
@@ -54,7 +54,12 @@ fn table(
 
 /// `shop.products (id PRIMARY KEY, name)`.
 pub(crate) fn products() -> LoggedTable {
-    table("products", &["id"], &[], &[("name", ColumnKind::Regular)])
+    table(
+        "products",
+        &["id"],
+        &[],
+        &[("name", LoggedColumnKind::Regular)],
+    )
 }
 
 /// `shop.events (PRIMARY KEY ((tenant, day), hour, seq), owner static, v)`.
@@ -63,6 +68,9 @@ pub(crate) fn events() -> LoggedTable {
         "events",
         &["tenant", "day"],
         &["hour", "seq"],
-        &[("owner", ColumnKind::Static), ("v", ColumnKind::Regular)],
+        &[
+            ("owner", LoggedColumnKind::Static),
+            ("v", LoggedColumnKind::Regular),
+        ],
     )
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, Direction, EventKind, Request, Response, Startup};
+use cql::wire::{Compression, EventKind, FrameDirection, Request, Response, Startup};
 
 use crate::peer::{BODY_LIMIT, Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
@@ -11,9 +11,9 @@ use crate::peer::{BODY_LIMIT, Peer, Setup, execute, prepare, query, raw_frame, r
 async fn another_version_is_told_which_one_is_spoken() {
     let setup = Setup::new().await;
     for version in [3, 6, 66] {
-        let (mut client, _node) = setup.connect_stranger().await;
+        let (mut client, _node) = setup.connect_unauthenticated().await;
         client.send(&raw_frame(version, 0, 3, 0x05, b"")).await;
-        let frame = client.frame(Direction::Response).await;
+        let frame = client.frame(FrameDirection::Response).await;
         let of_answer = if version < 4 { 4 } else { 5 };
         assert_eq!(frame.header.version.number(), of_answer);
         let (context, response) = Response::decode(&frame, None, BODY_LIMIT).unwrap();
@@ -34,9 +34,9 @@ async fn another_version_is_told_which_one_is_spoken() {
 #[tokio::test]
 async fn only_what_the_gateway_can_do_is_supported() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     client.ask(&Request::Options, 5, None).await;
-    node.frame(Direction::Request).await;
+    node.frame(FrameDirection::Request).await;
     let option = |name: &str, values: &[&str]| {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         (name.to_owned(), values)
@@ -58,7 +58,7 @@ async fn only_what_the_gateway_can_do_is_supported() {
 #[tokio::test]
 async fn a_compression_that_cannot_be_read_is_refused_and_another_taken() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     let startup = |name: &str| {
         Request::Startup(Startup {
             options: vec![("COMPRESSION".to_owned(), name.to_owned())],
@@ -95,7 +95,7 @@ async fn a_compressed_request_without_an_agreement_is_an_error() {
 #[tokio::test]
 async fn statements_are_taken_once_the_node_has_let_the_client_in() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     let startup = request_bytes(&Request::Startup(Startup::default()), 1, None);
     let statements = [
         query("INSERT INTO t"),
@@ -140,7 +140,7 @@ async fn are_refused(client: &mut Peer, streams: RangeInclusive<i16>) {
 #[tokio::test]
 async fn a_client_registers_only_once_the_node_has_let_it_in() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     let register = Request::Register {
         events: vec![EventKind::SchemaChange],
     };
@@ -153,7 +153,7 @@ async fn a_client_registers_only_once_the_node_has_let_it_in() {
 #[tokio::test]
 async fn nothing_passes_behind_startup_before_its_answer() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     let startup = request_bytes(&Request::Startup(Startup::default()), 1, None);
     let behind = request_bytes(&query("SELECT a FROM b"), 2, None);
     client.send(&[&startup[..], &behind].concat()).await;
@@ -172,7 +172,7 @@ async fn a_connection_begins_once() {
             options: vec![("COMPRESSION".to_owned(), name.to_owned())],
         })
     };
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     // The node may refuse a STARTUP, and then another may follow.
     for name in ["snappy", "lz4"] {
         client.ask(&startup(name), 1, None).await;

@@ -50,7 +50,7 @@ async fn a_request_that_is_too_large_when_decompressed_is_refused() {
 #[tokio::test]
 async fn a_client_not_let_in_yet_sends_little() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     // The client sends an AUTH_RESPONSE. Then the node sends AUTH_SUCCESS, and the client a BATCH.
     client.send(&raw_frame(4, 0, 1, 0x0F, &[0; 300_000])).await;
     let (stream, response) = client.response(None).await;
@@ -82,7 +82,7 @@ async fn connections_beyond_the_limit_are_closed() {
 async fn only_connections_that_were_not_let_in_give_way() {
     let setup = Setup::with(|options| options.connections_max = 2).await;
     let (mut first, mut node) = setup.connect().await;
-    let (mut stranger, mut node_of_stranger) = setup.connect_stranger().await;
+    let (mut stranger, mut node_of_stranger) = setup.connect_unauthenticated().await;
     let (mut second, mut node_of_second) = setup.connect().await;
     assert_eq!(stranger.rest().await, "");
     assert_eq!(node_of_stranger.rest().await, "");
@@ -95,25 +95,25 @@ async fn only_connections_that_were_not_let_in_give_way() {
 
 /// Waits until a client that connects now is closed, as it says nothing. The time of any client
 /// that connected before it is over by then.
-async fn the_time_is_over_for_a_stranger(setup: &Setup) {
-    let (mut stranger, _node) = setup.connect_stranger().await;
+async fn login_has_timed_out(setup: &Setup) {
+    let (mut stranger, _node) = setup.connect_unauthenticated().await;
     assert_eq!(stranger.rest().await, "");
 }
 
 #[tokio::test]
 async fn a_client_that_does_not_log_in_is_closed() {
     let setup = Setup::with(|options| options.handshake_timeout = Duration::from_secs(2)).await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     client.send(&[4, 0]).await;
     assert_eq!(client.rest().await, "");
     assert_eq!(node.rest().await, "");
 
     // A client may wait for the node for longer than the timeout. But it must log in afterwards.
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     let request = raw_frame(4, 0, 1, 0x05, b"");
     client.send(&request).await;
     node.exactly(request.len()).await;
-    the_time_is_over_for_a_stranger(&setup).await;
+    login_has_timed_out(&setup).await;
     node.answer(&Response::Supported(Vec::new()), 1, None).await;
     let told = (1, Response::Supported(Vec::new()));
     assert_eq!(client.response(None).await, told);
@@ -121,7 +121,7 @@ async fn a_client_that_does_not_log_in_is_closed() {
 
     // A client that has logged in may be silent for as long as it likes.
     let (mut client, mut node) = setup.connect().await;
-    the_time_is_over_for_a_stranger(&setup).await;
+    login_has_timed_out(&setup).await;
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);
 }
@@ -133,7 +133,7 @@ async fn a_startup_that_the_node_does_not_answer_ends_its_connection() {
     let options = request_bytes(&Request::Options, 2, None);
     // The node leaves the STARTUP unanswered, or a request before it, for which it waits.
     for before in [&options[..0], &options] {
-        let (mut client, mut node) = setup.connect_stranger().await;
+        let (mut client, mut node) = setup.connect_unauthenticated().await;
         client.send(&[before, &startup].concat()).await;
         let first = if before.is_empty() {
             &startup
@@ -148,7 +148,7 @@ async fn a_startup_that_the_node_does_not_answer_ends_its_connection() {
 #[tokio::test]
 async fn a_silent_client_is_closed() {
     let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(200)).await;
-    let (mut client, mut node) = setup.connect_stranger().await;
+    let (mut client, mut node) = setup.connect_unauthenticated().await;
     assert_eq!(client.rest().await, "");
     assert_eq!(node.rest().await, "");
 }
@@ -180,7 +180,7 @@ async fn frames_that_strangers_announce_take_nothing_from_others() {
     let setup = Setup::new().await;
     let mut strangers = Vec::new();
     for _ in 0..8 {
-        let (mut client, node) = setup.connect_stranger().await;
+        let (mut client, node) = setup.connect_unauthenticated().await;
         // The header announces OPTIONS of 256 MiB. It is refused at once, before any of its body
         // comes.
         client.send(&[4, 0, 0, 1, 0x05, 0x10, 0, 0, 0]).await;
@@ -195,7 +195,7 @@ async fn frames_that_strangers_announce_take_nothing_from_others() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_reads_stay_with_the_node() {
+async fn unread_answers_stay_with_the_node() {
     const ANSWERS: usize = 512;
     const BODY: usize = 256 << 10;
     let setup = Setup::new().await;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use gateway::CatalogOptions;
-use http_server::{TokenSet, Tokens};
+use gateway::InternalSessionOptions;
+use http_server::{TokenAuthorizer, TokenSet};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -62,7 +62,7 @@ async fn connections_that_gave_way_are_counted() {
     })
     .await;
     let address = setup.gateway.metrics_address().unwrap();
-    let (mut stranger, _node_of_stranger) = setup.connect_stranger().await;
+    let (mut stranger, _node_of_stranger) = setup.connect_unauthenticated().await;
     let _second = setup.connect().await;
     assert_eq!(stranger.rest().await, "");
     let text = get(address, "/metrics", &address.to_string()).await;
@@ -100,11 +100,11 @@ async fn health_needs_no_token_and_waits_for_the_cluster() {
         let setup = Setup::with(|options| {
             options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
             let tokens = TokenSet::parse("0123456789abcdef").unwrap();
-            options.tokens = Arc::new(Tokens::new(Some(tokens)));
+            options.tokens = Arc::new(TokenAuthorizer::new(Some(tokens)));
             // The cluster is one that can't be reached.
-            options.catalog = has_catalog.then(|| CatalogOptions {
+            options.catalog = has_catalog.then(|| InternalSessionOptions {
                 contact_points: vec!["127.0.0.1:1".to_owned()],
-                ..CatalogOptions::default()
+                ..InternalSessionOptions::default()
             });
         })
         .await;

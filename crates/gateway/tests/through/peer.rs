@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cql::wire::{
-    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Request, Response, ResponseContext,
-    Startup,
+    Compression, Frame, FrameDirection, FrameHeader, HEADER_LENGTH, Request, Response,
+    ResponseContext, Startup,
 };
 use gateway::{Gateway, GatewayOptions};
 pub use test_support::soon;
@@ -61,7 +61,7 @@ impl Setup {
     }
 
     /// Connects a client, before its handshake. Returns its end and the node's.
-    pub async fn connect_stranger(&self) -> (Peer, Peer) {
+    pub async fn connect_unauthenticated(&self) -> (Peer, Peer) {
         let client = Peer::connect(self.gateway.address()).await;
         (client, self.node.accept().await)
     }
@@ -78,12 +78,12 @@ impl Setup {
     }
 
     async fn connect_with_options(&self, options: Vec<(String, String)>) -> (Peer, Peer) {
-        let (mut client, mut node) = self.connect_stranger().await;
+        let (mut client, mut node) = self.connect_unauthenticated().await;
         let startup = Request::Startup(Startup { options });
         client.ask(&startup, 0, None).await;
-        node.frame(Direction::Request).await;
+        node.frame(FrameDirection::Request).await;
         node.answer(&Response::Ready, 0, None).await;
-        client.frame(Direction::Response).await;
+        client.frame(FrameDirection::Response).await;
         (client, node)
     }
 }
@@ -150,7 +150,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     }
 
     /// Takes the next frame.
-    pub async fn frame(&mut self, direction: Direction) -> Frame {
+    pub async fn frame(&mut self, direction: FrameDirection) -> Frame {
         let head = self.exactly(HEADER_LENGTH).await;
         let header = FrameHeader::read(&head, direction, BODY_LIMIT)
             .unwrap()
@@ -161,14 +161,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
 
     /// Takes the next response. Returns its stream, too.
     pub async fn response(&mut self, compression: Option<Compression>) -> (i16, Response) {
-        let frame = self.frame(Direction::Response).await;
+        let frame = self.frame(FrameDirection::Response).await;
         let (context, response) = Response::decode(&frame, compression, BODY_LIMIT).unwrap();
         (context.stream, response)
     }
 
     /// Takes the next request. Returns its stream, too.
     pub async fn request(&mut self, compression: Option<Compression>) -> (i16, Request) {
-        let frame = self.frame(Direction::Request).await;
+        let frame = self.frame(FrameDirection::Request).await;
         let request = Request::decode(&frame, compression, BODY_LIMIT).unwrap();
         (frame.header.stream, request)
     }

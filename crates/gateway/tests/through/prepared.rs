@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
-use cql::wire::{Compression, Metadata, Prepared, Request, Response};
+use cql::wire::{ColumnsMetadata, Compression, PreparedResponse, Request, Response};
 
 use crate::peer::{Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
 const ID: &[u8] = b"0123456789abcdef";
 
 fn prepared() -> Response {
-    Response::Prepared(Prepared {
+    Response::Prepared(PreparedResponse {
         id: Bytes::from_static(ID),
         result_metadata_id: None,
-        bind: Metadata::default(),
+        bind: ColumnsMetadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
     })

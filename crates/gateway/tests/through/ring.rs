@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use cql::wire::{
-    ColumnSpec, Compression, EVENT_STREAM, Event, Metadata, Prepared, ProtocolVersion, Request,
-    Response, ResponseContext, RowsEncoder, StatusChange,
+    ColumnSpec, ColumnsMetadata, Compression, EVENT_STREAM, PreparedResponse, ProtocolVersion,
+    Request, Response, ResponseContext, RowsEncoder, ServerEvent, StatusChange,
 };
 use gateway::Ring;
 use uuid::Uuid;
@@ -24,14 +24,14 @@ async fn setup() -> Setup {
     Setup::with(|options| options.ring = ring).await
 }
 
-fn peers_columns() -> Metadata {
+fn peers_columns() -> ColumnsMetadata {
     let column = |name: &str, cql_type| ColumnSpec {
         keyspace: "system".into(),
         table: "peers_v2".into(),
         name: name.into(),
         cql_type,
     };
-    Metadata {
+    ColumnsMetadata {
         columns: vec![
             column("native_address", CqlType::Inet),
             column("native_port", CqlType::Int),
@@ -75,10 +75,10 @@ async fn peers_are_translated_for_queries_and_prepared_statements() {
         assert_eq!(client.response(compression).await, (1, peers(TOLD, false)));
 
         passes(&mut client, &mut node, &prepare(select), 2).await;
-        let prepared = Response::Prepared(Prepared {
+        let prepared = Response::Prepared(PreparedResponse {
             id: Bytes::from_static(ID),
             result_metadata_id: None,
-            bind: Metadata::default(),
+            bind: ColumnsMetadata::default(),
             partition_key_indexes: Vec::new(),
             result: Some(peers_columns()),
         });
@@ -115,7 +115,7 @@ async fn a_translated_result_keeps_its_trace_warnings_and_payload() {
     let mut sent = bytes::BytesMut::new();
     peers(BOTH, false).encode(&context, None, &mut sent);
     node.send(&sent).await;
-    let frame = client.frame(cql::wire::Direction::Response).await;
+    let frame = client.frame(cql::wire::FrameDirection::Response).await;
     let told = Response::decode(&frame, None, BODY_LIMIT).unwrap();
     assert_eq!(told, (context, peers(TOLD, false)));
 }
@@ -140,7 +140,7 @@ async fn events_are_of_gateways() {
     let setup = setup().await;
     let (mut client, mut node) = setup.connect().await;
     let up = |node: &str| {
-        Response::Event(Event::StatusChange {
+        Response::Event(ServerEvent::StatusChange {
             change: StatusChange::Up,
             node: address(node),
         })

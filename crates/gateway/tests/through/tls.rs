@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::wire::{Direction, Opcode, Request, Response};
+use cql::wire::{FrameDirection, Opcode, Request, Response};
 use gateway::GatewayOptions;
 use net::tls::{self, TlsClients, TlsOptions, authority};
 use rustls::pki_types::ServerName;
@@ -14,11 +14,11 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use crate::peer::{Peer, Setup, query, raw_frame, soon};
 
 /// An authority that signs certificates, with the settings of peers that have them.
-struct Authority(authority::Authority);
+struct Authority(authority::TestAuthority);
 
 impl Authority {
     fn new() -> Authority {
-        Authority(authority::Authority::new())
+        Authority(authority::TestAuthority::new())
     }
 
     /// The settings of a server with a certificate of this authority.
@@ -89,7 +89,7 @@ async fn frames_of_any_size_pass_under_tls_on_both_sides() {
         let body = Bytes::from(vec![7; size]);
         let answer = raw_frame(0x84, 0, 3, 0x08, &body);
         let sending = node.send(&answer);
-        let receiving = client.frame(Direction::Response);
+        let receiving = client.frame(FrameDirection::Response);
         let ((), frame) = tokio::join!(sending, receiving);
         assert_eq!((frame.header.opcode, frame.body), (Opcode::Result, body));
     }
@@ -123,7 +123,7 @@ async fn the_end_of_either_side_is_the_end_of_the_other() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_not_believed_is_not_talked_to() {
+async fn a_node_with_an_untrusted_certificate_is_refused() {
     let setup = before_node(&Authority::new(), None).await;
     let mut client = Peer::connect(setup.gateway.address()).await;
     let stranger = node(&setup, Authority::new().server(TlsClients::Anyone)).await;

@@ -4,8 +4,9 @@
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, Frame, Metadata, Prepared, ProtocolVersion, QueryParameters, Request,
-    Response, ResponseContext, SegmentForm, Startup, StreamDecoder, put_segment, segments_of,
+    ColumnsMetadata, Compression, Frame, FrameDirection, PreparedResponse, ProtocolVersion,
+    QueryParameters, Request, Response, ResponseContext, SegmentForm, Startup, StreamDecoder,
+    put_segment, segments_of,
 };
 use tokio::io::AsyncReadExt;
 
@@ -25,7 +26,7 @@ struct End {
 
 impl End {
     /// An end before the handshake, which reads what comes in `direction`.
-    fn new(peer: Peer, direction: Direction) -> End {
+    fn new(peer: Peer, direction: FrameDirection) -> End {
         let mut decoder = StreamDecoder::new(direction, BODY_LIMIT);
         decoder.agree_on(V5);
         End {
@@ -91,15 +92,15 @@ impl End {
 }
 
 /// A client and the node behind the gateway, before their handshake.
-async fn strangers(setup: &Setup) -> (End, End) {
-    let (client, node) = setup.connect_stranger().await;
-    let client = End::new(client, Direction::Response);
-    (client, End::new(node, Direction::Request))
+async fn connect_without_handshake(setup: &Setup) -> (End, End) {
+    let (client, node) = setup.connect_unauthenticated().await;
+    let client = End::new(client, FrameDirection::Response);
+    (client, End::new(node, FrameDirection::Request))
 }
 
 /// A client that the node has let in, and the node.
 async fn connect(setup: &Setup, compression: Option<Compression>) -> (End, End) {
-    let (mut client, mut node) = strangers(setup).await;
+    let (mut client, mut node) = connect_without_handshake(setup).await;
     let names = compression.map(|of| ("COMPRESSION".to_owned(), of.name().to_owned()));
     let options = names.into_iter().collect();
     let startup = Request::Startup(Startup { options });
@@ -162,7 +163,7 @@ async fn long_responses_pass_in_pieces() {
 #[tokio::test]
 async fn segments_begin_with_a_request_to_log_in() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = strangers(&setup).await;
+    let (mut client, mut node) = connect_without_handshake(&setup).await;
     let startup = Request::Startup(Startup::default());
     client.ask(&startup, 0).await;
     node.request().await;
@@ -211,10 +212,10 @@ async fn ids_of_statements_and_columns_pass() {
     };
     client.ask(&prepare, 2).await;
     assert_eq!(node.request().await, (2, prepare));
-    let prepared = Response::Prepared(Prepared {
+    let prepared = Response::Prepared(PreparedResponse {
         id: id.clone(),
         result_metadata_id: Some(Bytes::from_static(b"of columns")),
-        bind: Metadata::default(),
+        bind: ColumnsMetadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
     });
@@ -279,7 +280,7 @@ async fn a_damaged_segment_of_the_node_ends_the_connection() {
 #[tokio::test]
 async fn frames_behind_startup_come_within_segments() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = strangers(&setup).await;
+    let (mut client, mut node) = connect_without_handshake(&setup).await;
     let startup = Request::Startup(Startup::default());
     let mut sent = BytesMut::new();
     startup.encode_in(V5, 0, None, &mut sent);

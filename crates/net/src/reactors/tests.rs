@@ -38,7 +38,7 @@ async fn ask(client: &mut TcpStream) {
 
 #[tokio::test]
 async fn connections_spread_over_the_threads_and_stay_there() {
-    let reactors = Reactors::start(2).unwrap();
+    let reactors = ReactorPool::start(2).unwrap();
     let mut threads = HashSet::new();
     let mut clients = Vec::new();
     for _ in 0..2 {
@@ -60,8 +60,8 @@ async fn connections_spread_over_the_threads_and_stay_there() {
 
 #[tokio::test]
 async fn a_place_is_free_again_when_its_connection_has_ended() {
-    let reactors = Reactors::start(2).unwrap();
-    let open = |reactors: &Reactors| -> Vec<usize> {
+    let reactors = ReactorPool::start(2).unwrap();
+    let open = |reactors: &ReactorPool| -> Vec<usize> {
         let each = reactors.threads.iter();
         each.map(|reactor| reactor.connections.load(Ordering::Relaxed))
             .collect()
@@ -87,7 +87,7 @@ async fn a_place_is_free_again_when_its_connection_has_ended() {
 async fn without_threads_connections_are_tasks_of_the_runtime() {
     let (mut client, server) = connection().await;
     let (tell, mut told) = mpsc::unbounded_channel();
-    let reactors = Reactors::of_the_runtime();
+    let reactors = ReactorPool::of_the_runtime();
     reactors.serve(server, |stream| echo(stream, tell)).unwrap();
     ask(&mut client).await;
     assert_eq!(told.recv().await, Some(thread::current().id()));
@@ -95,7 +95,7 @@ async fn without_threads_connections_are_tasks_of_the_runtime() {
 
 #[tokio::test]
 async fn connections_are_closed_with_the_last_clone() {
-    let reactors = Reactors::start(1).unwrap();
+    let reactors = ReactorPool::start(1).unwrap();
     let (mut client, server) = connection().await;
     let (tell, _told) = mpsc::unbounded_channel();
     reactors.serve(server, |stream| echo(stream, tell)).unwrap();
@@ -109,7 +109,7 @@ async fn connections_are_closed_with_the_last_clone() {
 #[tokio::test]
 async fn each_reactor_has_one_of_its_own() {
     let made = Arc::new(PerReactor::new(|| AtomicUsize::new(0)));
-    let reactors = Reactors::start(2).unwrap();
+    let reactors = ReactorPool::start(2).unwrap();
     let (tell, mut told) = mpsc::unbounded_channel();
     made.here().store(7, Ordering::Relaxed);
     let mut clients = Vec::new();

@@ -7,23 +7,23 @@ use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, I
 use super::Pem;
 
 /// An authority that signs certificates for tests.
-pub struct Authority {
+pub struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-impl Default for Authority {
-    fn default() -> Authority {
-        Authority::new()
+impl Default for TestAuthority {
+    fn default() -> TestAuthority {
+        TestAuthority::new()
     }
 }
 
-impl Authority {
+impl TestAuthority {
     /// Makes an authority with a key of its own.
-    pub fn new() -> Authority {
+    pub fn new() -> TestAuthority {
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
-        Authority {
+        TestAuthority {
             issuer: CertifiedIssuer::self_signed(params, key).unwrap(),
         }
     }

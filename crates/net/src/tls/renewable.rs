@@ -20,7 +20,7 @@ use super::{CertificateError, Pem, client, provider, roots, wrong};
 #[derive(Clone, Debug)]
 pub struct RenewableClient {
     config: Arc<ClientConfig>,
-    current: Arc<Current>,
+    current: Arc<CurrentIdentity>,
 }
 
 impl RenewableClient {
@@ -32,8 +32,8 @@ impl RenewableClient {
         authorities: &Pem,
         own: Option<(&Pem, &Pem)>,
     ) -> Result<RenewableClient, CertificateError> {
-        let identity = Identity::new(authorities, own)?;
-        let current = Arc::new(Current(ArcSwap::from_pointee(identity)));
+        let identity = HandshakeIdentity::new(authorities, own)?;
+        let current = Arc::new(CurrentIdentity(ArcSwap::from_pointee(identity)));
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| wrong(authorities, error))?
@@ -62,7 +62,7 @@ impl RenewableClient {
         authorities: &Pem,
         own: Option<(&Pem, &Pem)>,
     ) -> Result<(), CertificateError> {
-        let identity = Identity::new(authorities, own)?;
+        let identity = HandshakeIdentity::new(authorities, own)?;
         self.current.0.store(Arc::new(identity));
         Ok(())
     }
@@ -70,27 +70,33 @@ impl RenewableClient {
 
 /// The trusted authorities, and the client's own certificate.
 #[derive(Debug)]
-struct Identity {
-    believed: Arc<WebPkiServerVerifier>,
+struct HandshakeIdentity {
+    verifier: Arc<WebPkiServerVerifier>,
     own: Arc<dyn ResolvesClientCert>,
 }
 
-impl Identity {
-    fn new(authorities: &Pem, own: Option<(&Pem, &Pem)>) -> Result<Identity, CertificateError> {
+impl HandshakeIdentity {
+    fn new(
+        authorities: &Pem,
+        own: Option<(&Pem, &Pem)>,
+    ) -> Result<HandshakeIdentity, CertificateError> {
         let roots = Arc::new(roots(authorities)?);
         let believed = WebPkiServerVerifier::builder_with_provider(roots, provider())
             .build()
             .map_err(|error| wrong(authorities, error))?;
         let own = client(authorities, own)?.client_auth_cert_resolver.clone();
-        Ok(Identity { believed, own })
+        Ok(HandshakeIdentity {
+            verifier: believed,
+            own,
+        })
     }
 }
 
 /// The identity that handshakes use now.
 #[derive(Debug)]
-struct Current(ArcSwap<Identity>);
+struct CurrentIdentity(ArcSwap<HandshakeIdentity>);
 
-impl ServerCertVerifier for Current {
+impl ServerCertVerifier for CurrentIdentity {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -99,7 +105,7 @@ impl ServerCertVerifier for Current {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.0.load().believed.verify_server_cert(
+        self.0.load().verifier.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
@@ -116,7 +122,7 @@ impl ServerCertVerifier for Current {
     ) -> Result<HandshakeSignatureValid, Error> {
         let identity = self.0.load();
         identity
-            .believed
+            .verifier
             .verify_tls12_signature(message, certificate, signature)
     }
 
@@ -128,16 +134,16 @@ impl ServerCertVerifier for Current {
     ) -> Result<HandshakeSignatureValid, Error> {
         let identity = self.0.load();
         identity
-            .believed
+            .verifier
             .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.load().believed.supported_verify_schemes()
+        self.0.load().verifier.supported_verify_schemes()
     }
 }
 
-impl ResolvesClientCert for Current {
+impl ResolvesClientCert for CurrentIdentity {
     fn resolve(
         &self,
         root_hint_subjects: &[&[u8]],

@@ -8,12 +8,12 @@ use rustls::time_provider::TimeProvider;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConnection, HandshakeKind, ServerConnection, SupportedProtocolVersion};
 
-use super::authority::{Authority, pem};
+use super::authority::{TestAuthority, pem};
 use super::*;
 
 #[test]
 fn invalid_certificates_and_foreign_keys_are_refused_by_name() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let (certificates, key) = authority.sign();
     let (_, other_key) = authority.sign();
     let options = TlsOptions {
@@ -101,7 +101,7 @@ const YEAR_2060: u64 = 2_840_140_800;
 
 #[test]
 fn a_certificate_that_has_ended_is_not_let_in_by_a_session_of_before() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let (certificates, key) = authority.sign();
     let own = authority.sign_until(2050);
     for (version, clients) in [
@@ -139,7 +139,7 @@ fn a_certificate_that_has_ended_is_not_let_in_by_a_session_of_before() {
 /// A client that speaks only this version, and shows this certificate to servers that request one.
 fn of_version(
     version: &'static SupportedProtocolVersion,
-    authority: &Authority,
+    authority: &TestAuthority,
     (own, key): &(Pem, Pem),
 ) -> Arc<ClientConfig> {
     let config = ClientConfig::builder_with_provider(provider())

@@ -7,14 +7,14 @@ use cql::ast::TableName;
 use cql::error::CqlError;
 use schema::Table;
 
-use super::Database;
+use super::CqlDatabase;
 use crate::statement::keyspace_name;
 
 /// Checks that a keyspace can be in use.
 ///
 /// # Errors
 /// If it does not exist.
-pub(crate) fn check_keyspace(database: &Database, keyspace: &str) -> Result<(), CqlError> {
+pub(crate) fn check_keyspace(database: &CqlDatabase, keyspace: &str) -> Result<(), CqlError> {
     let is_known = database.storage.catalog().keyspace(keyspace).is_some()
         || database.system.keyspace(keyspace).is_some();
     match is_known {
@@ -31,7 +31,7 @@ pub(crate) fn check_keyspace(database: &Database, keyspace: &str) -> Result<(), 
 /// # Errors
 /// If no keyspace is given or in use, or if the keyspace or the table does not exist.
 pub(crate) fn table(
-    database: &Database,
+    database: &CqlDatabase,
     in_use: Option<&str>,
     name: &TableName,
 ) -> Result<Arc<Table>, CqlError> {

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use cql::quote::{Identifier, MapLiteral, Quoted};
+use cql::quote::{Identifier, MapLiteral, StringLiteral};
 use index::definition;
 use index::target::StoredTarget;
-use schema::{Column, ColumnKind, DroppedColumn, Index, Keyspace, SecondaryIndex, Table};
+use schema::{
+    Column, ColumnKind, DroppedColumn, Keyspace, SecondaryIndex, Table, VectorIndexMetadata,
+};
 use value::UserType;
 
 use crate::system::cdc_options;
@@ -14,11 +16,16 @@ use crate::system::cdc_options;
 pub(super) fn keyspace(keyspace: &Keyspace) -> String {
     let mut class_first = String::new();
     if let Some(class) = keyspace.replication.get("class") {
-        let _ = write!(class_first, "'class': {}", Quoted(class));
+        let _ = write!(class_first, "'class': {}", StringLiteral(class));
     }
     for (key, value) in &keyspace.replication {
         if key != "class" {
-            let _ = write!(class_first, ", {}: {}", Quoted(key), Quoted(value));
+            let _ = write!(
+                class_first,
+                ", {}: {}",
+                StringLiteral(key),
+                StringLiteral(value)
+            );
         }
     }
     // They are off by default, and Cassandra does not know the word.
@@ -190,7 +197,7 @@ fn table_options(table: &Table) -> Vec<String> {
 }
 
 /// The `CREATE CUSTOM INDEX` statement, with only the options that the user gave.
-pub(super) fn index(table: &Table, index: &Index) -> String {
+pub(super) fn index(table: &Table, index: &VectorIndexMetadata) -> String {
     definition::create_statement(
         (&table.keyspace, &table.name),
         &index.name,

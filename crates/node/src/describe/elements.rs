@@ -12,12 +12,12 @@ use super::{create, described};
 use crate::system::SystemTables;
 
 /// The user's schema together with the system tables.
-pub(super) struct Schema<'a> {
+pub(super) struct CombinedSchema<'a> {
     pub catalog: &'a Catalog,
     pub system: &'a SystemTables,
 }
 
-impl<'a> Schema<'a> {
+impl<'a> CombinedSchema<'a> {
     /// All keyspaces, in the order of their names.
     pub fn keyspaces(&self) -> impl Iterator<Item = &'a Arc<Keyspace>> + use<'a> {
         let mut keyspaces: Vec<&'a Arc<Keyspace>> = self

@@ -14,11 +14,11 @@ use bytes::{BufMut, BytesMut};
 use cql::ast::{Describe, DescribeTarget, TableName};
 use cql::error::CqlError;
 use cql::quote::Identifier;
-use elements::Schema;
+use elements::CombinedSchema;
 use value::CqlType;
 
-use crate::database::Database;
-use crate::statement::{Answer, ColumnSpec, Outcome, Rows};
+use crate::database::CqlDatabase;
+use crate::statement::{ColumnSpec, ExecutionOutcome, ExecutionResult, ResultRows};
 
 /// A prepared DESCRIBE statement.
 #[derive(Debug)]
@@ -96,12 +96,12 @@ impl DescribePlan {
 /// # Errors
 /// If a name does not exist, or if a keyspace is needed and none is in use.
 pub fn prepare(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     describe: &Describe,
 ) -> Result<DescribePlan, CqlError> {
     let catalog = database.storage.catalog();
-    let schema = Schema {
+    let schema = CombinedSchema {
         catalog: &catalog,
         system: &database.system,
     };
@@ -124,23 +124,23 @@ fn plan(target: DescribedObject, internals: bool) -> DescribePlan {
 }
 
 /// Executes a DESCRIBE statement. The whole answer is one page.
-pub fn execute(database: &Database, plan: &DescribePlan) -> Result<Answer, CqlError> {
+pub fn execute(database: &CqlDatabase, plan: &DescribePlan) -> Result<ExecutionResult, CqlError> {
     let catalog = database.storage.catalog();
-    let schema = Schema {
+    let schema = CombinedSchema {
         catalog: &catalog,
         system: &database.system,
     };
     Ok(answer(plan, &rows(&schema, plan)?))
 }
 
-fn answer(plan: &DescribePlan, rows: &[Vec<String>]) -> Answer {
+fn answer(plan: &DescribePlan, rows: &[Vec<String>]) -> ExecutionResult {
     let mut body = BytesMut::new();
     for value in rows.iter().flatten() {
         body.put_u32(value.len() as u32);
         body.put_slice(value.as_bytes());
     }
-    Answer {
-        outcome: Outcome::Rows(Rows {
+    ExecutionResult {
+        outcome: ExecutionOutcome::Rows(ResultRows {
             columns: plan.columns.clone(),
             body,
             count: rows.len() as u32,
@@ -152,7 +152,7 @@ fn answer(plan: &DescribePlan, rows: &[Vec<String>]) -> Answer {
 }
 
 fn resolve(
-    schema: &Schema<'_>,
+    schema: &CombinedSchema<'_>,
     in_use: Option<&str>,
     describe: &Describe,
 ) -> Result<DescribedObject, CqlError> {
@@ -218,7 +218,7 @@ fn resolve(
 /// Resolves a name without a kind: it may be a keyspace, or a table, user type or index of the
 /// keyspace in use.
 fn resolve_any(
-    schema: &Schema<'_>,
+    schema: &CombinedSchema<'_>,
     in_use: Option<&str>,
     name: &TableName,
 ) -> Result<DescribedObject, CqlError> {
@@ -276,7 +276,7 @@ fn capitalised(words: &str) -> String {
     }
 }
 
-fn rows(schema: &Schema<'_>, plan: &DescribePlan) -> Result<Vec<Vec<String>>, CqlError> {
+fn rows(schema: &CombinedSchema<'_>, plan: &DescribePlan) -> Result<Vec<Vec<String>>, CqlError> {
     let internals = plan.internals;
     Ok(match &plan.target {
         DescribedObject::Cluster => vec![vec![

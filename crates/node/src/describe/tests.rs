@@ -14,7 +14,7 @@ fn system() -> SystemTables {
 fn describe(text: &str, in_use: Option<&str>) -> Result<Vec<Vec<String>>, CqlError> {
     let catalog = fixtures::catalog();
     let system = system();
-    let schema = Schema {
+    let schema = CombinedSchema {
         catalog: &catalog,
         system: &system,
     };
@@ -25,7 +25,7 @@ fn describe(text: &str, in_use: Option<&str>) -> Result<Vec<Vec<String>>, CqlErr
     let plan = plan(resolve(&schema, in_use, &describe)?, describe.internals);
     let rows = rows(&schema, &plan)?;
     // Encoded as for the wire, and decoded again.
-    let Outcome::Rows(answer) = answer(&plan, &rows).outcome else {
+    let ExecutionOutcome::Rows(answer) = answer(&plan, &rows).outcome else {
         panic!("no rows");
     };
     let mut body = answer.body.freeze();

@@ -8,7 +8,7 @@ use cql::error::CqlError;
 use schema::Catalog;
 use storage::mutation::PartitionMutation;
 
-use super::{Guardrail, Guardrails, Outcome, Place, Violation, warn};
+use super::{Guardrail, Guardrails, ThresholdViolation, ValueLocation, ViolationMessage, warn};
 
 /// Looks at the size of a batch, and at its partitions if it is not logged.
 ///
@@ -46,20 +46,20 @@ pub(crate) fn check_batch(
     {
         return Ok(());
     }
-    let tables = Tables::of(catalog, mutations);
+    let tables = BatchTables::of(catalog, mutations);
     let judged = guardrails.judge(Guardrail::BatchSize, bytes, tables.place(), |violation| {
         tables.too_large(bytes, violation)
     });
     match judged {
         None => {}
-        Some(Outcome::Warned(warning)) => warn(warnings, warning),
-        Some(Outcome::Refused(_)) => return Err(CqlError::invalid("Batch too large")),
+        Some(ViolationMessage::Warned(warning)) => warn(warnings, warning),
+        Some(ViolationMessage::Refused(_)) => return Err(CqlError::invalid("Batch too large")),
     }
     let guardrail = Guardrail::UnloggedBatchPartitions;
     let judged = guardrails.judge(guardrail, partitions, tables.place(), |_| {
         tables.too_many(partitions)
     });
-    if let Some(Outcome::Warned(warning)) = judged {
+    if let Some(ViolationMessage::Warned(warning)) = judged {
         warn(warnings, warning);
     }
     Ok(())
@@ -72,26 +72,26 @@ fn partitions(mutations: &[PartitionMutation]) -> u64 {
 }
 
 /// The tables of a batch, by keyspace and name.
-struct Tables<'a>(BTreeSet<(&'a str, &'a str)>);
+struct BatchTables<'a>(BTreeSet<(&'a str, &'a str)>);
 
-impl<'a> Tables<'a> {
-    fn of(catalog: &'a Catalog, mutations: &[PartitionMutation]) -> Tables<'a> {
+impl<'a> BatchTables<'a> {
+    fn of(catalog: &'a Catalog, mutations: &[PartitionMutation]) -> BatchTables<'a> {
         let tables = mutations
             .iter()
             .filter_map(|one| catalog.table_by_id(one.table));
         let names = tables.map(|table| (&*table.keyspace, &*table.name));
-        Tables(names.collect())
+        BatchTables(names.collect())
     }
 
     /// The place of a batch on one table.
-    fn place(&self) -> Place<'a> {
+    fn place(&self) -> ValueLocation<'a> {
         match self.0.first() {
-            Some((keyspace, table)) if self.0.len() == 1 => Place {
+            Some((keyspace, table)) if self.0.len() == 1 => ValueLocation {
                 keyspace,
                 table,
-                ..Place::default()
+                ..ValueLocation::default()
             },
-            _ => Place::default(),
+            _ => ValueLocation::default(),
         }
     }
 
@@ -103,8 +103,8 @@ impl<'a> Tables<'a> {
         format!("[{}]", names.join(", "))
     }
 
-    fn too_large(&self, bytes: u64, violation: Violation) -> String {
-        let Violation {
+    fn too_large(&self, bytes: u64, violation: ThresholdViolation) -> String {
+        let ThresholdViolation {
             is_failure,
             threshold,
         } = violation;

@@ -138,29 +138,29 @@ impl Guardrail {
     }
 
     /// The thresholds by default.
-    pub fn default_limits(self) -> Limits {
+    pub fn default_limits(self) -> GuardrailLimits {
         match self {
-            Guardrail::BatchSize => Limits::new(Some(5 << 10), None),
-            Guardrail::UnloggedBatchPartitions => Limits::new(Some(10), None),
-            Guardrail::Tombstones => Limits::new(Some(1_000), Some(100_000)),
-            _ => Limits::default(),
+            Guardrail::BatchSize => GuardrailLimits::new(Some(5 << 10), None),
+            Guardrail::UnloggedBatchPartitions => GuardrailLimits::new(Some(10), None),
+            Guardrail::Tombstones => GuardrailLimits::new(Some(1_000), Some(100_000)),
+            _ => GuardrailLimits::default(),
         }
     }
 }
 
 /// The thresholds of a guardrail; `None` for none. A value above one of them violates it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct GuardrailLimits {
     /// The threshold above which the client is warned.
     pub warn: Option<u64>,
     /// The threshold above which the request is refused.
     pub fail: Option<u64>,
 }
 
-impl Limits {
+impl GuardrailLimits {
     /// Thresholds for warnings and for refusals.
-    pub const fn new(warn: Option<u64>, fail: Option<u64>) -> Limits {
-        Limits { warn, fail }
+    pub const fn new(warn: Option<u64>, fail: Option<u64>) -> GuardrailLimits {
+        GuardrailLimits { warn, fail }
     }
 
     /// Whether there is a threshold.

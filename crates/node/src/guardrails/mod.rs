@@ -6,8 +6,8 @@
 mod batches;
 mod kind;
 mod partitions;
-mod seen;
 mod values;
+mod violations;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use batches::check_batch;
 use cql::error::CqlError;
 use kind::COUNT;
-pub use kind::{Guardrail, Limits};
+pub use kind::{Guardrail, GuardrailLimits};
 use parking_lot::Mutex;
 pub use partitions::PartitionWalks;
-pub(crate) use seen::{Entry, Key};
-use seen::{Seen, Violated};
 use storage::clock::{Clock, SystemClock};
 pub(crate) use values::check_values;
+use violations::{ExceedingValue, ViolationHistory};
+pub(crate) use violations::{ViolationKey, ViolationRecord};
 
 /// The most warnings that one statement gives.
 const WARNINGS_MAX: usize = 64;
@@ -29,20 +29,20 @@ const WARNINGS_MAX: usize = 64;
 /// The thresholds of a node, and the violations of them.
 #[derive(Debug)]
 pub struct Guardrails {
-    limits: [Limits; COUNT],
-    counts: [Counts; COUNT],
-    seen: Mutex<Seen>,
+    limits: [GuardrailLimits; COUNT],
+    counts: [ViolationCounts; COUNT],
+    seen: Mutex<ViolationHistory>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ViolationCounts {
     warned: AtomicU64,
     refused: AtomicU64,
 }
 
 /// The place of a value: a name that does not apply is empty.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ValueLocation<'a> {
     pub keyspace: &'a str,
     pub table: &'a str,
     pub column: &'a str,
@@ -52,14 +52,14 @@ pub(crate) struct Place<'a> {
 
 /// A threshold that a value violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
+pub(crate) struct ThresholdViolation {
     /// Whether the threshold is the one for refusals.
     pub is_failure: bool,
     /// The threshold.
     pub threshold: u64,
 }
 
-impl Violation {
+impl ThresholdViolation {
     /// The word for the threshold in messages.
     pub(crate) fn word(self) -> &'static str {
         match self.is_failure {
@@ -70,7 +70,7 @@ impl Violation {
 }
 
 /// A violation with its message.
-pub(crate) enum Outcome {
+pub(crate) enum ViolationMessage {
     Warned(String),
     Refused(String),
 }
@@ -83,16 +83,16 @@ impl Default for Guardrails {
 
 impl Guardrails {
     /// Guardrails with these thresholds.
-    pub fn new(limits: impl Fn(Guardrail) -> Limits) -> Guardrails {
+    pub fn new(limits: impl Fn(Guardrail) -> GuardrailLimits) -> Guardrails {
         Guardrails {
             limits: Guardrail::ALL.map(limits),
-            counts: Guardrail::ALL.map(|_| Counts::default()),
+            counts: Guardrail::ALL.map(|_| ViolationCounts::default()),
             seen: Mutex::default(),
         }
     }
 
     /// The thresholds of a guardrail.
-    pub fn limits(&self, guardrail: Guardrail) -> Limits {
+    pub fn limits(&self, guardrail: Guardrail) -> GuardrailLimits {
         self.limits[guardrail as usize]
     }
 
@@ -110,7 +110,7 @@ impl Guardrails {
     }
 
     /// The violations by their places.
-    pub(crate) fn seen(&self) -> Vec<(Key, Entry)> {
+    pub(crate) fn violations(&self) -> Vec<(ViolationKey, ViolationRecord)> {
         self.seen.lock().all()
     }
 
@@ -119,17 +119,17 @@ impl Guardrails {
         &self,
         guardrail: Guardrail,
         value: u64,
-        place: Place<'_>,
-        message: impl FnOnce(Violation) -> String,
-    ) -> Option<Outcome> {
+        place: ValueLocation<'_>,
+        message: impl FnOnce(ThresholdViolation) -> String,
+    ) -> Option<ViolationMessage> {
         let limits = self.limits(guardrail);
         let above = |threshold: Option<u64>| threshold.filter(|threshold| value > *threshold);
         let violation = match (above(limits.fail), above(limits.warn)) {
-            (Some(threshold), _) => Violation {
+            (Some(threshold), _) => ThresholdViolation {
                 is_failure: true,
                 threshold,
             },
-            (None, Some(threshold)) => Violation {
+            (None, Some(threshold)) => ThresholdViolation {
                 is_failure: false,
                 threshold,
             },
@@ -143,7 +143,7 @@ impl Guardrails {
             false => counts.warned.fetch_add(1, Ordering::Relaxed),
         };
         let now_micros = SystemClock.now_micros();
-        let seen = Violated {
+        let seen = ExceedingValue {
             value,
             is_failure: violation.is_failure,
             is_refused,
@@ -154,8 +154,8 @@ impl Guardrails {
         }
         traces::note(|| message.clone());
         Some(match is_refused {
-            true => Outcome::Refused(message),
-            false => Outcome::Warned(message),
+            true => ViolationMessage::Refused(message),
+            false => ViolationMessage::Warned(message),
         })
     }
 
@@ -168,8 +168,8 @@ impl Guardrails {
         &self,
         guardrail: Guardrail,
         value: u64,
-        place: Place<'_>,
-        message: impl FnOnce(Violation) -> String,
+        place: ValueLocation<'_>,
+        message: impl FnOnce(ThresholdViolation) -> String,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
         let named = |violation| {
@@ -178,22 +178,27 @@ impl Guardrails {
         };
         match self.judge(guardrail, value, place, named) {
             None => Ok(()),
-            Some(Outcome::Warned(warning)) => {
+            Some(ViolationMessage::Warned(warning)) => {
                 warn(warnings, warning);
                 Ok(())
             }
-            Some(Outcome::Refused(error)) => Err(CqlError::invalid(error)),
+            Some(ViolationMessage::Refused(error)) => Err(CqlError::invalid(error)),
         }
     }
 }
 
 /// Writes a line of the log. A refusal is a warning, as the client gets the error. Without a
 /// refusal, the line has the level that the threshold deserves.
-fn log(guardrail: Guardrail, place: Place<'_>, violation: Violation, message: &str) {
+fn log(
+    guardrail: Guardrail,
+    place: ValueLocation<'_>,
+    violation: ThresholdViolation,
+    message: &str,
+) {
     // A key or a name in it may have line ends.
     let message = without_controls(message);
     let name = guardrail.name();
-    let Place {
+    let ValueLocation {
         keyspace,
         table,
         column,
@@ -231,7 +236,7 @@ pub(crate) fn warn(warnings: &mut Vec<String>, warning: String) {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place {
+    const PLACE: ValueLocation<'_> = ValueLocation {
         keyspace: "k",
         table: "t",
         column: "c",
@@ -240,8 +245,8 @@ mod tests {
 
     fn guardrails() -> Guardrails {
         Guardrails::new(|guardrail| match guardrail {
-            Guardrail::ColumnValueSize => Limits::new(Some(10), Some(20)),
-            _ => Limits::default(),
+            Guardrail::ColumnValueSize => GuardrailLimits::new(Some(10), Some(20)),
+            _ => GuardrailLimits::default(),
         })
     }
 
@@ -257,7 +262,7 @@ mod tests {
         let guardrails = guardrails();
         let mut warnings = Vec::new();
         let mut check = |value| {
-            let message = |violation: Violation| {
+            let message = |violation: ThresholdViolation| {
                 format!("{value} above {} {}", violation.word(), violation.threshold)
             };
             guardrails.check(
@@ -285,7 +290,7 @@ mod tests {
         );
         let counted = guardrails.counts()[Guardrail::ColumnValueSize as usize];
         assert_eq!(counted, (Guardrail::ColumnValueSize, 2, 1));
-        let [(key, entry)] = &guardrails.seen()[..] else {
+        let [(key, entry)] = &guardrails.violations()[..] else {
             panic!("one place");
         };
         assert_eq!((&*key.table, &*key.column), ("t", "c"));

@@ -11,15 +11,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::aside;
+use cpu_scheduler::WorkClass;
+use platform::aside;
 use schema::Table;
 use storage::{PartitionSize, PartitionWalk, SizedPartition, Storage, StorageError, WalkStep};
-use tasks::{Registry, Scope, Spec, Task};
+use tasks::{Task, TaskRegistry, TaskScope, TaskSpec};
 use tokio::time::Instant;
-use turns::Class;
 use value::Value;
 
-use super::{Guardrail, Guardrails, Place, Violation};
+use super::{Guardrail, Guardrails, ThresholdViolation, ValueLocation};
 
 /// Keys that are passed at a time.
 const ENTRIES_A_STEP: usize = 1_000;
@@ -43,7 +43,7 @@ pub struct PartitionWalks {
     /// The guardrails, which note partitions above a threshold.
     pub guardrails: Arc<Guardrails>,
     /// The list on which each walk is a task.
-    pub tasks: Registry,
+    pub tasks: TaskRegistry,
     /// The time from the end of a walk to the next one.
     pub interval: Duration,
 }
@@ -63,9 +63,9 @@ impl PartitionWalks {
 
     /// Walks over all tables once.
     async fn walk(&self) {
-        let task = self.tasks.start(Spec {
+        let task = self.tasks.start(TaskSpec {
             kind: "partitions",
-            scope: Scope::default(),
+            scope: TaskScope::default(),
             units: "keys",
             total: None,
             counters: &["tables", "partitions", "large"],
@@ -113,7 +113,9 @@ impl PartitionWalks {
             let (storage, guardrails) = (self.storage.clone(), Arc::clone(&self.guardrails));
             let id = table.id;
             let work = move || {
-                let _turn = storage.turns().take_blocking(Class::Background);
+                let _turn = storage
+                    .cpu_scheduler()
+                    .acquire_blocking(WorkClass::Background);
                 let began = Instant::now();
                 let view = storage.view_at(id, None)?;
                 let is_large = |size: &PartitionSize| guardrails.is_large(size);
@@ -152,15 +154,15 @@ impl Guardrails {
     /// Notes a partition that is above a threshold.
     fn note_partition(&self, table: &Table, partition: &SizedPartition) {
         let key = key_text(table, partition);
-        let place = Place {
+        let place = ValueLocation {
             keyspace: &table.keyspace,
             table: &table.name,
             partition: &key,
-            ..Place::default()
+            ..ValueLocation::default()
         };
         for (guardrail, measure) in OF_PARTITIONS {
             let value = measure(&partition.size);
-            let message = |violation: Violation| {
+            let message = |violation: ThresholdViolation| {
                 let amount = match guardrail {
                     Guardrail::PartitionSize => format!("size {value}"),
                     Guardrail::PartitionRows => format!("{value} rows"),

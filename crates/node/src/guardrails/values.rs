@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use cql::error::CqlError;
 use schema::{Catalog, Column, Table};
-use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation};
+use storage::mutation::{CellChange, CellOperation, PartitionChange, PartitionMutation};
 use value::CqlType;
 
-use super::{Guardrail, Guardrails, Place, Violation};
+use super::{Guardrail, Guardrails, ThresholdViolation, ValueLocation};
 
 /// The guardrails that look at rows and values.
 const OF_VALUES: [Guardrail; 4] = [
@@ -35,7 +35,7 @@ pub(crate) fn check_values(
         let Some(table) = catalog.table_by_id(mutation.table) else {
             continue;
         };
-        let mut values = Values {
+        let mut values = ValueChecks {
             guardrails,
             table,
             warnings,
@@ -48,22 +48,22 @@ pub(crate) fn check_values(
     Ok(())
 }
 
-struct Values<'a> {
+struct ValueChecks<'a> {
     guardrails: &'a Guardrails,
     table: &'a Table,
     warnings: &'a mut Vec<String>,
 }
 
-impl Values<'_> {
-    fn change(&mut self, change: &Change) -> Result<(), CqlError> {
+impl ValueChecks<'_> {
+    fn change(&mut self, change: &PartitionChange) -> Result<(), CqlError> {
         let (clustering, cells) = match change {
-            Change::Row {
+            PartitionChange::Row {
                 clustering, cells, ..
             } => (&clustering[..], cells),
-            Change::Static { cells, .. } => (&[][..], cells),
-            Change::DeleteRow { .. }
-            | Change::DeleteRange { .. }
-            | Change::DeletePartition { .. } => return Ok(()),
+            PartitionChange::Static { cells, .. } => (&[][..], cells),
+            PartitionChange::DeleteRow { .. }
+            | PartitionChange::DeleteRange { .. }
+            | PartitionChange::DeletePartition { .. } => return Ok(()),
         };
         self.keys(&self.table.clustering_key(), clustering)?;
         let mut bytes: usize = clustering.iter().map(Bytes::len).sum();
@@ -158,13 +158,13 @@ impl Values<'_> {
         guardrail: Guardrail,
         column: &str,
         value: usize,
-        message: impl FnOnce(Violation) -> String,
+        message: impl FnOnce(ThresholdViolation) -> String,
     ) -> Result<(), CqlError> {
-        let place = Place {
+        let place = ValueLocation {
             keyspace: &self.table.keyspace,
             table: &self.table.name,
             column,
-            ..Place::default()
+            ..ValueLocation::default()
         };
         self.guardrails
             .check(guardrail, value as u64, place, message, self.warnings)

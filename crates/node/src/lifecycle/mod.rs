@@ -10,13 +10,13 @@ use net::listener::BindError;
 pub use options::NodeOptions;
 use rustls::ServerConfig;
 use storage::Storage;
-use store_api::Stores;
+use store_api::IndexServices;
 
-use crate::database::Database;
-use crate::requests::{Local, Statements};
-use crate::security::access::Access;
+use crate::database::CqlDatabase;
+use crate::requests::{InternalExecutor, StatementService};
+use crate::security::access::AuthService;
 use crate::server::{
-    BoundListener, CounterValues, ListenerCounters, ListenerOptions, Server, serve,
+    BoundListener, CounterValues, CqlListenerOptions, CqlServer, LiveCounters, serve,
 };
 use crate::system::SystemTables;
 
@@ -24,8 +24,8 @@ use crate::system::SystemTables;
 ///
 /// It does not open or close the storage. The caller closes the storage after [`Node::stop`].
 pub struct Node {
-    server: Server<Statements>,
-    service: Arc<Statements>,
+    server: CqlServer<StatementService>,
+    service: Arc<StatementService>,
 }
 
 impl Node {
@@ -35,11 +35,11 @@ impl Node {
     /// If one of the addresses cannot be listened on. Then no listener is started.
     pub async fn start(
         storage: Storage,
-        stores: impl Into<Stores>,
+        stores: impl Into<IndexServices>,
         options: NodeOptions,
     ) -> Result<Node, BindError> {
         let listeners = bind(options.listeners).await?;
-        let database = Arc::new(Database {
+        let database = Arc::new(CqlDatabase {
             storage,
             system: SystemTables::new()
                 .in_data_center(&options.data_center)
@@ -47,13 +47,13 @@ impl Node {
                 .with_guardrails(options.guardrails),
             stores: stores.into(),
             access: Arc::new(match options.login {
-                true => Access::by_login(),
-                false => Access::default(),
+                true => AuthService::by_login(),
+                false => AuthService::default(),
             }),
             timeouts: options.timeouts,
         });
         let prepared_bytes_max = options.prepared_bytes_max;
-        let service = Statements::new(database, prepared_bytes_max, options.audit);
+        let service = StatementService::new(database, prepared_bytes_max, options.audit);
         let service = Arc::new(service);
         Ok(Node {
             server: serve(listeners, service.clone()),
@@ -67,13 +67,13 @@ impl Node {
     }
 
     /// The database of the node.
-    pub fn database(&self) -> &Arc<Database> {
+    pub fn database(&self) -> &Arc<CqlDatabase> {
         self.service.database()
     }
 
     /// Statements of this process itself.
-    pub fn local(&self) -> Local {
-        Local::new(Arc::clone(self.database()))
+    pub fn local(&self) -> InternalExecutor {
+        InternalExecutor::new(Arc::clone(self.database()))
     }
 
     /// The counters of the listeners, by the listeners' names.
@@ -82,7 +82,7 @@ impl Node {
     }
 
     /// The counters of the listeners, to be read at any time.
-    pub fn live_counters(&self) -> ListenerCounters {
+    pub fn live_counters(&self) -> LiveCounters {
         self.server.live_counters()
     }
 
@@ -102,7 +102,7 @@ impl Node {
     }
 }
 
-async fn bind(options: Vec<ListenerOptions>) -> Result<Vec<BoundListener>, BindError> {
+async fn bind(options: Vec<CqlListenerOptions>) -> Result<Vec<BoundListener>, BindError> {
     let mut listeners = Vec::with_capacity(options.len());
     for listener in options {
         listeners.push(BoundListener::bind(listener).await?);

@@ -5,24 +5,24 @@
 
 use std::time::Duration;
 
-use cql::ast::{Batch, BatchEntry, BatchKind};
+use cql::ast::{BatchEntry, TextBatch, TextBatchKind};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, StatementClock};
 
-use super::conditional::{self, Conditional};
+use super::conditional::{self, LightweightTransaction};
 use super::counters;
-use super::handed_over::Limit;
-use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
+use super::plan::{BatchPlan, DmlPlan, ModifyPlan, MutationPlan};
+use super::submission::WriteDeadline;
 use super::using::{UsingPlan, write_timestamp};
-use crate::database::Database;
+use crate::database::CqlDatabase;
 use crate::guardrails::check_batch;
-use crate::statement::{Answer, BoundValue, Parameters, consistency};
+use crate::statement::{BoundValue, ExecutionParameters, ExecutionResult, consistency};
 
 /// Prepares `BEGIN BATCH ... APPLY BATCH`.
 pub(super) fn prepare(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
-    batch: &Batch,
+    batch: &TextBatch,
     ctx: &mut PrepareContext,
 ) -> Result<BatchPlan, CqlError> {
     if batch.using.ttl.is_some() {
@@ -42,7 +42,7 @@ pub(super) fn prepare(
             BatchEntry::Update(update) => super::prepare_update(database, keyspace, update, ctx),
             BatchEntry::Delete(delete) => super::prepare_delete(database, keyspace, delete, ctx),
         })
-        .collect::<Result<Vec<WritePlan>, _>>()?;
+        .collect::<Result<Vec<MutationPlan>, _>>()?;
     counters::check_batch(batch.kind, writes.iter())?;
     if using.timestamp.is_some() {
         check_timestamps(&writes)?;
@@ -62,17 +62,17 @@ pub(super) fn prepare(
 /// # Errors
 /// The errors of its writes.
 pub(super) async fn execute_text_batch(
-    database: &Database,
+    database: &CqlDatabase,
     batch: &BatchPlan,
-    parameters: &Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: &ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let clock = StatementClock::start(database.storage.clock()).of_batch();
     let own = batch.using.timestamp(&parameters.values, &clock)?;
     let own_limit = batch.using.limit(&parameters.values, &clock)?;
     let values = &parameters.values;
     let entries = batch.writes.iter().map(|write| (write, &values[..]));
-    let batch = Entries {
-        is_logged: batch.kind == BatchKind::Logged,
+    let batch = BoundWrites {
+        is_logged: batch.kind == TextBatchKind::Logged,
         entries: entries.collect(),
         own,
         own_limit,
@@ -88,22 +88,22 @@ pub(super) async fn execute_text_batch(
 /// # Errors
 /// An entry that is no INSERT, UPDATE or DELETE; and the errors of a single write.
 pub async fn execute_batch(
-    database: &Database,
-    kind: BatchKind,
+    database: &CqlDatabase,
+    kind: TextBatchKind,
     entries: Vec<(&ModifyPlan, Vec<BoundValue>)>,
-    parameters: &Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: &ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let clock = StatementClock::start(database.storage.clock()).of_batch();
     let writes = entries.iter().map(|(plan, values)| match &plan.work {
-        Work::Write(write) => Ok((&**write, &values[..])),
+        DmlPlan::Write(write) => Ok((&**write, &values[..])),
         _ => Err(CqlError::invalid(
             "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
         )),
     });
     let writes = writes.collect::<Result<Vec<_>, _>>()?;
     counters::check_batch(kind, writes.iter().map(|(write, _)| *write))?;
-    let batch = Entries {
-        is_logged: kind == BatchKind::Logged,
+    let batch = BoundWrites {
+        is_logged: kind == TextBatchKind::Logged,
         entries: writes,
         own: None,
         own_limit: None,
@@ -112,9 +112,9 @@ pub async fn execute_batch(
 }
 
 /// The statements of a batch, each with its values.
-struct Entries<'a> {
+struct BoundWrites<'a> {
     is_logged: bool,
-    entries: Vec<(&'a WritePlan, &'a [BoundValue])>,
+    entries: Vec<(&'a MutationPlan, &'a [BoundValue])>,
     /// The timestamp that the batch itself gives, in microseconds since the epoch.
     own: Option<i64>,
     /// The time that the batch itself gives.
@@ -123,12 +123,12 @@ struct Entries<'a> {
 
 /// Executes the statements of a batch.
 async fn execute_entries(
-    database: &Database,
-    batch: Entries<'_>,
-    parameters: &Parameters,
+    database: &CqlDatabase,
+    batch: BoundWrites<'_>,
+    parameters: &ExecutionParameters,
     clock: &StatementClock,
-) -> Result<Answer, CqlError> {
-    let Entries {
+) -> Result<ExecutionResult, CqlError> {
+    let BoundWrites {
         is_logged,
         entries,
         own,
@@ -141,7 +141,7 @@ async fn execute_entries(
     {
         conditional::check_together(writes())?;
         consistency::check_conditional(parameters)?;
-        let mut conditional = Conditional::new(&first.table, true);
+        let mut conditional = LightweightTransaction::new(&first.table, true);
         let timestamp = clock.next_write_micros();
         for (write, values) in entries {
             conditional.add(write, values, clock, timestamp)?;
@@ -149,7 +149,7 @@ async fn execute_entries(
         return conditional.execute(database, parameters, own_limit).await;
     }
     let is_counter = entries.iter().any(|(write, _)| write.table.is_counter());
-    let limit = Limit {
+    let limit = WriteDeadline {
         own: own_limit,
         write_type: match (is_counter, is_logged) {
             (true, _) => "COUNTER",
@@ -173,13 +173,13 @@ async fn execute_entries(
     super::execute::apply(database, mutations, parameters, limit, warnings).await
 }
 
-fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {
+fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w MutationPlan>) -> bool {
     writes.any(|write| write.condition.is_some())
 }
 
 /// Refuses statements that have a timestamp or a condition, or are on counters, in a batch that has
 /// a timestamp.
-fn check_timestamps(writes: &[WritePlan]) -> Result<(), CqlError> {
+fn check_timestamps(writes: &[MutationPlan]) -> Result<(), CqlError> {
     if is_conditional(writes.iter()) {
         return Err(CqlError::invalid(
             "Cannot provide custom timestamp for conditional BATCH",

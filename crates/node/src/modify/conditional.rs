@@ -10,35 +10,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use client_memory::Account;
+use client_memory::MemoryAccount;
 use cql::error::CqlError;
 use query::bind::StatementClock;
 use schema::{Column, ColumnId, Table};
-use storage::mutation::{Condition, PartitionMutation, RowCondition, Write, WriteOutcome};
-use storage::read::{Partitions, ReadRequest, Row};
+use storage::mutation::{
+    AtomicWrite, PartitionMutation, RowCondition, WriteCondition, WriteOutcome,
+};
+use storage::read::{PartitionSelection, ReadRequest, Row};
 use value::CqlType;
 
 use super::condition::{PreparedCondition, RowTests};
-use super::handed_over::{Limit, hand_over};
-use super::plan::{WriteKind, WritePlan};
-use super::target::Extent;
-use crate::database::Database;
+use super::plan::{MutationPlan, WriteKind};
+use super::submission::{WriteDeadline, hand_over};
+use super::target::WriteExtent;
+use crate::database::CqlDatabase;
 use crate::guardrails::check_values;
-use crate::select::place::{Content, Place, Shape, put_bytes};
+use crate::select::column_location::{ColumnContent, ColumnLocation, ValueShape, put_bytes};
 use crate::statement::{
-    Answer, BoundValue, ColumnSpec, Outcome, Parameters, Rows, no_room, storage_error,
+    BoundValue, ColumnSpec, ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows,
+    answer_memory_error, storage_error,
 };
 
 /// The name of the column that says whether a conditional write was applied.
 const APPLIED: &str = "[applied]";
 
 /// Writes with conditions, with their values.
-pub(super) struct Conditional {
+pub(super) struct LightweightTransaction {
     table: Arc<Table>,
     is_batch: bool,
     partition_key: Option<Vec<Bytes>>,
     /// The tests of each row, by its clustering key.
-    rows: HashMap<Vec<Bytes>, (Kind, RowTests)>,
+    rows: HashMap<Vec<Bytes>, (ConditionKind, RowTests)>,
     mutations: Vec<PartitionMutation>,
     /// Whether a condition is on the existence of a row, so that the answer shows whole rows.
     shows_all: bool,
@@ -51,7 +54,7 @@ pub(super) struct Conditional {
 
 /// A kind of condition. Those on one row must be of the same kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ConditionKind {
     Exists,
     NotExists,
     Columns,
@@ -62,7 +65,7 @@ enum Kind {
 /// # Errors
 /// Statements on several tables.
 pub(super) fn check_together<'w>(
-    writes: impl Iterator<Item = &'w WritePlan>,
+    writes: impl Iterator<Item = &'w MutationPlan>,
 ) -> Result<(), CqlError> {
     let mut tables = writes.map(|write| write.table.id);
     let first = tables.next();
@@ -74,11 +77,11 @@ pub(super) fn check_together<'w>(
     }
 }
 
-impl Conditional {
+impl LightweightTransaction {
     /// Begins without any statement. `is_batch` says whether the rows of the answer name their
     /// keys.
-    pub fn new(table: &Arc<Table>, is_batch: bool) -> Conditional {
-        Conditional {
+    pub fn new(table: &Arc<Table>, is_batch: bool) -> LightweightTransaction {
+        LightweightTransaction {
             table: Arc::clone(table),
             is_batch,
             partition_key: None,
@@ -99,7 +102,7 @@ impl Conditional {
     /// each other.
     pub fn add(
         &mut self,
-        write: &WritePlan,
+        write: &MutationPlan,
         values: &[BoundValue],
         clock: &StatementClock,
         timestamp: i64,
@@ -112,13 +115,14 @@ impl Conditional {
         };
         self.take_partition(write, plan.target.partition_keys(values, clock)?)?;
         let extent = plan.target.extent(&self.table, values, clock)?;
-        let of_statics = extent == Extent::Partition && !self.table.clustering_key().is_empty();
+        let of_statics =
+            extent == WriteExtent::Partition && !self.table.clustering_key().is_empty();
         self.writes_statics |= !plan.static_operations.is_empty();
         if let Some(condition) = &write.condition {
             let clustering = match extent {
-                Extent::Rows(mut rows) if rows.len() == 1 => rows.remove(0),
-                Extent::Partition => Vec::new(),
-                Extent::Rows(_) | Extent::Ranges(_) => {
+                WriteExtent::Rows(mut rows) if rows.len() == 1 => rows.remove(0),
+                WriteExtent::Partition => Vec::new(),
+                WriteExtent::Rows(_) | WriteExtent::Ranges(_) => {
                     return Err(no_in(write, "clustering key columns"));
                 }
             };
@@ -131,7 +135,7 @@ impl Conditional {
 
     fn take_partition(
         &mut self,
-        write: &WritePlan,
+        write: &MutationPlan,
         mut keys: Vec<Vec<Bytes>>,
     ) -> Result<(), CqlError> {
         if keys.len() > 1 {
@@ -159,11 +163,11 @@ impl Conditional {
         clock: &StatementClock,
     ) -> Result<(), CqlError> {
         let kind = match condition {
-            PreparedCondition::Exists => Kind::Exists,
-            PreparedCondition::NotExists => Kind::NotExists,
-            PreparedCondition::Columns(_) => Kind::Columns,
+            PreparedCondition::Exists => ConditionKind::Exists,
+            PreparedCondition::NotExists => ConditionKind::NotExists,
+            PreparedCondition::Columns(_) => ConditionKind::Columns,
         };
-        self.shows_all |= kind != Kind::Columns;
+        self.shows_all |= kind != ConditionKind::Columns;
         let (regular, statics): (Vec<_>, Vec<_>) = condition
             .columns()
             .iter()
@@ -189,7 +193,7 @@ impl Conditional {
 
     fn take_row(
         &mut self,
-        kind: Kind,
+        kind: ConditionKind,
         clustering: Vec<Bytes>,
         tests: RowTests,
     ) -> Result<(), CqlError> {
@@ -201,7 +205,8 @@ impl Conditional {
             Entry::Occupied(known) => known.into_mut(),
         };
         if *standing != kind {
-            let exists_alone = *standing != Kind::Columns && kind != Kind::Columns;
+            let exists_alone =
+                *standing != ConditionKind::Columns && kind != ConditionKind::Columns;
             return Err(CqlError::invalid(match exists_alone {
                 true => "Cannot mix IF EXISTS and IF NOT EXISTS conditions for the same row",
                 false => "Cannot mix IF conditions and IF [NOT] EXISTS for the same row",
@@ -218,10 +223,10 @@ impl Conditional {
     /// Failures of the storage, writes that do not begin in time, and no room for the answer.
     pub async fn execute(
         mut self,
-        database: &Database,
-        parameters: &Parameters,
+        database: &CqlDatabase,
+        parameters: &ExecutionParameters,
         own: Option<Duration>,
-    ) -> Result<Answer, CqlError> {
+    ) -> Result<ExecutionResult, CqlError> {
         let partition_key = self.partition_key.clone().unwrap_or_default();
         let mutations = std::mem::take(&mut self.mutations);
         let mut warnings = Vec::new();
@@ -239,9 +244,9 @@ impl Conditional {
                 clustering,
                 predicate: tests.into_predicate(),
             });
-        let write = Write {
+        let write = AtomicWrite {
             mutations,
-            condition: Some(Condition {
+            condition: Some(WriteCondition {
                 table: self.table.id,
                 partition_key,
                 rows: rows.collect(),
@@ -250,7 +255,7 @@ impl Conditional {
         };
         traces::note(|| "Checking the conditions and committing in one step".to_owned());
         let write_type = "CAS";
-        let limit = Limit { own, write_type };
+        let limit = WriteDeadline { own, write_type };
         let outcome = hand_over(database, write, parameters, limit).await?;
         traces::note(|| match outcome {
             WriteOutcome::Applied => {
@@ -262,7 +267,7 @@ impl Conditional {
             WriteOutcome::Applied => self.answer(true, &[], &[], &parameters.memory),
             WriteOutcome::NotApplied { standing } => self.refused(database, standing, parameters),
         };
-        answer.map(|answer| Answer { warnings, ..answer })
+        answer.map(|answer| ExecutionResult { warnings, ..answer })
     }
 
     /// The columns that the conditions look at and the answer shows; `None` for all.
@@ -275,13 +280,13 @@ impl Conditional {
     /// against.
     fn refused(
         &self,
-        database: &Database,
+        database: &CqlDatabase,
         standing: Vec<Row>,
-        parameters: &Parameters,
-    ) -> Result<Answer, CqlError> {
+        parameters: &ExecutionParameters,
+    ) -> Result<ExecutionResult, CqlError> {
         let has_clustering = !self.table.clustering_key().is_empty();
         let rows = match has_clustering && self.are_of_statics {
-            true => self.row_beside(database, standing, parameters.told_s)?,
+            true => self.with_first_row(database, standing, parameters.client_now_s)?,
             false => standing,
         };
         // A static row without the requested row is shown only if it has something of what
@@ -306,15 +311,15 @@ impl Conditional {
 
     /// If all conditions are on static columns, shows the static row together with the first row of
     /// the partition, as Cassandra does.
-    fn row_beside(
+    fn with_first_row(
         &self,
-        database: &Database,
+        database: &CqlDatabase,
         mut standing: Vec<Row>,
         told_s: Option<i64>,
     ) -> Result<Vec<Row>, CqlError> {
         let request = ReadRequest {
             table: self.table.id,
-            partitions: Partitions::One(self.partition_key.clone().unwrap_or_default()),
+            partitions: PartitionSelection::One(self.partition_key.clone().unwrap_or_default()),
             slices: Vec::new(),
             reversed: false,
             resume_after: None,
@@ -343,8 +348,8 @@ impl Conditional {
         applied: bool,
         columns: &[&Column],
         rows: &[Row],
-        memory: &Account,
-    ) -> Result<Answer, CqlError> {
+        memory: &MemoryAccount,
+    ) -> Result<ExecutionResult, CqlError> {
         let keyspace: Arc<str> = self.table.keyspace.as_str().into();
         let table: Arc<str> = self.table.name.as_str().into();
         let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
@@ -359,17 +364,19 @@ impl Conditional {
         for row in rows {
             put_bytes(&mut body, &[u8::from(applied)]);
             for column in columns {
-                let content: Content<'_> = Place::of(column).content(row);
-                content.put(Shape::of(&column.cql_type), &mut body);
+                let content: ColumnContent<'_> = ColumnLocation::of(column).content(row);
+                content.put(ValueShape::of(&column.cql_type), &mut body);
             }
-            charge.resize(body.len()).map_err(|_| no_room(body.len()))?;
+            charge
+                .resize(body.len())
+                .map_err(|_| answer_memory_error(body.len()))?;
         }
         match rows.is_empty() {
             true => put_bytes(&mut body, &[u8::from(applied)]),
             false => specs.extend(columns.iter().map(|c| spec(&c.name, &c.cql_type))),
         }
-        Ok(Answer {
-            outcome: Outcome::Rows(Rows {
+        Ok(ExecutionResult {
+            outcome: ExecutionOutcome::Rows(ResultRows {
                 columns: specs.into(),
                 body,
                 count: rows.len().max(1) as u32,
@@ -385,7 +392,7 @@ fn several_partitions() -> CqlError {
     CqlError::invalid("Batch with conditions cannot span multiple partitions")
 }
 
-fn no_in(write: &WritePlan, what: &str) -> CqlError {
+fn no_in(write: &MutationPlan, what: &str) -> CqlError {
     let statements = match write.kind {
         WriteKind::DeleteCells | WriteKind::DeleteRows => "deletions",
         WriteKind::Insert { .. } | WriteKind::Update => "updates",

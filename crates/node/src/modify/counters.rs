@@ -3,11 +3,11 @@
 //! The server gives the changes of counters their timestamps, so that each is newer than those
 //! before it, and no client gives one. A counter lives for ever, and is only added to.
 
-use cql::ast::{BatchKind, Using};
+use cql::ast::{TextBatchKind, UsingClause};
 use cql::error::CqlError;
 use schema::Table;
 
-use super::plan::WritePlan;
+use super::plan::MutationPlan;
 
 /// Refuses INSERT, which would set a counter.
 pub(super) fn check_insert(table: &Table) -> Result<(), CqlError> {
@@ -22,7 +22,7 @@ pub(super) fn check_insert(table: &Table) -> Result<(), CqlError> {
 /// Refuses the clauses that UPDATE and DELETE have only on other tables.
 pub(super) fn check_clauses(
     table: &Table,
-    using: &Using,
+    using: &UsingClause,
     is_conditional: bool,
 ) -> Result<(), CqlError> {
     let refused = [
@@ -46,13 +46,13 @@ pub(super) fn check_clauses(
 /// Checks that the statements of a batch are all on counters or none is, as its kind says. An
 /// unlogged batch takes either.
 pub(super) fn check_batch<'a>(
-    kind: BatchKind,
-    writes: impl Iterator<Item = &'a WritePlan>,
+    kind: TextBatchKind,
+    writes: impl Iterator<Item = &'a MutationPlan>,
 ) -> Result<(), CqlError> {
     let mut of_batch = match kind {
-        BatchKind::Counter => Some(true),
-        BatchKind::Logged => Some(false),
-        BatchKind::Unlogged => None,
+        TextBatchKind::Counter => Some(true),
+        TextBatchKind::Logged => Some(false),
+        TextBatchKind::Unlogged => None,
     };
     for write in writes {
         let is_counter = write.table.is_counter();
@@ -60,9 +60,9 @@ pub(super) fn check_batch<'a>(
             continue;
         }
         return Err(CqlError::invalid(match kind {
-            BatchKind::Counter => "Cannot include non-counter statement in a counter batch",
-            BatchKind::Logged => "Cannot include a counter statement in a logged batch",
-            BatchKind::Unlogged => {
+            TextBatchKind::Counter => "Cannot include non-counter statement in a counter batch",
+            TextBatchKind::Logged => "Cannot include a counter statement in a logged batch",
+            TextBatchKind::Unlogged => {
                 "Counter and non-counter mutations cannot exist in the same batch"
             }
         }));

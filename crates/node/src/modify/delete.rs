@@ -8,8 +8,8 @@ use query::bind::PrepareContext;
 use schema::{ColumnKind, Table};
 
 use super::condition::PreparedCondition;
-use super::operation::Operation;
-use super::plan::{WriteKind, WritePlan};
+use super::operation::ColumnOperation;
+use super::plan::{MutationPlan, WriteKind};
 use super::restrict::prepare_target;
 use super::update::check_rows;
 use super::using::{UsingPlan, check_timestamp};
@@ -23,7 +23,7 @@ pub(super) fn prepare(
     table: Arc<Table>,
     delete: &Delete,
     ctx: &mut PrepareContext,
-) -> Result<WritePlan, CqlError> {
+) -> Result<MutationPlan, CqlError> {
     if delete.using.ttl.is_some() {
         return Err(CqlError::invalid(
             "Invalid USING TTL in a DELETE statement: a deletion does not expire",
@@ -38,7 +38,7 @@ pub(super) fn prepare(
     let mut static_operations = Vec::new();
     // Terms are prepared in the order of the text: targets, USING, WHERE.
     for target in &delete.targets {
-        let operation = Operation::delete(&table, target, ctx)?;
+        let operation = ColumnOperation::delete(&table, target, ctx)?;
         let is_static = table
             .column_by_id(operation.column)
             .is_some_and(|column| column.kind == ColumnKind::Static);
@@ -64,7 +64,7 @@ pub(super) fn prepare(
              order to delete non static columns",
         ));
     }
-    Ok(WritePlan {
+    Ok(MutationPlan {
         table,
         kind,
         using,

@@ -2,23 +2,25 @@
 //! outcome into an answer.
 
 use cql::error::CqlError;
-use index::Candidates;
+use index::CandidateRule;
 use query::bind::{PrepareContext, StatementClock};
-use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
+use storage::mutation::{
+    AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation,
+};
 use value::finite_vector;
 
-use super::conditional::Conditional;
-use super::handed_over::{Limit, hand_over};
+use super::conditional::LightweightTransaction;
 use super::insert;
-use super::operation::Operation;
-use super::plan::{WriteKind, WritePlan};
-use super::target::{Extent, MAX_KEYS, too_many_keys};
+use super::operation::ColumnOperation;
+use super::plan::{MutationPlan, WriteKind};
+use super::submission::{WriteDeadline, hand_over};
+use super::target::{MAX_KEYS, WriteExtent, too_many_keys};
 use super::using::write_timestamp;
-use crate::database::Database;
+use crate::database::CqlDatabase;
 use crate::guardrails::check_values;
-use crate::statement::{Answer, BoundValue, Parameters};
+use crate::statement::{BoundValue, ExecutionParameters, ExecutionResult};
 
-impl WritePlan {
+impl MutationPlan {
     /// The changes that the statement makes. `timestamp`, in microseconds since the epoch, applies
     /// unless the statement gives one itself.
     ///
@@ -69,7 +71,7 @@ impl WritePlan {
         &self,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Option<(WritePlan, Vec<BoundValue>)>, CqlError> {
+    ) -> Result<Option<(MutationPlan, Vec<BoundValue>)>, CqlError> {
         let Some(json) = &self.json else {
             return Ok(None);
         };
@@ -115,19 +117,19 @@ impl WritePlan {
     /// The changes that the statement makes to each partition.
     fn changes(
         &self,
-        extent: Extent,
+        extent: WriteExtent,
         values: &[BoundValue],
         clock: &StatementClock,
         timestamp: i64,
         ttl_s: Option<u32>,
-    ) -> Result<Vec<Change>, CqlError> {
+    ) -> Result<Vec<PartitionChange>, CqlError> {
         if self.kind == WriteKind::DeleteRows {
             return Ok(deletions(extent, timestamp));
         }
         let mut changes = Vec::new();
         let static_cells = self.cells(&self.static_operations, values, clock)?;
         if !static_cells.is_empty() {
-            changes.push(Change::Static {
+            changes.push(PartitionChange::Static {
                 cells: static_cells,
                 timestamp,
                 ttl_s,
@@ -135,10 +137,10 @@ impl WritePlan {
         }
         let marker = self.kind == WriteKind::Insert { static_only: false };
         let cells = self.cells(&self.row_operations, values, clock)?;
-        if let Extent::Rows(rows) = extent
+        if let WriteExtent::Rows(rows) = extent
             && (marker || !cells.is_empty())
         {
-            changes.extend(rows.into_iter().map(|clustering| Change::Row {
+            changes.extend(rows.into_iter().map(|clustering| PartitionChange::Row {
                 clustering,
                 cells: cells.clone(),
                 timestamp,
@@ -151,7 +153,7 @@ impl WritePlan {
 
     fn cells(
         &self,
-        operations: &[Operation],
+        operations: &[ColumnOperation],
         values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Vec<CellChange>, CqlError> {
@@ -167,7 +169,11 @@ impl WritePlan {
 
     /// Refuses a vector that an index of its column can't hold: one with an element that is NaN or
     /// infinite, or one that is too long.
-    fn check_indexed(&self, operation: &Operation, cell: &CellChange) -> Result<(), CqlError> {
+    fn check_indexed(
+        &self,
+        operation: &ColumnOperation,
+        cell: &CellChange,
+    ) -> Result<(), CqlError> {
         let CellOperation::Set(vector) = &cell.change else {
             return Ok(());
         };
@@ -177,7 +183,7 @@ impl WritePlan {
         let indexes = self.table.indexes.values();
         for index in indexes.filter(|index| index.column == operation.name) {
             finite_vector(vector).map_err(|error| invalid(error.0))?;
-            let options = Candidates::of(|name| index.options.get(name).map(String::as_str));
+            let options = CandidateRule::of(|name| index.options.get(name).map(String::as_str));
             let checked = options.metric.check_serialised_length(vector);
             checked.map_err(|error| invalid(error.to_string()))?;
         }
@@ -195,14 +201,14 @@ pub(super) struct UsingValues {
 
 /// Executes one write that has a condition.
 pub(super) async fn execute_conditional(
-    database: &Database,
-    write: &WritePlan,
-    parameters: &Parameters,
-) -> Result<Answer, CqlError> {
+    database: &CqlDatabase,
+    write: &MutationPlan,
+    parameters: &ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     // The client's timestamp is ignored, as the write must be later than what the condition saw.
     let timestamp = clock.next_write_micros();
-    let mut conditional = Conditional::new(&write.table, false);
+    let mut conditional = LightweightTransaction::new(&write.table, false);
     conditional.add(write, &parameters.values, &clock, timestamp)?;
     let own = write.using.limit(&parameters.values, &clock)?;
     conditional.execute(database, parameters, own).await
@@ -210,14 +216,14 @@ pub(super) async fn execute_conditional(
 
 /// Executes one write that has no condition.
 pub(super) async fn execute_write(
-    database: &Database,
-    write: &WritePlan,
-    parameters: &Parameters,
-) -> Result<Answer, CqlError> {
+    database: &CqlDatabase,
+    write: &MutationPlan,
+    parameters: &ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
     let mutations = write.mutations(&parameters.values, &clock, timestamp)?;
-    let limit = Limit {
+    let limit = WriteDeadline {
         own: write.using.limit(&parameters.values, &clock)?,
         write_type: match write.table.is_counter() {
             true => "COUNTER",
@@ -234,12 +240,12 @@ pub(super) async fn execute_write(
 /// Failures of the storage, a write that does not begin in time, and values above a threshold for
 /// refusals.
 pub(super) async fn apply(
-    database: &Database,
+    database: &CqlDatabase,
     mutations: Vec<PartitionMutation>,
-    parameters: &Parameters,
-    limit: Limit,
+    parameters: &ExecutionParameters,
+    limit: WriteDeadline,
     mut warnings: Vec<String>,
-) -> Result<Answer, CqlError> {
+) -> Result<ExecutionResult, CqlError> {
     let guardrails = database.system.guardrails();
     check_values(
         guardrails,
@@ -249,37 +255,37 @@ pub(super) async fn apply(
     )?;
     if !mutations.is_empty() {
         traces::note(|| format!("Committing changes to {} partitions", mutations.len()));
-        let write = Write {
+        let write = AtomicWrite {
             mutations,
             condition: None,
         };
         hand_over(database, write, parameters, limit).await?;
         traces::note(|| "The commit is acknowledged".to_owned());
     }
-    Ok(Answer {
+    Ok(ExecutionResult {
         warnings,
         ..super::void()
     })
 }
 
-fn deletions(extent: Extent, timestamp: i64) -> Vec<Change> {
+fn deletions(extent: WriteExtent, timestamp: i64) -> Vec<PartitionChange> {
     match extent {
-        Extent::Partition => vec![Change::DeletePartition { timestamp }],
-        Extent::Rows(rows) => rows
+        WriteExtent::Partition => vec![PartitionChange::DeletePartition { timestamp }],
+        WriteExtent::Rows(rows) => rows
             .into_iter()
             // In a table without clustering columns a partition has one row, so to delete either is
             // the same. Cassandra deletes the partition.
             .map(|clustering| match clustering.is_empty() {
-                true => Change::DeletePartition { timestamp },
-                false => Change::DeleteRow {
+                true => PartitionChange::DeletePartition { timestamp },
+                false => PartitionChange::DeleteRow {
                     clustering,
                     timestamp,
                 },
             })
             .collect(),
-        Extent::Ranges(ranges) => ranges
+        WriteExtent::Ranges(ranges) => ranges
             .into_iter()
-            .map(|range| Change::DeleteRange {
+            .map(|range| PartitionChange::DeleteRange {
                 start: range.start,
                 end: range.end,
                 timestamp,

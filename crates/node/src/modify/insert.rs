@@ -10,8 +10,8 @@ use schema::{Column, ColumnKind, Table};
 
 use super::condition::PreparedCondition;
 use super::json::JsonInsert;
-use super::operation::{Operation, is_key};
-use super::plan::{WriteKind, WritePlan};
+use super::operation::{ColumnOperation, is_key};
+use super::plan::{MutationPlan, WriteKind};
 use super::target::{KeyPart, WriteTarget};
 use super::using::{UsingPlan, check_timestamp};
 
@@ -23,7 +23,7 @@ pub(super) fn prepare(
     table: Arc<Table>,
     insert: &Insert,
     ctx: &mut PrepareContext,
-) -> Result<WritePlan, CqlError> {
+) -> Result<MutationPlan, CqlError> {
     let condition = PreparedCondition::prepare(&table, insert.condition.as_ref(), ctx)?;
     check_timestamp(condition.as_ref(), &insert.using)?;
     let (names, terms) = match &insert.values {
@@ -33,11 +33,11 @@ pub(super) fn prepare(
             default_unset,
         } => {
             let json = JsonInsert::prepare(&table, json, *default_unset, ctx)?;
-            return Ok(WritePlan {
+            return Ok(MutationPlan {
                 using: UsingPlan::prepare(&insert.using, ctx)?,
                 condition,
                 json: Some(json),
-                ..WritePlan::of_nothing(table)
+                ..MutationPlan::empty_insert(table)
             });
         }
     };
@@ -70,7 +70,7 @@ pub(super) fn prepare(
         if is_key(column) {
             continue;
         }
-        let operation = Operation::set(column, term, ctx)?;
+        let operation = ColumnOperation::set(column, term, ctx)?;
         if column.kind == ColumnKind::Static {
             static_operations.push(operation);
         } else {
@@ -79,7 +79,7 @@ pub(super) fn prepare(
     }
     let using = UsingPlan::prepare(&insert.using, ctx)?;
     drop(given);
-    Ok(WritePlan {
+    Ok(MutationPlan {
         table,
         kind: WriteKind::Insert { static_only },
         using,

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use cql::ast::{BindMarker, Insert, InsertValues, TableName, Term, Using};
+use cql::ast::{BindMarker, Insert, InsertValues, TableName, Term, UsingClause};
 use cql::error::CqlError;
 use cql::wire::BoundValue;
-use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
+use query::bind::{PrepareContext, PreparedTerm, StatementClock, TermValue, prepare_term};
 use schema::Table;
 use value::{CqlType, ValueError, from_json, json_column, json_fields};
 
@@ -75,17 +75,17 @@ impl JsonInsert {
                 terms: markers.collect(),
             },
             condition: None,
-            using: Using::default(),
+            using: UsingClause::default(),
         };
         Ok((statement, values))
     }
 
     /// The values of the table's columns, in their order in a SELECT.
-    fn read(&self, table: &Table, object: Bound) -> Result<Vec<BoundValue>, CqlError> {
+    fn read(&self, table: &Table, object: TermValue) -> Result<Vec<BoundValue>, CqlError> {
         let text = match object {
-            Bound::Value(bytes) => bytes,
-            Bound::Null => return Err(CqlError::invalid("Got null for INSERT JSON values")),
-            Bound::Unset => return Err(CqlError::invalid("Got unset for INSERT JSON values")),
+            TermValue::Value(bytes) => bytes,
+            TermValue::Null => return Err(CqlError::invalid("Got null for INSERT JSON values")),
+            TermValue::Unset => return Err(CqlError::invalid("Got unset for INSERT JSON values")),
         };
         let text = String::from_utf8_lossy(&text);
         let mut given: HashMap<String, Option<Bytes>> = HashMap::new();

@@ -10,12 +10,12 @@ mod conditional;
 mod counters;
 mod delete;
 mod execute;
-mod handed_over;
 mod insert;
 mod json;
 mod operation;
 mod plan;
 mod restrict;
+mod submission;
 mod target;
 mod update;
 mod using;
@@ -26,15 +26,17 @@ pub use batch::execute_batch;
 use cql::ast::{Delete, Insert, Statement, TableName, Update};
 use cql::error::{CqlError, ErrorKind};
 pub use plan::ModifyPlan;
-use plan::{TruncatePlan, Work, WritePlan};
-use query::bind::{PrepareContext, StatementClock, Timeout};
+use plan::{DmlPlan, MutationPlan, TruncatePlan};
+use query::bind::{PrepareContext, StatementClock, StatementTimeout};
 use query::functions::TokenKey;
-use query::resolve::Columns;
+use query::resolve::TableColumns;
 use schema::Table;
 pub use using::MAX_TTL_S;
 
-use crate::database::{Database, resolve};
-use crate::statement::{Answer, Outcome, Parameters, consistency, deadline, storage_error};
+use crate::database::{CqlDatabase, resolve};
+use crate::statement::{
+    ExecutionOutcome, ExecutionParameters, ExecutionResult, consistency, deadline, storage_error,
+};
 
 /// Resolves a statement that writes. `keyspace` is the one in use, and `markers` are those of the
 /// statement.
@@ -43,44 +45,44 @@ use crate::statement::{Answer, Outcome, Parameters, consistency, deadline, stora
 /// Unknown names, wrong types, keys that are not named in full, and tables that clients may not
 /// write to.
 pub fn prepare(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     statement: &Statement,
     markers: &[Option<String>],
 ) -> Result<ModifyPlan, CqlError> {
     let mut ctx = PrepareContext::new("", "", markers.len());
     let work = match statement {
-        Statement::Insert(insert) => Work::Write(Box::new(prepare_insert(
+        Statement::Insert(insert) => DmlPlan::Write(Box::new(prepare_insert(
             database, keyspace, insert, &mut ctx,
         )?)),
-        Statement::Update(update) => Work::Write(Box::new(prepare_update(
+        Statement::Update(update) => DmlPlan::Write(Box::new(prepare_update(
             database, keyspace, update, &mut ctx,
         )?)),
-        Statement::Delete(delete) => Work::Write(Box::new(prepare_delete(
+        Statement::Delete(delete) => DmlPlan::Write(Box::new(prepare_delete(
             database, keyspace, delete, &mut ctx,
         )?)),
-        Statement::Batch(batch) => Work::Batch(Box::new(batch::prepare(
+        Statement::Batch(batch) => DmlPlan::Batch(Box::new(batch::prepare(
             database, keyspace, batch, &mut ctx,
         )?)),
-        Statement::Truncate(truncate) => Work::Truncate(TruncatePlan {
+        Statement::Truncate(truncate) => DmlPlan::Truncate(TruncatePlan {
             table: table_of(database, keyspace, &truncate.table, &mut ctx)?,
             timeout: match &truncate.timeout {
-                Some(term) => Some(Timeout::prepare(term, &mut ctx)?),
+                Some(term) => Some(StatementTimeout::prepare(term, &mut ctx)?),
                 None => None,
             },
         }),
         _ => return Err(CqlError::server("bug: this statement does not write")),
     };
     let partition_key_variables = match &work {
-        Work::Write(write) => write.target.partition_key_variables(),
+        DmlPlan::Write(write) => write.target.partition_key_variables(),
         // The batch goes to a coordinator for its first statement that has a key of markers, which
         // is as good as any other.
-        Work::Batch(batch) => {
+        DmlPlan::Batch(batch) => {
             let keys = batch.writes.iter();
             let mut keys = keys.map(|write| write.target.partition_key_variables());
             keys.find(|key| !key.is_empty()).unwrap_or_default()
         }
-        Work::Truncate(_) => Vec::new(),
+        DmlPlan::Truncate(_) => Vec::new(),
     };
     Ok(ModifyPlan {
         work,
@@ -94,12 +96,12 @@ pub fn prepare(
 /// # Errors
 /// Values that don't fit their places, and failures of the storage.
 pub async fn execute(
-    database: &Database,
+    database: &CqlDatabase,
     plan: &ModifyPlan,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let limited = match &plan.work {
-        Work::Write(write) => {
+        DmlPlan::Write(write) => {
             let is_conditional = write.condition.is_some();
             Some((
                 &write.table,
@@ -109,7 +111,7 @@ pub async fn execute(
                 "SIMPLE",
             ))
         }
-        Work::Batch(batch) => batch.writes.first().map(|first| {
+        DmlPlan::Batch(batch) => batch.writes.first().map(|first| {
             let mut writes = batch.writes.iter();
             let is_conditional = writes.any(|write| write.condition.is_some());
             (
@@ -121,7 +123,7 @@ pub async fn execute(
             )
         }),
         // It has an error of its own.
-        Work::Truncate(_) => None,
+        DmlPlan::Truncate(_) => None,
     };
     let Some((table, using, is_conditional, is_counter, write_type)) = limited else {
         return write(database, plan, parameters).await;
@@ -135,37 +137,37 @@ pub async fn execute(
         (_, true) => "COUNTER",
         _ => write_type,
     };
-    let late = deadline::late_write(table, &parameters, write_type);
+    let late = deadline::write_timeout(table, &parameters, write_type);
     let writing = Box::pin(write(database, plan, parameters));
     deadline::within(Some(limit), || late, writing).await
 }
 
 async fn write(
-    database: &Database,
+    database: &CqlDatabase,
     plan: &ModifyPlan,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     match &plan.work {
-        Work::Write(write) if write.condition.is_some() => {
+        DmlPlan::Write(write) if write.condition.is_some() => {
             consistency::check_conditional(&parameters)?;
             Box::pin(execute::execute_conditional(database, write, &parameters)).await
         }
-        Work::Write(write) => {
+        DmlPlan::Write(write) => {
             consistency::check_write(&parameters)?;
             execute::execute_write(database, write, &parameters).await
         }
-        Work::Batch(batch) => {
+        DmlPlan::Batch(batch) => {
             Box::pin(batch::execute_text_batch(database, batch, &parameters)).await
         }
-        Work::Truncate(plan) => Box::pin(truncate(database, plan, &parameters)).await,
+        DmlPlan::Truncate(plan) => Box::pin(truncate(database, plan, &parameters)).await,
     }
 }
 
 async fn truncate(
-    database: &Database,
+    database: &CqlDatabase,
     plan: &TruncatePlan,
-    parameters: &Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: &ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     let limit = match &plan.timeout {
         Some(timeout) => timeout.limit(&parameters.values, &clock)?,
@@ -173,38 +175,38 @@ async fn truncate(
     };
     let work = database.storage.truncate(plan.table.id);
     let work = async { work.await.map_err(storage_error) };
-    deadline::within(limit, deadline::late_truncate, work).await?;
+    deadline::within(limit, deadline::truncate_timeout, work).await?;
     Ok(void())
 }
 
 fn prepare_insert(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     insert: &Insert,
     ctx: &mut PrepareContext,
-) -> Result<WritePlan, CqlError> {
+) -> Result<MutationPlan, CqlError> {
     let table = table_of(database, keyspace, &insert.table, ctx)?;
     counters::check_insert(&table)?;
     insert::prepare(table, insert, ctx)
 }
 
 fn prepare_update(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     update: &Update,
     ctx: &mut PrepareContext,
-) -> Result<WritePlan, CqlError> {
+) -> Result<MutationPlan, CqlError> {
     let table = table_of(database, keyspace, &update.table, ctx)?;
     counters::check_clauses(&table, &update.using, update.condition.is_some())?;
     update::prepare(table, update, ctx)
 }
 
 fn prepare_delete(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     delete: &Delete,
     ctx: &mut PrepareContext,
-) -> Result<WritePlan, CqlError> {
+) -> Result<MutationPlan, CqlError> {
     let table = table_of(database, keyspace, &delete.table, ctx)?;
     counters::check_clauses(&table, &delete.using, delete.condition.is_some())?;
     delete::prepare(table, delete, ctx)
@@ -212,7 +214,7 @@ fn prepare_delete(
 
 /// Finds the table of one statement, and makes the bind markers that follow belong to it.
 fn table_of(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     name: &TableName,
     ctx: &mut PrepareContext,
@@ -220,7 +222,7 @@ fn table_of(
     let table = writable_table(database, keyspace, name)?;
     ctx.keyspace = table.keyspace.as_str().into();
     ctx.table = table.name.as_str().into();
-    ctx.key = Some(TokenKey::of(Columns::from(&*table), table.partitioner));
+    ctx.key = Some(TokenKey::of(TableColumns::from(&*table), table.partitioner));
     ctx.types_of = database
         .storage
         .catalog()
@@ -231,7 +233,7 @@ fn table_of(
 
 /// Finds a table that clients may write to. System tables and CDC logs are refused.
 fn writable_table(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     name: &TableName,
 ) -> Result<Arc<Table>, CqlError> {
@@ -255,9 +257,9 @@ fn writable_table(
 }
 
 /// The answer of a statement that returns nothing.
-fn void() -> Answer {
-    Answer {
-        outcome: Outcome::Void,
+fn void() -> ExecutionResult {
+    ExecutionResult {
+        outcome: ExecutionOutcome::Void,
         warnings: Vec::new(),
     }
 }

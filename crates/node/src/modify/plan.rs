@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use cql::ast::BatchKind;
-use query::bind::Timeout;
+use cql::ast::TextBatchKind;
+use query::bind::StatementTimeout;
 use schema::{Table, TableId};
 
 use super::condition::PreparedCondition;
 use super::json::JsonInsert;
-use super::operation::Operation;
+use super::operation::ColumnOperation;
 use super::target::WriteTarget;
 use super::using::UsingPlan;
 use crate::statement::ColumnSpec;
@@ -17,7 +17,7 @@ use crate::statement::ColumnSpec;
 #[derive(Debug)]
 pub struct ModifyPlan {
     /// The kind of statement, with its plan.
-    pub(super) work: Work,
+    pub(super) work: DmlPlan,
     /// The spec of each bind marker, in the order of the markers.
     pub(super) variables: Vec<ColumnSpec>,
     /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
@@ -27,9 +27,9 @@ pub struct ModifyPlan {
 
 /// The work of a [`ModifyPlan`].
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum DmlPlan {
     /// An INSERT, UPDATE or DELETE.
-    Write(Box<WritePlan>),
+    Write(Box<MutationPlan>),
     /// `BEGIN BATCH ... APPLY BATCH`.
     Batch(Box<BatchPlan>),
     /// A TRUNCATE.
@@ -42,12 +42,12 @@ pub(super) struct TruncatePlan {
     /// The table whose rows are removed.
     pub table: Arc<Table>,
     /// The USING clause.
-    pub timeout: Option<Timeout>,
+    pub timeout: Option<StatementTimeout>,
 }
 
 /// The plan of one INSERT, UPDATE or DELETE.
 #[derive(Debug)]
-pub(super) struct WritePlan {
+pub(super) struct MutationPlan {
     /// The table that is written to.
     pub table: Arc<Table>,
     /// The kind of statement.
@@ -57,19 +57,19 @@ pub(super) struct WritePlan {
     /// The partitions and rows that are written.
     pub target: WriteTarget,
     /// The operations on columns of each row.
-    pub row_operations: Vec<Operation>,
+    pub row_operations: Vec<ColumnOperation>,
     /// The operations on static columns of each partition.
-    pub static_operations: Vec<Operation>,
+    pub static_operations: Vec<ColumnOperation>,
     /// The IF clause.
     pub condition: Option<PreparedCondition>,
     /// The JSON object that the target and the operations come from at execution.
     pub json: Option<JsonInsert>,
 }
 
-impl WritePlan {
+impl MutationPlan {
     /// The plan of an INSERT whose columns are not known yet.
-    pub fn of_nothing(table: Arc<Table>) -> WritePlan {
-        WritePlan {
+    pub fn empty_insert(table: Arc<Table>) -> MutationPlan {
+        MutationPlan {
             table,
             kind: WriteKind::Insert { static_only: false },
             using: UsingPlan::default(),
@@ -111,7 +111,7 @@ impl WriteKind {
 
 /// A table that a statement writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Written<'a> {
+pub(crate) struct WrittenTable<'a> {
     /// The table.
     pub table: &'a Table,
     /// Whether the write has a condition, whose answer may show rows.
@@ -122,11 +122,11 @@ pub(crate) struct Written<'a> {
 #[derive(Debug)]
 pub(super) struct BatchPlan {
     /// The kind of the batch.
-    pub kind: BatchKind,
+    pub kind: TextBatchKind,
     /// The USING clause of the batch, for all its statements. It has no TTL.
     pub using: UsingPlan,
     /// The statements of the batch, in their order.
-    pub writes: Vec<WritePlan>,
+    pub writes: Vec<MutationPlan>,
 }
 
 impl ModifyPlan {
@@ -136,17 +136,17 @@ impl ModifyPlan {
     }
 
     /// The tables that are written, in the order of the statements.
-    pub(crate) fn written_tables(&self) -> impl Iterator<Item = Written<'_>> {
+    pub(crate) fn written_tables(&self) -> impl Iterator<Item = WrittenTable<'_>> {
         let (writes, truncated) = match &self.work {
-            Work::Write(write) => (std::slice::from_ref(&**write), None),
-            Work::Batch(batch) => (&batch.writes[..], None),
-            Work::Truncate(truncate) => (&[][..], Some(&truncate.table)),
+            DmlPlan::Write(write) => (std::slice::from_ref(&**write), None),
+            DmlPlan::Batch(batch) => (&batch.writes[..], None),
+            DmlPlan::Truncate(truncate) => (&[][..], Some(&truncate.table)),
         };
-        let writes = writes.iter().map(|write| Written {
+        let writes = writes.iter().map(|write| WrittenTable {
             table: &write.table,
             is_conditional: write.condition.is_some(),
         });
-        writes.chain(truncated.map(|table| Written {
+        writes.chain(truncated.map(|table| WrittenTable {
             table,
             is_conditional: false,
         }))
@@ -155,9 +155,9 @@ impl ModifyPlan {
     /// The table of each statement, in the order of the statements.
     pub fn tables(&self) -> Vec<TableId> {
         match &self.work {
-            Work::Write(write) => vec![write.table.id],
-            Work::Batch(batch) => batch.writes.iter().map(|write| write.table.id).collect(),
-            Work::Truncate(truncate) => vec![truncate.table.id],
+            DmlPlan::Write(write) => vec![write.table.id],
+            DmlPlan::Batch(batch) => batch.writes.iter().map(|write| write.table.id).collect(),
+            DmlPlan::Truncate(truncate) => vec![truncate.table.id],
         }
     }
 

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
+use query::bind::{PreparedInList, PreparedTerm, StatementClock, TermValue};
 use schema::{Column, Table};
 use storage::read::ClusteringSlice;
 use value::token::routing_key;
 
-use crate::select::slices::{Edge, slices_between};
+use crate::select::slices::{SliceBound, slices_between};
 use crate::statement::BoundValue;
 
 /// The most keys that one statement may write to. `IN` lists of several columns multiply, so their
@@ -72,7 +72,7 @@ pub(super) struct EdgePlan {
 
 /// The rows of each partition that a statement writes to.
 #[derive(Debug, PartialEq)]
-pub(super) enum Extent {
+pub(super) enum WriteExtent {
     /// The partition as a whole.
     Partition,
     /// Rows with these whole clustering keys, as serialised values of the columns.
@@ -163,7 +163,7 @@ impl WriteTarget {
         table: &Table,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Extent, CqlError> {
+    ) -> Result<WriteExtent, CqlError> {
         let clustering = table.clustering_key();
         let prefixes = product(&self.clustering, values, clock)?;
         prefixes
@@ -171,9 +171,9 @@ impl WriteTarget {
             .try_for_each(|prefix| check_components(prefix))?;
         let prefix_length: usize = self.clustering.iter().map(|part| part.columns.len()).sum();
         match &self.slice {
-            None if prefix_length == clustering.len() => Ok(Extent::Rows(prefixes)),
-            None if prefix_length == 0 => Ok(Extent::Partition),
-            None => Ok(Extent::Ranges(
+            None if prefix_length == clustering.len() => Ok(WriteExtent::Rows(prefixes)),
+            None if prefix_length == 0 => Ok(WriteExtent::Partition),
+            None => Ok(WriteExtent::Ranges(
                 prefixes
                     .iter()
                     .flat_map(|prefix| slices_between(&clustering, prefix, None, None))
@@ -191,14 +191,14 @@ impl SlicePlan {
         prefixes: &[Vec<Bytes>],
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Extent, CqlError> {
+    ) -> Result<WriteExtent, CqlError> {
         let evaluate = |edge: &Option<EdgePlan>| {
             edge.as_ref()
                 .map(|edge| edge.evaluate(values, clock))
                 .transpose()
         };
         let (lower, upper) = (evaluate(&self.lower)?, evaluate(&self.upper)?);
-        Ok(Extent::Ranges(
+        Ok(WriteExtent::Ranges(
             prefixes
                 .iter()
                 .flat_map(|prefix| {
@@ -227,8 +227,8 @@ impl EdgePlan {
     }
 }
 
-fn as_edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
-    owned.map(|(values, inclusive)| Edge {
+fn as_edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<SliceBound<'_>> {
+    owned.map(|(values, inclusive)| SliceBound {
         values,
         inclusive: *inclusive,
     })
@@ -256,11 +256,15 @@ fn product(
 }
 
 /// Takes a bound value apart into the values of the columns.
-fn components(bound: Bound, columns: &[String], is_tuple: bool) -> Result<Vec<Bytes>, CqlError> {
+fn components(
+    bound: TermValue,
+    columns: &[String],
+    is_tuple: bool,
+) -> Result<Vec<Bytes>, CqlError> {
     let bytes = match bound {
-        Bound::Value(bytes) => bytes,
-        Bound::Null => return Err(null_in(&columns.join(", "))),
-        Bound::Unset => {
+        TermValue::Value(bytes) => bytes,
+        TermValue::Null => return Err(null_in(&columns.join(", "))),
+        TermValue::Unset => {
             return Err(CqlError::invalid(format!(
                 "Invalid unset value for column {}",
                 columns.join(", ")
@@ -359,7 +363,7 @@ mod tests {
     fn tuples_come_apart_and_nulls_in_them_are_refused() {
         let columns = ["a".to_owned(), "b".to_owned()];
         let tuple = |bytes: &'static [u8]| {
-            components(Bound::Value(Bytes::from_static(bytes)), &columns, true)
+            components(TermValue::Value(Bytes::from_static(bytes)), &columns, true)
         };
         assert_eq!(
             tuple(b"\0\0\0\x01x\0\0\0\0").unwrap(),

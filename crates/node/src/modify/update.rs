@@ -10,8 +10,8 @@ use query::resolve;
 use schema::{Column, ColumnKind, Table};
 
 use super::condition::PreparedCondition;
-use super::operation::{Operation, is_key};
-use super::plan::{WriteKind, WritePlan};
+use super::operation::{ColumnOperation, is_key};
+use super::plan::{MutationPlan, WriteKind};
 use super::restrict::prepare_target;
 use super::target::WriteTarget;
 use super::using::{UsingPlan, check_timestamp};
@@ -25,14 +25,14 @@ pub(super) fn prepare(
     table: Arc<Table>,
     update: &Update,
     ctx: &mut PrepareContext,
-) -> Result<WritePlan, CqlError> {
+) -> Result<MutationPlan, CqlError> {
     check_conflicts(&update.assignments)?;
     let using = UsingPlan::prepare(&update.using, ctx)?;
-    let mut row_operations: Vec<Operation> = Vec::new();
-    let mut static_operations: Vec<Operation> = Vec::new();
+    let mut row_operations: Vec<ColumnOperation> = Vec::new();
+    let mut static_operations: Vec<ColumnOperation> = Vec::new();
     for assignment in &update.assignments {
         let column = assigned_column(&table, assignment)?;
-        let operation = Operation::assign(column, assignment, ctx)?;
+        let operation = ColumnOperation::assign(column, assignment, ctx)?;
         let operations = if column.kind == ColumnKind::Static {
             &mut static_operations
         } else {
@@ -48,7 +48,7 @@ pub(super) fn prepare(
         .is_some_and(PreparedCondition::is_on_regular_columns);
     let touches_rows = is_on_row || !row_operations.is_empty();
     check_rows(&table, WriteKind::Update, &target, touches_rows)?;
-    Ok(WritePlan {
+    Ok(MutationPlan {
         table,
         kind: WriteKind::Update,
         using,

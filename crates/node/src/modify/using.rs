@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use cql::ast::{Term, Using};
+use cql::ast::{Term, UsingClause};
 use cql::error::CqlError;
-use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
+use query::bind::{
+    PrepareContext, PreparedTerm, StatementClock, StatementTimeout, TermValue, prepare_term,
+};
 use schema::Table;
 use value::CqlType;
 
@@ -23,7 +25,7 @@ pub(super) struct UsingPlan {
     pub timestamp: Option<PreparedTerm>,
     /// The time to live: seconds, an `int`.
     ttl: Option<PreparedTerm>,
-    timeout: Option<Timeout>,
+    timeout: Option<StatementTimeout>,
 }
 
 impl UsingPlan {
@@ -31,10 +33,10 @@ impl UsingPlan {
     ///
     /// # Errors
     /// Terms that don't fit, and a timeout that is not allowed.
-    pub fn prepare(using: &Using, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
+    pub fn prepare(using: &UsingClause, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
         let timeout = using.timeout.as_ref();
         let timeout = timeout
-            .map(|term| Timeout::prepare(term, ctx))
+            .map(|term| StatementTimeout::prepare(term, ctx))
             .transpose()?;
         let mut prepare = |term: &Option<Term>, cql_type: CqlType, name: &str| {
             term.as_ref()
@@ -78,9 +80,9 @@ impl UsingPlan {
             return Ok(None);
         };
         match term.evaluate(values, clock)? {
-            Bound::Value(bytes) => read_timestamp(&bytes).map(Some),
-            Bound::Null => Err(CqlError::invalid("Invalid null value of timestamp")),
-            Bound::Unset => Ok(None),
+            TermValue::Value(bytes) => read_timestamp(&bytes).map(Some),
+            TermValue::Null => Err(CqlError::invalid("Invalid null value of timestamp")),
+            TermValue::Unset => Ok(None),
         }
     }
 
@@ -96,10 +98,10 @@ impl UsingPlan {
     ) -> Result<Option<u32>, CqlError> {
         let given = match &self.ttl {
             Some(term) => match term.evaluate(values, clock)? {
-                Bound::Value(bytes) => Some(read_ttl(&bytes)?),
+                TermValue::Value(bytes) => Some(read_ttl(&bytes)?),
                 // As in Cassandra, null means for ever, while an unset TTL is the table's.
-                Bound::Null => Some(0),
-                Bound::Unset => None,
+                TermValue::Null => Some(0),
+                TermValue::Unset => None,
             },
             None => None,
         };
@@ -111,7 +113,7 @@ impl UsingPlan {
 /// saw.
 pub(super) fn check_timestamp(
     condition: Option<&PreparedCondition>,
-    using: &Using,
+    using: &UsingClause,
 ) -> Result<(), CqlError> {
     match condition.is_some() && using.timestamp.is_some() {
         true => Err(CqlError::invalid(

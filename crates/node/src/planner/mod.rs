@@ -1,19 +1,21 @@
 //! Plans of statements of all kinds: a parsed statement becomes a plan of its own module, which
 //! executes it.
 
-mod needs;
+mod required_permissions;
 mod unsupported;
 
 use std::sync::Arc;
 
 use ::schema::TableId;
-use cql::ast::{Parsed, Statement};
+use cql::ast::{ParsedStatement, Statement};
 use cql::error::CqlError;
 
-use crate::database::{Database, resolve};
+use crate::database::{CqlDatabase, resolve};
 use crate::security::roles;
-use crate::statement::{Answer, ColumnSpec, Outcome, Parameters, keyspace_name};
-use crate::{describe, modify, schema, select};
+use crate::statement::{
+    ColumnSpec, ExecutionOutcome, ExecutionParameters, ExecutionResult, keyspace_name,
+};
+use crate::{describe, modify, schema_changes, select};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, `requests` prepares the statement again from its parsed form.
@@ -24,7 +26,7 @@ pub enum StatementPlan {
     /// INSERT, UPDATE, DELETE, BATCH or TRUNCATE.
     Modify(modify::ModifyPlan),
     /// CREATE, ALTER or DROP of what the schema has.
-    Schema(schema::SchemaPlan),
+    Schema(schema_changes::SchemaPlan),
     /// Statements about roles and permissions.
     Roles(roles::RolesPlan),
     /// DESCRIBE.
@@ -44,9 +46,9 @@ pub enum StatementPlan {
 /// Unknown names, wrong types and restrictions that cannot be served: every error that can be found
 /// before the values are known.
 pub fn prepare(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
-    parsed: &Parsed,
+    parsed: &ParsedStatement,
 ) -> Result<StatementPlan, CqlError> {
     traces::note(|| "Preparing statement".to_owned());
     match &parsed.statement {
@@ -76,7 +78,8 @@ pub fn prepare(
             Ok(StatementPlan::Nothing)
         }
         Statement::Unsupported(words) => Err(unsupported::refused(words)),
-        _ => schema::prepare(database, keyspace, &parsed.statement).map(StatementPlan::Schema),
+        _ => schema_changes::prepare(database, keyspace, &parsed.statement)
+            .map(StatementPlan::Schema),
     }
 }
 
@@ -150,9 +153,9 @@ impl StatementPlan {
     /// Unauthorized where the actor has no right to it, and all errors of the statement's kind.
     pub async fn execute(
         &self,
-        database: &Database,
-        parameters: Parameters,
-    ) -> Result<Answer, CqlError> {
+        database: &CqlDatabase,
+        parameters: ExecutionParameters,
+    ) -> Result<ExecutionResult, CqlError> {
         let catalog = database.storage.catalog();
         self.check_rights(&database.access, &catalog, &parameters.actor)?;
         match self {
@@ -160,10 +163,10 @@ impl StatementPlan {
             StatementPlan::Modify(plan) => modify::execute(database, plan, parameters).await,
             StatementPlan::Schema(plan) => {
                 traces::note(|| "Changing the schema".to_owned());
-                Box::pin(schema::execute(database, plan, parameters.actor)).await
+                Box::pin(schema_changes::execute(database, plan, parameters.actor)).await
             }
             StatementPlan::Roles(plan) => {
-                let Database {
+                let CqlDatabase {
                     storage,
                     access,
                     system,
@@ -172,12 +175,12 @@ impl StatementPlan {
                 Box::pin(roles::execute(storage, access, system, plan, parameters)).await
             }
             StatementPlan::Describe(plan) => describe::execute(database, plan),
-            StatementPlan::Nothing => Ok(Answer {
-                outcome: Outcome::Void,
+            StatementPlan::Nothing => Ok(ExecutionResult {
+                outcome: ExecutionOutcome::Void,
                 warnings: Vec::new(),
             }),
-            StatementPlan::Use { keyspace } => Ok(Answer {
-                outcome: Outcome::SetKeyspace(keyspace.clone()),
+            StatementPlan::Use { keyspace } => Ok(ExecutionResult {
+                outcome: ExecutionOutcome::SetKeyspace(keyspace.clone()),
                 warnings: Vec::new(),
             }),
         }

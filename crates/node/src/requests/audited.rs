@@ -5,16 +5,18 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::ast::Statement;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Consistency, Request};
 use uuid::Uuid;
 
-use super::masked::masked;
-use super::prepared::Prepared;
-use crate::security::audit::{AuditLog, Category, Entry, Place, Subject, category_of};
-use crate::statement::LoggedIn;
+use super::prepared::ExecutableStatement;
+use super::redaction::redacted;
+use crate::security::audit::{
+    AuditLog, EventCategory, LoggedEvent, LoggedTarget, StatementSubject, category_of,
+};
+use crate::statement::LoggedInRole;
 
 /// The most bytes of a statement's text. Its type, its keyspace and its table are logged in any
 /// case.
@@ -34,29 +36,29 @@ const UNCHARGED_BYTES: usize = 2 << 10;
 const IN_CASE_MAX: u32 = 256;
 
 /// The notes of a request for the audit log; `None` without a log.
-pub(super) struct Audited<'a>(Option<Notes<'a>>);
+pub(super) struct RequestAudit<'a>(Option<AuditNotes<'a>>);
 
-struct Notes<'a> {
+struct AuditNotes<'a> {
     log: &'a AuditLog,
-    role: Option<LoggedIn>,
+    role: Option<LoggedInRole>,
     source: SocketAddr,
     is_preparation: bool,
     consistency: Option<Consistency>,
     /// The id of a batch, by the time of the request.
     batch: Option<Uuid>,
-    events: Vec<Event>,
-    /// The number of events that are not [`Event::is_chosen`].
+    events: Vec<StatementEvent>,
+    /// The number of events that are not [`StatementEvent::is_chosen`].
     in_case: u32,
     /// The statements of which only the number is logged if the request is refused.
-    untold: u32,
+    unlogged: u32,
     /// The bytes of the texts and lines of chosen events.
     bytes: usize,
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// A statement of the request.
-struct Event {
-    asked: Asked,
+struct StatementEvent {
+    asked: RequestedStatement,
     /// Whether the operator has chosen to log such statements. Others are logged only if the
     /// request is refused for want of a right, which turns out later.
     is_chosen: bool,
@@ -64,26 +66,29 @@ struct Event {
 }
 
 /// A statement as it came.
-enum Asked {
+enum RequestedStatement {
     /// In the request. The text is as a line shows it.
-    Text { subject: Subject, text: String },
+    Text {
+        subject: StatementSubject,
+        text: String,
+    },
     /// By its id.
-    Prepared(Arc<Prepared>),
+    Prepared(Arc<ExecutableStatement>),
 }
 
-impl Asked {
-    fn subject(&self) -> &Subject {
+impl RequestedStatement {
+    fn subject(&self) -> &StatementSubject {
         match self {
-            Asked::Text { subject, .. } => subject,
-            Asked::Prepared(prepared) => &prepared.subject,
+            RequestedStatement::Text { subject, .. } => subject,
+            RequestedStatement::Prepared(prepared) => &prepared.subject,
         }
     }
 
     /// The text as a line shows it.
     fn text(&self) -> Cow<'_, str> {
         match self {
-            Asked::Text { text, .. } => Cow::Borrowed(text),
-            Asked::Prepared(prepared) => shown(
+            RequestedStatement::Text { text, .. } => Cow::Borrowed(text),
+            RequestedStatement::Prepared(prepared) => shown(
                 Cow::Borrowed(&prepared.text),
                 Some(&prepared.parsed.statement),
             ),
@@ -94,7 +99,7 @@ impl Asked {
 /// The beginning of a text without its secrets. Only that is copied, if anything is.
 fn shown<'a>(text: Cow<'a, str>, statement: Option<&Statement>) -> Cow<'a, str> {
     let is_cut = text.len() > TEXT_BYTES_MAX;
-    let changed = match masked(&text, TEXT_BYTES_MAX, statement) {
+    let changed = match redacted(&text, TEXT_BYTES_MAX, statement) {
         Cow::Owned(masked) => Some(masked),
         Cow::Borrowed(beginning) => is_cut.then(|| beginning.to_owned()),
     };
@@ -105,20 +110,20 @@ fn shown<'a>(text: Cow<'a, str>, statement: Option<&Statement>) -> Cow<'a, str> 
     }
 }
 
-impl<'a> Audited<'a> {
+impl<'a> RequestAudit<'a> {
     /// No notes, as there is no log.
-    pub fn nothing() -> Audited<'a> {
-        Audited(None)
+    pub fn nothing() -> RequestAudit<'a> {
+        RequestAudit(None)
     }
 
     /// Begins the notes of a request. `batch` makes the id of a batch.
     pub fn begin(
         log: &'a AuditLog,
-        (source, role): (SocketAddr, Option<LoggedIn>),
+        (source, role): (SocketAddr, Option<LoggedInRole>),
         request: &Request,
-        memory: &Account,
+        memory: &MemoryAccount,
         batch: impl FnOnce() -> Uuid,
-    ) -> Audited<'a> {
+    ) -> RequestAudit<'a> {
         let consistency = match request {
             Request::Query { parameters, .. } | Request::Execute { parameters, .. } => {
                 Some(parameters.consistency)
@@ -126,7 +131,7 @@ impl<'a> Audited<'a> {
             Request::Batch(batch) => Some(batch.consistency),
             _ => None,
         };
-        Audited(Some(Notes {
+        RequestAudit(Some(AuditNotes {
             log,
             role,
             source,
@@ -135,7 +140,7 @@ impl<'a> Audited<'a> {
             batch: matches!(request, Request::Batch(_)).then(batch),
             events: Vec::new(),
             in_case: 0,
-            untold: 0,
+            unlogged: 0,
             bytes: 0,
             charge: memory.charge(),
         }))
@@ -159,11 +164,11 @@ impl<'a> Audited<'a> {
         }
     }
 
-    /// Notes that a prepared statement is executed, as [`Audited::note`].
+    /// Notes that a prepared statement is executed, as [`RequestAudit::note`].
     ///
     /// # Errors
-    /// As [`Audited::note`].
-    pub fn note_prepared(&mut self, prepared: &Arc<Prepared>) -> Result<(), CqlError> {
+    /// As [`RequestAudit::note`].
+    pub fn note_prepared(&mut self, prepared: &Arc<ExecutableStatement>) -> Result<(), CqlError> {
         match &mut self.0 {
             Some(notes) => notes.note_prepared(prepared),
             None => Ok(()),
@@ -179,7 +184,7 @@ impl<'a> Audited<'a> {
             return Ok(());
         };
         let is_refused = error == Some(&ErrorKind::Unauthorized);
-        let is_refused = is_refused && notes.log.filter().has(Category::Auth);
+        let is_refused = is_refused && notes.log.filter().has(EventCategory::Auth);
         let mut lines = Vec::new();
         for event in std::mem::take(&mut notes.events) {
             // A batch may be long, so other tasks get their turn between its statements.
@@ -190,8 +195,8 @@ impl<'a> Audited<'a> {
                 notes.put_refusal(&event, error, &mut lines);
             }
         }
-        if is_refused && notes.untold > 0 {
-            notes.put_untold(error, &mut lines);
+        if is_refused && notes.unlogged > 0 {
+            notes.put_unlogged_count(error, &mut lines);
         }
         match lines.is_empty() {
             true => Ok(()),
@@ -200,7 +205,7 @@ impl<'a> Audited<'a> {
     }
 }
 
-impl Notes<'_> {
+impl AuditNotes<'_> {
     fn note_text(
         &mut self,
         text: Cow<'_, str>,
@@ -208,43 +213,46 @@ impl Notes<'_> {
         keyspace: Option<&str>,
     ) -> Result<(), CqlError> {
         let category = match statement {
-            Some(_) if self.is_preparation => Category::Prepare,
+            Some(_) if self.is_preparation => EventCategory::Prepare,
             Some(statement) => category_of(statement),
-            None => Category::Error,
+            None => EventCategory::Error,
         };
         // It takes a while to tell all places of a long batch.
-        if !self.may_tell(category) {
+        if !self.may_log(category) {
             return Ok(());
         }
         let mut subject = match statement {
-            Some(statement) => Subject::of(statement, keyspace),
-            None => Subject::unreadable(),
+            Some(statement) => StatementSubject::of(statement, keyspace),
+            None => StatementSubject::unreadable(),
         };
-        if category == Category::Prepare {
+        if category == EventCategory::Prepare {
             (subject.category, subject.kind) = (category, "PREPARE_STATEMENT");
         }
         let is_chosen = self.chooses(&subject);
         let text = shown(text, statement).into_owned();
-        self.add(Asked::Text { subject, text }, is_chosen)
+        self.add(RequestedStatement::Text { subject, text }, is_chosen)
     }
 
-    fn note_prepared(&mut self, prepared: &Arc<Prepared>) -> Result<(), CqlError> {
+    fn note_prepared(&mut self, prepared: &Arc<ExecutableStatement>) -> Result<(), CqlError> {
         if let Some(last) = self.events.last_mut()
-            && let Asked::Prepared(known) = &last.asked
+            && let RequestedStatement::Prepared(known) = &last.asked
             && Arc::ptr_eq(known, prepared)
         {
             last.times = last.times.saturating_add(1);
             return Ok(());
         }
-        if !self.may_tell(prepared.subject.category) {
+        if !self.may_log(prepared.subject.category) {
             return Ok(());
         }
         let is_chosen = self.chooses(&prepared.subject);
-        self.add(Asked::Prepared(Arc::clone(prepared)), is_chosen)
+        self.add(
+            RequestedStatement::Prepared(Arc::clone(prepared)),
+            is_chosen,
+        )
     }
 
-    fn add(&mut self, asked: Asked, is_chosen: bool) -> Result<(), CqlError> {
-        let event = Event {
+    fn add(&mut self, asked: RequestedStatement, is_chosen: bool) -> Result<(), CqlError> {
+        let event = StatementEvent {
             asked,
             is_chosen,
             times: 1,
@@ -252,10 +260,10 @@ impl Notes<'_> {
         if is_chosen {
             self.log.check()?;
             self.charge_chosen(&event)?;
-        } else if !self.is_told_of_refusals() {
+        } else if !self.logs_refusals() {
             return Ok(());
         } else if self.in_case == IN_CASE_MAX {
-            self.untold += 1;
+            self.unlogged += 1;
             return Ok(());
         } else {
             self.in_case += 1;
@@ -265,10 +273,10 @@ impl Notes<'_> {
     }
 
     /// Charges the text and the lines of a chosen event before it is carried out.
-    fn charge_chosen(&mut self, event: &Event) -> Result<(), CqlError> {
+    fn charge_chosen(&mut self, event: &StatementEvent) -> Result<(), CqlError> {
         let mut lines = Vec::new();
         // A refusal is logged for all places, and takes the most.
-        self.put(event, None, self.is_told_of_refusals(), &mut lines);
+        self.put(event, None, self.logs_refusals(), &mut lines);
         let outcomes = event.asked.subject().places.len() * OUTCOME_BYTES;
         self.bytes += event.asked.text().len() + lines.len() + outcomes;
         if self.bytes > UNCHARGED_BYTES && self.charge.resize(self.bytes).is_err() {
@@ -281,44 +289,50 @@ impl Notes<'_> {
     }
 
     /// Whether a statement of a category may have to be logged, whatever keyspace it is about.
-    fn may_tell(&self, category: Category) -> bool {
+    fn may_log(&self, category: EventCategory) -> bool {
         let filter = self.log.filter();
-        filter.keeps(category, self.role.as_deref(), None) || self.is_told_of_refusals()
+        filter.keeps(category, self.role.as_deref(), None) || self.logs_refusals()
     }
 
     /// Whether the request is logged if it is refused for want of a right.
-    fn is_told_of_refusals(&self) -> bool {
-        self.role.is_some() && self.log.filter().has(Category::Auth)
+    fn logs_refusals(&self) -> bool {
+        self.role.is_some() && self.log.filter().has(EventCategory::Auth)
     }
 
-    fn chooses(&self, subject: &Subject) -> bool {
+    fn chooses(&self, subject: &StatementSubject) -> bool {
         let mut places = subject.places.iter();
         places.any(|place| self.keeps(subject.category, place))
     }
 
-    fn keeps(&self, category: Category, place: &Place) -> bool {
+    fn keeps(&self, category: EventCategory, place: &LoggedTarget) -> bool {
         let keyspace = place.keyspace.as_deref();
         let filter = self.log.filter();
         filter.keeps(category, self.role.as_deref(), keyspace)
     }
 
     /// Appends the lines of an event.
-    fn put(&self, event: &Event, error: Option<&ErrorKind>, is_refused: bool, lines: &mut Vec<u8>) {
+    fn put(
+        &self,
+        event: &StatementEvent,
+        error: Option<&ErrorKind>,
+        is_refused: bool,
+        lines: &mut Vec<u8>,
+    ) {
         let subject = event.asked.subject();
         let text = event.asked.text();
         for place in &subject.places {
             let of = match is_refused {
-                true => (Category::Auth, "UNAUTHORIZED_ATTEMPT"),
+                true => (EventCategory::Auth, "UNAUTHORIZED_ATTEMPT"),
                 false if self.keeps(subject.category, place) => (subject.category, subject.kind),
                 false => continue,
             };
-            let entry = Entry {
+            let entry = LoggedEvent {
                 keyspace: place.keyspace.as_deref(),
                 table: place.table.as_deref(),
                 terms: subject.terms.as_deref(),
                 statement: Some(&text),
                 times: (event.times > 1).then_some(event.times),
-                ..Entry::new(of.0, of.1)
+                ..LoggedEvent::new(of.0, of.1)
             };
             self.put_entry(entry, error, lines);
         }
@@ -326,29 +340,34 @@ impl Notes<'_> {
 
     /// Appends the lines of an event that was not chosen, now that its request is refused. Where
     /// there is no memory for them, it is counted.
-    fn put_refusal(&mut self, event: &Event, error: Option<&ErrorKind>, lines: &mut Vec<u8>) {
+    fn put_refusal(
+        &mut self,
+        event: &StatementEvent,
+        error: Option<&ErrorKind>,
+        lines: &mut Vec<u8>,
+    ) {
         let before = lines.len();
         self.put(event, error, true, lines);
         self.bytes += lines.len() - before;
         if self.bytes > UNCHARGED_BYTES && self.charge.resize(self.bytes).is_err() {
             self.bytes -= lines.len() - before;
             lines.truncate(before);
-            self.untold = self.untold.saturating_add(event.times);
+            self.unlogged = self.unlogged.saturating_add(event.times);
         }
     }
 
     /// Appends a line for the statements of a refused request of which only the number is logged.
-    fn put_untold(&self, error: Option<&ErrorKind>, lines: &mut Vec<u8>) {
-        let entry = Entry {
-            times: Some(self.untold),
-            ..Entry::new(Category::Auth, "UNAUTHORIZED_ATTEMPT")
+    fn put_unlogged_count(&self, error: Option<&ErrorKind>, lines: &mut Vec<u8>) {
+        let entry = LoggedEvent {
+            times: Some(self.unlogged),
+            ..LoggedEvent::new(EventCategory::Auth, "UNAUTHORIZED_ATTEMPT")
         };
         self.put_entry(entry, error, lines);
     }
 
     /// Appends a line with what all of the request have.
-    fn put_entry(&self, entry: Entry<'_>, error: Option<&ErrorKind>, lines: &mut Vec<u8>) {
-        Entry {
+    fn put_entry(&self, entry: LoggedEvent<'_>, error: Option<&ErrorKind>, lines: &mut Vec<u8>) {
+        LoggedEvent {
             role: self.role.as_deref(),
             source: &self.source.to_string(),
             batch: self.batch.map(|id| id.to_string()).as_deref(),
@@ -369,7 +388,7 @@ mod tests {
     use crate::security::audit::AuditOptions;
 
     /// A log of some categories, and its file.
-    fn log(categories: &[Category]) -> (AuditLog, PathBuf, tempfile::TempDir) {
+    fn log(categories: &[EventCategory]) -> (AuditLog, PathBuf, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("audit.log");
         let options = AuditOptions {
@@ -382,10 +401,10 @@ mod tests {
     }
 
     /// The notes of a request of the role `app` with these statements.
-    fn noted(log: &AuditLog, texts: impl IntoIterator<Item = String>) -> Audited<'_> {
+    fn noted(log: &AuditLog, texts: impl IntoIterator<Item = String>) -> RequestAudit<'_> {
         let by = ("10.0.0.1:5".parse().unwrap(), Some("app".into()));
-        let memory = Account::default();
-        let mut audited = Audited::begin(log, by, &Request::Options, &memory, Uuid::nil);
+        let memory = MemoryAccount::default();
+        let mut audited = RequestAudit::begin(log, by, &Request::Options, &memory, Uuid::nil);
         for text in texts {
             let parsed = cql::parser::parse_statement(&text).unwrap();
             let noted = audited.note(Cow::Owned(text), Some(&parsed.statement), None);
@@ -402,7 +421,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_statement_that_is_not_chosen_is_told_only_when_it_is_refused() {
-        let (log, file, _directory) = log(&[Category::Auth]);
+        let (log, file, _directory) = log(&[EventCategory::Auth]);
         let texts = |count: u32| {
             (0..count).map(|number| {
                 let comment = "x".repeat(100);
@@ -431,7 +450,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_is_charged_as_it_is_written_and_has_a_bound() {
-        let (log, file, _directory) = log(&[Category::Auth, Category::Ddl]);
+        let (log, file, _directory) = log(&[EventCategory::Auth, EventCategory::Ddl]);
         let text = format!("DROP TABLE \"{}\"", "\u{1}".repeat(1 << 20));
         let audited = noted(&log, [text]);
         let charged = audited.0.as_ref().unwrap().charge.bytes();
@@ -446,7 +465,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_comment_hides_no_grant() {
-        let (log, file, _directory) = log(&[Category::Dcl]);
+        let (log, file, _directory) = log(&[EventCategory::Dcl]);
         let comment = "password ".repeat(2_000);
         let text = format!("/* {comment} */ GRANT ALL ON ALL KEYSPACES TO mallory");
         assert_eq!(noted(&log, [text]).finish(None).await, Ok(()));

@@ -1,14 +1,14 @@
 //! Conversion of statements' answers to responses of the native protocol.
 
 use bytes::Bytes;
-use client_memory::Charge;
-use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
+use client_memory::MemoryCharge;
+use cql::wire::{self, ColumnsMetadata, Response, RowsEncoder, SchemaTarget};
 
-use crate::statement::{ChangedObject, ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
+use crate::statement::{CatalogChange, CatalogChangeKind, ChangedObject, ColumnSpec, ResultRows};
 
 /// The metadata of columns or bind markers.
-pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
-    Metadata {
+pub(super) fn metadata(columns: &[ColumnSpec]) -> ColumnsMetadata {
+    ColumnsMetadata {
         columns: columns.to_vec(),
     }
 }
@@ -16,11 +16,11 @@ pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
 /// The response for a result set, with the metadata of its columns unless the client skips it, and
 /// the charge for its rows. `new_id` is the id of the columns if the client expected others.
 pub(super) fn rows(
-    rows: Rows,
-    metadata: &Metadata,
+    rows: ResultRows,
+    metadata: &ColumnsMetadata,
     skip_metadata: bool,
     new_id: Option<Bytes>,
-) -> (Response, Option<Charge>) {
+) -> (Response, Option<MemoryCharge>) {
     let mut encoder = RowsEncoder::new(metadata, skip_metadata);
     encoder.encoded_rows(rows.count as usize, rows.body.freeze());
     let mut response = encoder.finish(rows.paging_state);
@@ -29,12 +29,12 @@ pub(super) fn rows(
 }
 
 /// The response to a statement that changed the schema.
-pub(super) fn schema_change(change: SchemaChange) -> Response {
+pub(super) fn schema_change(change: CatalogChange) -> Response {
     Response::SchemaChange(wire::SchemaChange {
         change: match change.kind {
-            SchemaChangeKind::Created => wire::SchemaChangeKind::Created,
-            SchemaChangeKind::Updated => wire::SchemaChangeKind::Updated,
-            SchemaChangeKind::Dropped => wire::SchemaChangeKind::Dropped,
+            CatalogChangeKind::Created => wire::SchemaChangeKind::Created,
+            CatalogChangeKind::Updated => wire::SchemaChangeKind::Updated,
+            CatalogChangeKind::Dropped => wire::SchemaChangeKind::Dropped,
         },
         keyspace: change.keyspace,
         target: match change.object {

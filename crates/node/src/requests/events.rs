@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cql::wire::{Event, SchemaChange, SchemaChangeKind, SchemaTarget};
+use cql::wire::{SchemaChange, SchemaChangeKind, SchemaTarget, ServerEvent};
 use schema::{Catalog, Keyspace, Table};
 use tokio::sync::broadcast;
 use value::UserType;
@@ -16,9 +16,9 @@ const BACKLOG: usize = 4096;
 
 /// Sends an event for each change of the catalog.
 pub(super) struct SchemaEvents {
-    sender: broadcast::Sender<Event>,
+    sender: broadcast::Sender<ServerEvent>,
     /// The newest catalog whose changes were sent.
-    told: Mutex<Arc<Catalog>>,
+    last_sent: Mutex<Arc<Catalog>>,
 }
 
 impl SchemaEvents {
@@ -26,18 +26,21 @@ impl SchemaEvents {
     pub fn new(catalog: Arc<Catalog>) -> Self {
         SchemaEvents {
             sender: broadcast::Sender::new(BACKLOG),
-            told: Mutex::new(catalog),
+            last_sent: Mutex::new(catalog),
         }
     }
 
     /// A receiver of the events from now on.
-    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub fn subscribe(&self) -> broadcast::Receiver<ServerEvent> {
         self.sender.subscribe()
     }
 
     /// Sends events for all changes up to `catalog`.
     pub fn publish(&self, catalog: Arc<Catalog>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self
+            .last_sent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // Versions rise. Another statement may have sent the events of a newer catalog meanwhile.
         if value::compare(
             &value::CqlType::Timeuuid,
@@ -50,7 +53,7 @@ impl SchemaEvents {
         }
         for change in changes(&told, &catalog) {
             // It fails only if no connection listens.
-            let _ = self.sender.send(Event::SchemaChange(change));
+            let _ = self.sender.send(ServerEvent::SchemaChange(change));
         }
         *told = catalog;
     }

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use cql::error::CqlError;
 
-use crate::database::Database;
+use crate::database::CqlDatabase;
 use crate::planner;
-use crate::statement::{Actor, Answer, BoundValue, Parameters};
+use crate::statement::{Actor, BoundValue, ExecutionParameters, ExecutionResult};
 
 /// Executes statements for the process that runs the node.
 ///
 /// No role has logged in for them: all are allowed but those about roles, and no role gets grants
 /// on what they make. They take no part in the bounds for clients. Cheap to clone.
 #[derive(Clone)]
-pub struct Local {
-    database: Arc<Database>,
+pub struct InternalExecutor {
+    database: Arc<CqlDatabase>,
 }
 
-impl Local {
+impl InternalExecutor {
     /// Statements on this database.
-    pub(crate) fn new(database: Arc<Database>) -> Local {
-        Local { database }
+    pub(crate) fn new(database: Arc<CqlDatabase>) -> InternalExecutor {
+        InternalExecutor { database }
     }
 
     /// Executes a statement with a value for each bind marker, in their order. All rows come in one
@@ -32,7 +32,7 @@ impl Local {
         &self,
         statement: &str,
         values: Vec<BoundValue>,
-    ) -> Result<Answer, CqlError> {
+    ) -> Result<ExecutionResult, CqlError> {
         let parsed = cql::parser::parse_statement(statement)?;
         let plan = planner::prepare(&self.database, None, &parsed)?;
         if values.len() != plan.variables().len() {
@@ -42,10 +42,10 @@ impl Local {
                 plan.variables().len()
             )));
         }
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values,
             actor: Actor::Anybody,
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         plan.execute(&self.database, parameters).await
     }

@@ -1,18 +1,18 @@
 //! The requests of clients with statements: read, planned, executed, and noted in the audit log and
-//! in traces. [`Statements`] is the service that answers the connections of [`crate::server`];
-//! [`Local`] has statements of the process itself.
+//! in traces. [`StatementService`] is the service that answers the connections of
+//! [`crate::server`]; [`InternalExecutor`] has statements of the process itself.
 
 mod audited;
 mod convert;
 mod events;
 mod local;
-mod masked;
 mod parsing;
 mod prepared;
+mod redaction;
 mod statements;
 mod traced;
 mod values;
 mod weight;
 
-pub use local::Local;
-pub(crate) use statements::Statements;
+pub use local::InternalExecutor;
+pub(crate) use statements::StatementService;

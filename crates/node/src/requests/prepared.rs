@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use cql::ast::Parsed;
+use cql::ast::ParsedStatement;
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::Metadata;
+use cql::wire::ColumnsMetadata;
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 use schema::TableId;
 use uuid::Uuid;
 
 use super::convert::metadata;
-use super::masked::masked;
+use super::redaction::redacted;
 use super::weight;
-use crate::database::Database;
+use crate::database::CqlDatabase;
 use crate::planner::{self, StatementPlan};
-use crate::security::audit::Subject;
+use crate::security::audit::StatementSubject;
 use crate::statement::ColumnSpec;
 use crate::system::prepared_texts::{PreparedText, PreparedTexts};
 
@@ -58,29 +58,29 @@ impl PreparedId {
 }
 
 /// A statement that clients execute by its id.
-pub(super) struct Prepared {
+pub(super) struct ExecutableStatement {
     pub id: PreparedId,
     /// The text of the statement, which traces show.
     pub text: Box<str>,
-    pub parsed: Parsed,
+    pub parsed: ParsedStatement,
     /// The keyspace that was in use when the statement was prepared, unless it names its own.
     pub keyspace: Option<String>,
     /// The subject of its executions, for the audit log.
-    pub subject: Subject,
+    pub subject: StatementSubject,
     /// The memory that the statement takes, in bytes, estimated.
     bytes: usize,
-    resolved: ArcSwap<Resolved>,
+    resolved: ArcSwap<PlannedStatement>,
 }
 
 /// A statement resolved against one version of the catalog.
-pub(super) struct Resolved {
+pub(super) struct PlannedStatement {
     version: Uuid,
     /// The tables that the plan reads or writes.
     tables: Vec<TableId>,
     pub plan: Arc<StatementPlan>,
-    pub variables: Metadata,
+    pub variables: ColumnsMetadata,
     /// The columns of the answer as reported to clients, if the plan knows them.
-    pub result: Option<Metadata>,
+    pub result: Option<ColumnsMetadata>,
     /// The id of these columns. Clients of version 5 send it to say which columns they expect.
     pub result_id: Bytes,
     /// Whether clients may rely on the columns that were reported to them when they prepared the
@@ -88,18 +88,18 @@ pub(super) struct Resolved {
     pub columns_are_as_prepared: bool,
 }
 
-impl Resolved {
+impl PlannedStatement {
     fn new(
-        database: &Database,
+        database: &CqlDatabase,
         keyspace: Option<&str>,
-        parsed: &Parsed,
-    ) -> Result<Resolved, CqlError> {
+        parsed: &ParsedStatement,
+    ) -> Result<PlannedStatement, CqlError> {
         // The version is read before planning. If the schema changes meanwhile, the next execution
         // plans again.
         let version = database.storage.catalog().version;
         let plan = planner::prepare(database, keyspace, parsed)?;
         let result = result_columns(&plan);
-        Ok(Resolved {
+        Ok(PlannedStatement {
             version,
             tables: plan.tables(),
             variables: metadata(plan.variables()),
@@ -112,7 +112,7 @@ impl Resolved {
 
     /// Whether everything that was reported to a client about `earlier` also holds for this one,
     /// except for the columns of the answer if they `may_change`.
-    fn is_as_told_by(&self, earlier: &Resolved, may_change: bool) -> bool {
+    fn matches_reported(&self, earlier: &PlannedStatement, may_change: bool) -> bool {
         self.tables == earlier.tables
             && self.variables == earlier.variables
             && (may_change || self.result == earlier.result)
@@ -129,20 +129,20 @@ fn result_columns(plan: &StatementPlan) -> Option<&[ColumnSpec]> {
     plan.result_columns().map(|columns| &**columns)
 }
 
-impl Prepared {
+impl ExecutableStatement {
     /// Resolves a statement for the first time.
     pub fn new(
-        database: &Database,
+        database: &CqlDatabase,
         keyspace: Option<&str>,
         text: &str,
-        parsed: Parsed,
-    ) -> Result<Prepared, CqlError> {
+        parsed: ParsedStatement,
+    ) -> Result<ExecutableStatement, CqlError> {
         let keyspace = keyspace.filter(|_| !parsed.statement.is_qualified());
-        let resolved = Resolved::new(database, keyspace, &parsed)?;
-        Ok(Prepared {
+        let resolved = PlannedStatement::new(database, keyspace, &parsed)?;
+        Ok(ExecutableStatement {
             id: PreparedId::of(keyspace, text, resolved.plan.variables()),
             text: text.into(),
-            subject: Subject::of(&parsed.statement, keyspace),
+            subject: StatementSubject::of(&parsed.statement, keyspace),
             parsed,
             keyspace: keyspace.map(str::to_owned),
             bytes: weight::of_prepared(text, &resolved.plan),
@@ -158,7 +158,7 @@ impl Prepared {
 
     /// The statement as the system table shows it, without secrets.
     fn shown(&self) -> PreparedText {
-        let text = masked(&self.text, usize::MAX, Some(&self.parsed.statement));
+        let text = redacted(&self.text, usize::MAX, Some(&self.parsed.statement));
         PreparedText {
             id: self.id.to_bytes(),
             keyspace: self.keyspace.clone(),
@@ -167,7 +167,7 @@ impl Prepared {
     }
 
     /// The resolved statement that PREPARE describes to its client.
-    pub fn told(&self) -> Arc<Resolved> {
+    pub fn reported(&self) -> Arc<PlannedStatement> {
         self.resolved.load_full()
     }
 
@@ -179,15 +179,15 @@ impl Prepared {
     /// statement no longer fits the schema.
     pub fn resolved(
         &self,
-        database: &Database,
+        database: &CqlDatabase,
         may_change: bool,
-    ) -> Result<Arc<Resolved>, CqlError> {
+    ) -> Result<Arc<PlannedStatement>, CqlError> {
         let current = self.resolved.load();
         if current.version == database.storage.catalog().version {
             return Ok(Arc::clone(&current));
         }
-        match Resolved::new(database, self.keyspace.as_deref(), &self.parsed) {
-            Ok(newer) if newer.is_as_told_by(&current, may_change) => Ok(self.renew(newer)),
+        match PlannedStatement::new(database, self.keyspace.as_deref(), &self.parsed) {
+            Ok(newer) if newer.matches_reported(&current, may_change) => Ok(self.renew(newer)),
             Err(error) if current.tables.is_empty() => Err(error),
             Ok(_) | Err(_) => Err(outdated(&self.id.to_bytes())),
         }
@@ -195,7 +195,7 @@ impl Prepared {
 
     /// Replaces the plan by a newer one. Once its columns have changed, every answer has its
     /// metadata, since some clients may still go by the earlier columns.
-    fn renew(&self, mut newer: Resolved) -> Arc<Resolved> {
+    fn renew(&self, mut newer: PlannedStatement) -> Arc<PlannedStatement> {
         let current = self.resolved.load();
         newer.columns_are_as_prepared =
             current.columns_are_as_prepared && newer.result == current.result;
@@ -206,14 +206,14 @@ impl Prepared {
 }
 
 /// The prepared statements of a node.
-pub(super) struct PreparedStatements {
-    by_id: Arc<Cache<PreparedId, Arc<Prepared>, ByBytes>>,
+pub(super) struct PlanCache {
+    by_id: Arc<Cache<PreparedId, Arc<ExecutableStatement>, StatementWeighter>>,
     /// The most bytes that one statement may take.
     statement_bytes_max: usize,
 }
 
 #[derive(Clone)]
-struct ByBytes;
+struct StatementWeighter;
 
 /// The number of parts of the cache. Each has its share of the bytes, in which the largest
 /// statement must fit together with others.
@@ -222,13 +222,13 @@ const PARTS: usize = 4;
 /// The expected size of a prepared statement in bytes. It sets the initial capacity of the cache.
 const EXPECTED_BYTES: u64 = 4 << 10;
 
-impl Weighter<PreparedId, Arc<Prepared>> for ByBytes {
-    fn weight(&self, _: &PreparedId, prepared: &Arc<Prepared>) -> u64 {
+impl Weighter<PreparedId, Arc<ExecutableStatement>> for StatementWeighter {
+    fn weight(&self, _: &PreparedId, prepared: &Arc<ExecutableStatement>) -> u64 {
         prepared.bytes as u64
     }
 }
 
-impl PreparedStatements {
+impl PlanCache {
     /// Keeps statements of `bytes_max` bytes in total.
     ///
     /// # Panics
@@ -241,10 +241,10 @@ impl PreparedStatements {
             .weight_capacity(bytes_max)
             .build()
             .expect("both capacities are given");
-        PreparedStatements {
+        PlanCache {
             by_id: Arc::new(Cache::with_options(
                 options,
-                ByBytes,
+                StatementWeighter,
                 Default::default(),
                 Default::default(),
             )),
@@ -269,7 +269,7 @@ impl PreparedStatements {
     ///
     /// # Errors
     /// UNPREPARED if the id is unknown, which makes drivers prepare the statement again.
-    pub fn find(&self, id: &Bytes) -> Result<Arc<Prepared>, CqlError> {
+    pub fn find(&self, id: &Bytes) -> Result<Arc<ExecutableStatement>, CqlError> {
         <[u8; 16]>::try_from(&id[..])
             .ok()
             .and_then(|id| self.by_id.get(&PreparedId(id)))
@@ -289,7 +289,10 @@ impl PreparedStatements {
     ///
     /// # Errors
     /// If the statement is too large for the cache.
-    pub fn keep(&self, prepared: Prepared) -> Result<Arc<Prepared>, CqlError> {
+    pub fn keep(
+        &self,
+        prepared: ExecutableStatement,
+    ) -> Result<Arc<ExecutableStatement>, CqlError> {
         if prepared.bytes > self.statement_bytes_max {
             return Err(CqlError::invalid(format!(
                 "This statement is too large to be prepared: it would take about {} KiB, and {} KiB is the most; \
@@ -352,7 +355,7 @@ mod tests {
 
     #[test]
     fn an_unknown_id_comes_back_with_the_error() {
-        let statements = PreparedStatements::new(1 << 20);
+        let statements = PlanCache::new(1 << 20);
         for id in [
             Bytes::from_static(&[1; 16]),
             Bytes::from_static(b"short"),

@@ -1,4 +1,4 @@
-//! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
+//! The [`CqlService`] of a node with embedded storage: it parses, prepares and executes statements.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -8,55 +8,56 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use client_memory::{Account, Charge};
-use cql::ast::{BatchKind, Parsed};
+use client_memory::{MemoryAccount, MemoryCharge};
+use cql::ast::{ParsedStatement, TextBatchKind};
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
-    Batch, BatchStatement, BatchedStatement, Compression, Event, ProtocolVersion, QueryParameters,
-    Request, Response, Startup, Values,
+    BatchRequest, BatchStatement, BatchedStatement, Compression, MarkerValues, ProtocolVersion,
+    QueryParameters, Request, Response, ServerEvent, Startup,
 };
 use futures::FutureExt;
-use query::clock::timeuuid;
+use query::statement_clock::timeuuid;
 use tokio::sync::broadcast;
 use traces::Trace;
 
-use super::audited::Audited;
+use super::audited::RequestAudit;
 use super::convert;
 use super::events::SchemaEvents;
-use super::parsing::{Read, charge_text, parse};
-use super::prepared::{Prepared, PreparedStatements};
+use super::parsing::{ParsedText, charge_text, parse};
+use super::prepared::{ExecutableStatement, PlanCache};
 use super::traced;
 use super::values;
-use crate::database::{Database, resolve};
+use crate::database::{CqlDatabase, resolve};
 use crate::modify;
 use crate::planner::{self, StatementPlan};
-use crate::security::access::login::{Credentials, role_of_identity};
+use crate::security::access::login::{RoleCredentials, role_of_identity};
 use crate::security::audit::{AuditLog, login_line};
-use crate::security::audited_login::{Attempt, log_in};
-use crate::server::{KIND_BYTES, Peer, Reply, Service};
+use crate::security::audited_login::{LoginAttempt, log_in};
+use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, StatementReply};
 use crate::statement::{
-    Actor, Answer, BoundValue, ColumnSpec, LoggedIn, Outcome, Parameters, Presence,
+    Actor, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome, ExecutionParameters,
+    ExecutionResult, LoggedInRole,
 };
 use crate::system::CQL_VERSION;
-use crate::system::clients::Registered;
+use crate::system::clients::ConnectionRegistration;
 
-/// Executes statements on a [`Database`].
-pub(crate) struct Statements {
-    database: Arc<Database>,
-    prepared: PreparedStatements,
+/// Executes statements on a [`CqlDatabase`].
+pub(crate) struct StatementService {
+    database: Arc<CqlDatabase>,
+    prepared: PlanCache,
     events: SchemaEvents,
     audit: Option<Arc<AuditLog>>,
 }
 
 /// The state of a connection: its addresses, and the client.
-pub(crate) struct Session {
-    peer: Peer,
-    client: Registered,
-    presence: Presence,
+pub(crate) struct ClientSession {
+    peer: ConnectionInfo,
+    client: ConnectionRegistration,
+    presence: ClientPresence,
 }
 
-impl Session {
+impl ClientSession {
     fn actor(&self) -> Actor {
         match self.client.role.get() {
             Some(role) => Actor::Role(role.clone()),
@@ -66,39 +67,39 @@ impl Session {
 }
 
 /// The keyspace of names without one, for one request.
-enum InUse<'a> {
+enum CurrentKeyspace<'a> {
     /// The one that the request gives.
     OfRequest(&'a str),
     /// The one that the connection uses, if it does.
     OfSession(Option<Arc<String>>),
 }
 
-impl<'a> InUse<'a> {
+impl<'a> CurrentKeyspace<'a> {
     /// The one that the request gives, whether it is there or not, else that of the connection.
-    fn of(session: &Session, given: Option<&'a str>) -> InUse<'a> {
+    fn of(session: &ClientSession, given: Option<&'a str>) -> CurrentKeyspace<'a> {
         match given {
-            Some(given) => InUse::OfRequest(given),
-            None => InUse::OfSession(session.client.keyspace.load_full()),
+            Some(given) => CurrentKeyspace::OfRequest(given),
+            None => CurrentKeyspace::OfSession(session.client.keyspace.load_full()),
         }
     }
 
     fn name(&self) -> Option<&str> {
         match self {
-            InUse::OfRequest(name) => Some(name),
-            InUse::OfSession(name) => name.as_deref().map(String::as_str),
+            CurrentKeyspace::OfRequest(name) => Some(name),
+            CurrentKeyspace::OfSession(name) => name.as_deref().map(String::as_str),
         }
     }
 }
 
-impl Statements {
+impl StatementService {
     pub fn new(
-        database: Arc<Database>,
+        database: Arc<CqlDatabase>,
         prepared_bytes_max: u64,
         audit: Option<Arc<AuditLog>>,
     ) -> Self {
-        let prepared = PreparedStatements::new(prepared_bytes_max);
+        let prepared = PlanCache::new(prepared_bytes_max);
         prepared.show_in(database.system.prepared());
-        Statements {
+        StatementService {
             audit,
             prepared,
             events: SchemaEvents::new(database.storage.catalog()),
@@ -110,10 +111,10 @@ impl Statements {
     ///
     /// # Errors
     /// If it does not exist.
-    fn check_keyspace(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
+    fn check_keyspace(&self, keyspace: &CurrentKeyspace<'_>) -> Result<(), CqlError> {
         match keyspace {
-            InUse::OfRequest(given) => resolve::check_keyspace(&self.database, given),
-            InUse::OfSession(_) => Ok(()),
+            CurrentKeyspace::OfRequest(given) => resolve::check_keyspace(&self.database, given),
+            CurrentKeyspace::OfSession(_) => Ok(()),
         }
     }
 
@@ -125,21 +126,21 @@ impl Statements {
         }
     }
 
-    pub fn database(&self) -> &Arc<Database> {
+    pub fn database(&self) -> &Arc<CqlDatabase> {
         &self.database
     }
 
     async fn query(
         &self,
-        session: &Session,
+        session: &ClientSession,
         text: String,
         parameters: QueryParameters,
-        (memory, audited): (&Account, &mut Audited<'_>),
-    ) -> Result<Reply, CqlError> {
+        (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
+    ) -> Result<StatementReply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
         let read = parse(text).await;
-        traced::tell_statement(&read.text, read.statement());
-        let keyspace = InUse::of(session, parameters.keyspace.as_deref());
+        traced::record_statement(&read.text, read.statement());
+        let keyspace = CurrentKeyspace::of(session, parameters.keyspace.as_deref());
         let parsed = noted(read, &keyspace, audited)?;
         self.check_keyspace(&keyspace)?;
         let plan = planner::prepare(&self.database, keyspace.name(), &parsed)?;
@@ -156,22 +157,23 @@ impl Statements {
 
     async fn prepare(
         &self,
-        session: &Session,
+        session: &ClientSession,
         text: String,
         keyspace: Option<&str>,
-        (memory, audited): (&Account, &mut Audited<'_>),
-    ) -> Result<Reply, CqlError> {
+        (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
+    ) -> Result<StatementReply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
         let read = parse(text).await;
-        traced::tell_statement(&read.text, read.statement());
-        let keyspace = InUse::of(session, keyspace);
+        traced::record_statement(&read.text, read.statement());
+        let keyspace = CurrentKeyspace::of(session, keyspace);
         let text = Cow::Borrowed(read.text.as_str());
         audited.note(text, read.statement(), keyspace.name())?;
         self.check_keyspace(&keyspace)?;
-        let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
+        let prepared =
+            ExecutableStatement::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
-        let resolved = prepared.told();
-        let response = Response::Prepared(cql::wire::Prepared {
+        let resolved = prepared.reported();
+        let response = Response::Prepared(cql::wire::PreparedResponse {
             id: prepared.id.to_bytes(),
             result_metadata_id: Some(resolved.result_id.clone()),
             bind: resolved.variables.clone(),
@@ -183,12 +185,12 @@ impl Statements {
 
     async fn execute(
         &self,
-        session: &Session,
+        session: &ClientSession,
         id: Bytes,
         expected: Option<Bytes>,
         parameters: QueryParameters,
-        (memory, audited): (&Account, &mut Audited<'_>),
-    ) -> Result<Reply, CqlError> {
+        (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
+    ) -> Result<StatementReply, CqlError> {
         let prepared = self.prepared.find(&id)?;
         audited.note_prepared(&prepared)?;
         let resolved = prepared.resolved(&self.database, expected.is_some())?;
@@ -201,7 +203,7 @@ impl Statements {
             parameters,
         )?;
         let statement = (&*prepared.text, &prepared.parsed.statement);
-        traced::tell_prepared(statement, &resolved.variables, &parameters.values);
+        traced::record_prepared(statement, &resolved.variables, &parameters.values);
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
@@ -215,49 +217,49 @@ impl Statements {
         let new_id = new_id.map(|_| resolved.result_id.clone());
         let skip_metadata = skip_metadata && !has_changed;
         let (response, charge) = match answer.outcome {
-            Outcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata, new_id),
+            ExecutionOutcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata, new_id),
             outcome => (self.without_rows(session, outcome), None),
         };
-        Ok(Reply {
+        Ok(StatementReply {
             response,
             warnings: answer.warnings,
             charge,
         })
     }
 
-    fn without_rows(&self, session: &Session, outcome: Outcome) -> Response {
+    fn without_rows(&self, session: &ClientSession, outcome: ExecutionOutcome) -> Response {
         match outcome {
-            Outcome::SetKeyspace(keyspace) => {
+            ExecutionOutcome::SetKeyspace(keyspace) => {
                 session
                     .client
                     .keyspace
                     .store(Some(Arc::new(keyspace.clone())));
                 Response::SetKeyspace(keyspace)
             }
-            Outcome::SchemaChange(change) => {
+            ExecutionOutcome::SchemaChange(change) => {
                 self.events.publish(self.database.storage.catalog());
                 convert::schema_change(change)
             }
-            Outcome::Void => Response::Void,
-            Outcome::Rows(_) => unreachable!("bug: rows are answered by the caller"),
+            ExecutionOutcome::Void => Response::Void,
+            ExecutionOutcome::Rows(_) => unreachable!("bug: rows are answered by the caller"),
         }
     }
 
     async fn batch(
         &self,
-        session: &Session,
-        batch: Batch,
-        (memory, audited): (&Account, &mut Audited<'_>),
-    ) -> Result<Reply, CqlError> {
-        let keyspace = InUse::of(session, batch.keyspace.as_deref());
+        session: &ClientSession,
+        batch: BatchRequest,
+        (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
+    ) -> Result<StatementReply, CqlError> {
+        let keyspace = CurrentKeyspace::of(session, batch.keyspace.as_deref());
         let checked = self.check_keyspace(&keyspace);
-        let mut texts: Vec<Charge> = Vec::new();
+        let mut texts: Vec<MemoryCharge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
         for BatchStatement { statement, values } in batch.statements {
             // A batch may be long, so other tasks get their turn between its statements.
             tokio::task::consume_budget().await;
-            let values = Values::Positional(values);
+            let values = MarkerValues::Positional(values);
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
@@ -296,19 +298,19 @@ impl Statements {
             plan.check_rights(&self.database.access, &catalog, &actor)?;
         }
         let kind = match batch.kind {
-            cql::wire::BatchKind::Logged => BatchKind::Logged,
-            cql::wire::BatchKind::Unlogged => BatchKind::Unlogged,
-            cql::wire::BatchKind::Counter => BatchKind::Counter,
+            cql::wire::BatchKind::Logged => TextBatchKind::Logged,
+            cql::wire::BatchKind::Unlogged => TextBatchKind::Unlogged,
+            cql::wire::BatchKind::Counter => TextBatchKind::Counter,
         };
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             timestamp_micros: batch.timestamp,
             consistency: batch.consistency,
             serial_consistency: batch.serial_consistency,
-            told_s: batch.now_in_seconds.map(i64::from),
+            client_now_s: batch.now_in_seconds.map(i64::from),
             memory: memory.clone(),
             actor,
             presence: session.presence.clone(),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
         Ok(self.reply(session, answer, false))
@@ -317,10 +319,10 @@ impl Statements {
     /// Carries out a request, and notes for the audit log what it is about.
     async fn carry_out(
         &self,
-        session: &Session,
+        session: &ClientSession,
         request: Request,
-        by: (&Account, &mut Audited<'_>),
-    ) -> Result<Reply, CqlError> {
+        by: (&MemoryAccount, &mut RequestAudit<'_>),
+    ) -> Result<StatementReply, CqlError> {
         match request {
             Request::Query {
                 statement,
@@ -351,7 +353,7 @@ impl Statements {
 
     /// The role that may log in by a certificate of this identity. `None` also if that can't be
     /// logged.
-    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<LoggedIn> {
+    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<LoggedInRole> {
         let role = role_of_identity(&self.database.storage.catalog(), identity)?;
         if let Some(log) = &self.audit
             && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
@@ -363,15 +365,20 @@ impl Statements {
     }
 
     /// The reply to a statement whose columns were not reported to the client before.
-    fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
+    fn reply(
+        &self,
+        session: &ClientSession,
+        answer: ExecutionResult,
+        skip_metadata: bool,
+    ) -> StatementReply {
         let (response, charge) = match answer.outcome {
-            Outcome::Rows(rows) => {
+            ExecutionOutcome::Rows(rows) => {
                 let metadata = convert::metadata(&rows.columns);
                 convert::rows(rows, &metadata, skip_metadata, None)
             }
             outcome => (self.without_rows(session, outcome), None),
         };
-        Reply {
+        StatementReply {
             response,
             warnings: answer.warnings,
             charge,
@@ -386,11 +393,11 @@ fn boxed<F: Future>(work: F) -> Pin<Box<F>> {
     Box::pin(work)
 }
 
-impl Service for Statements {
-    type Session = Session;
+impl CqlService for StatementService {
+    type Session = ClientSession;
 
-    async fn open_session(&self, peer: Peer) -> Session {
-        let asks_for_login = self.database.access.asks_for_login();
+    async fn open_session(&self, peer: ConnectionInfo) -> ClientSession {
+        let asks_for_login = self.database.access.requires_login();
         let clients = self.database.system.clients();
         let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
         if asks_for_login
@@ -399,29 +406,29 @@ impl Service for Statements {
         {
             let _ = client.role.set(role);
         }
-        Session {
+        ClientSession {
             peer,
             client,
-            presence: Presence::of_client(),
+            presence: ClientPresence::of_client(),
         }
     }
 
-    fn must_log_in(&self, session: &Session) -> bool {
-        self.database.access.asks_for_login() && session.client.role.get().is_none()
+    fn must_log_in(&self, session: &ClientSession) -> bool {
+        self.database.access.requires_login() && session.client.role.get().is_none()
     }
 
     async fn log_in(
         &self,
-        session: &Session,
+        session: &ClientSession,
         token: Secret<Option<Bytes>>,
     ) -> Result<(), CqlError> {
         let address = session.peer.remote;
         let token = token.expose().as_deref().unwrap_or_default();
-        let attempt = Attempt {
-            credentials: Credentials::of_token(token),
+        let attempt = LoginAttempt {
+            credentials: RoleCredentials::of_token(token),
             address: address.ip(),
             source: address.to_string(),
-            is_told_always: true,
+            is_always_logged: true,
         };
         let logins = &self.database.access.logins;
         let role = log_in(&self.database.storage, logins, self.audit.as_ref(), attempt).await;
@@ -429,11 +436,11 @@ impl Service for Statements {
         Ok(())
     }
 
-    fn started(&self, session: &Session, version: ProtocolVersion, startup: &Startup) {
+    fn started(&self, session: &ClientSession, version: ProtocolVersion, startup: &Startup) {
         session.client.started(version, &startup.options);
     }
 
-    fn hung_up(&self, session: &Session) {
+    fn hung_up(&self, session: &ClientSession) {
         session.presence.end();
     }
 
@@ -449,20 +456,20 @@ impl Service for Statements {
 
     async fn answer(
         &self,
-        session: &Session,
+        session: &ClientSession,
         request: Request,
-        memory: &Account,
-    ) -> Result<Reply, CqlError> {
+        memory: &MemoryAccount,
+    ) -> Result<StatementReply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
         let Some(log) = &self.audit else {
-            let mut audited = Audited::nothing();
+            let mut audited = RequestAudit::nothing();
             return self
                 .carry_out(session, request, (memory, &mut audited))
                 .await;
         };
         let by = (session.peer.remote, session.client.role.get().cloned());
         let batch = || timeuuid(self.database.storage.clock());
-        let mut audited = Audited::begin(log, by, &request, memory, batch);
+        let mut audited = RequestAudit::begin(log, by, &request, memory, batch);
         let carried_out = Box::pin(self.carry_out(session, request, (memory, &mut audited)));
         // Also what a bug has interrupted may have changed something.
         let outcome = AssertUnwindSafe(carried_out).catch_unwind().await;
@@ -474,7 +481,12 @@ impl Service for Statements {
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    fn begin_trace(&self, session: &Session, request: &Request, memory: &Account) -> Option<Trace> {
+    fn begin_trace(
+        &self,
+        session: &ClientSession,
+        request: &Request,
+        memory: &MemoryAccount,
+    ) -> Option<Trace> {
         let addresses = (session.peer.remote, session.peer.local);
         traced::begin(&self.database.storage, addresses, request, memory)
     }
@@ -483,17 +495,17 @@ impl Service for Statements {
         self.database.system.traces().keep(trace.end());
     }
 
-    fn events(&self) -> broadcast::Receiver<Event> {
+    fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.events.subscribe()
     }
 }
 
 /// Notes a text, and gives it up. Returns the statement that it is.
 fn noted(
-    Read { text, parsed }: Read,
-    keyspace: &InUse<'_>,
-    audited: &mut Audited<'_>,
-) -> Result<Parsed, CqlError> {
+    ParsedText { text, parsed }: ParsedText,
+    keyspace: &CurrentKeyspace<'_>,
+    audited: &mut RequestAudit<'_>,
+) -> Result<ParsedStatement, CqlError> {
     let statement = parsed.as_ref().ok().map(|parsed| &parsed.statement);
     audited.note(Cow::Owned(text), statement, keyspace.name())?;
     parsed
@@ -502,21 +514,21 @@ fn noted(
 /// The parameters with which a plan is executed, and whether the client wants the answer without
 /// metadata.
 fn bind(
-    session: &Session,
-    memory: &Account,
+    session: &ClientSession,
+    memory: &MemoryAccount,
     markers: &[Option<String>],
     variables: &[ColumnSpec],
     parameters: QueryParameters,
-) -> Result<(Parameters, bool), CqlError> {
+) -> Result<(ExecutionParameters, bool), CqlError> {
     let values = values::in_order(markers, variables, parameters.values)?;
-    let bound = Parameters {
+    let bound = ExecutionParameters {
         values,
         page_size: parameters.page_size.map(|rows| rows as usize),
         paging_state: parameters.paging_state,
         timestamp_micros: parameters.timestamp,
         consistency: parameters.consistency,
         serial_consistency: parameters.serial_consistency,
-        told_s: parameters.now_in_seconds.map(i64::from),
+        client_now_s: parameters.now_in_seconds.map(i64::from),
         server_address: Some(session.peer.local),
         memory: memory.clone(),
         actor: session.actor(),

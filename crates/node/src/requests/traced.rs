@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use client_memory::Account;
+use client_memory::MemoryAccount;
 use cql::ast::Statement;
-use cql::wire::{BoundValue, Consistency, Metadata, QueryParameters, Request};
-use query::clock::timeuuid;
+use cql::wire::{BoundValue, ColumnsMetadata, Consistency, QueryParameters, Request};
+use query::statement_clock::timeuuid;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
-use traces::{Begun, Trace};
+use traces::{RequestDescription, Trace};
 use value::{CqlType, Value};
 
-use super::masked::masked;
+use super::redaction::redacted;
 
 /// The most bind markers whose values a trace records.
 const BOUND_MAX: usize = 64;
@@ -28,17 +28,19 @@ const TEXT_BYTES_MAX: usize = 8 << 10;
 const STEP_TEXT_BYTES: usize = 256;
 
 /// Begins the trace of a request of the client at an address, which connected to `server`. The text
-/// of its statement is recorded once it is parsed ([`tell_statement`]).
+/// of its statement is recorded once it is parsed ([`record_statement`]).
 pub(super) fn begin(
     storage: &Storage,
     (client, server): (SocketAddr, SocketAddr),
     request: &Request,
-    memory: &Account,
+    memory: &MemoryAccount,
 ) -> Option<Trace> {
     let (name, parameters) = match request {
-        Request::Query { parameters, .. } => ("Execute CQL3 query", told(parameters)),
+        Request::Query { parameters, .. } => ("Execute CQL3 query", parameter_map(parameters)),
         Request::Prepare { .. } => ("Preparing CQL3 query", BTreeMap::new()),
-        Request::Execute { parameters, .. } => ("Execute CQL3 prepared query", told(parameters)),
+        Request::Execute { parameters, .. } => {
+            ("Execute CQL3 prepared query", parameter_map(parameters))
+        }
         Request::Batch(batch) => {
             let told = levels(batch.consistency, batch.serial_consistency);
             ("Execute batch of CQL3 queries", told)
@@ -48,7 +50,7 @@ pub(super) fn begin(
         | Request::Register { .. }
         | Request::AuthResponse { .. } => return None,
     };
-    let begun = Begun {
+    let begun = RequestDescription {
         id: timeuuid(storage.clock()),
         request: name,
         parameters,
@@ -65,14 +67,14 @@ pub(super) fn note_parsing(text: &str, statement: Option<&Statement>) {
 }
 
 /// Records the text of the request's only statement, as [`note_parsing`].
-pub(super) fn tell_statement(text: &str, statement: Option<&Statement>) {
+pub(super) fn record_statement(text: &str, statement: Option<&Statement>) {
     traces::tell(|| vec![("query".to_owned(), shown(text, TEXT_BYTES_MAX, statement))]);
 }
 
 /// Records the text of a prepared statement, and the values of its bind markers, the `variables`.
-pub(super) fn tell_prepared(
+pub(super) fn record_prepared(
     (text, statement): (&str, &Statement),
-    variables: &Metadata,
+    variables: &ColumnsMetadata,
     values: &[BoundValue],
 ) {
     traces::tell(|| {
@@ -102,7 +104,7 @@ fn text_of(cql_type: &CqlType, value: &BoundValue) -> String {
 
 /// The beginning of a statement's text, without its secrets. Only the beginning is copied.
 fn shown(text: &str, bytes_max: usize, statement: Option<&Statement>) -> String {
-    let mut shown = masked(text, bytes_max, statement).into_owned();
+    let mut shown = redacted(text, bytes_max, statement).into_owned();
     if text.len() > bytes_max {
         shown.push_str("...");
     }
@@ -117,7 +119,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-fn told(parameters: &QueryParameters) -> BTreeMap<String, String> {
+fn parameter_map(parameters: &QueryParameters) -> BTreeMap<String, String> {
     let mut told = levels(parameters.consistency, parameters.serial_consistency);
     if let Some(rows) = parameters.page_size {
         told.insert("page_size".to_owned(), rows.to_string());

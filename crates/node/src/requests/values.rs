@@ -1,7 +1,7 @@
 //! The values of a request, in the order of the statement's bind markers.
 
 use cql::error::CqlError;
-use cql::wire::Values;
+use cql::wire::MarkerValues;
 
 use crate::statement::{BoundValue, ColumnSpec};
 
@@ -13,7 +13,7 @@ use crate::statement::{BoundValue, ColumnSpec};
 pub(super) fn in_order(
     markers: &[Option<String>],
     variables: &[ColumnSpec],
-    values: Values,
+    values: MarkerValues,
 ) -> Result<Vec<BoundValue>, CqlError> {
     let name = |position: usize| {
         let written = markers.get(position)?.as_deref();
@@ -46,13 +46,13 @@ mod tests {
     fn positional_values_must_be_as_many_as_markers() {
         let markers = [None, None];
         let variables = [variable("a"), variable("b")];
-        let two = Values::Positional(vec![BoundValue::Null, BoundValue::Unset]);
+        let two = MarkerValues::Positional(vec![BoundValue::Null, BoundValue::Unset]);
         assert_eq!(
             in_order(&markers, &variables, two),
             Ok(vec![BoundValue::Null, BoundValue::Unset])
         );
         for count in [0, 1, 3] {
-            let values = Values::Positional(vec![value(1); count]);
+            let values = MarkerValues::Positional(vec![value(1); count]);
             let error = in_order(&markers, &variables, values).unwrap_err();
             assert!(error.message.contains("Invalid amount of bind variables"));
         }
@@ -62,12 +62,12 @@ mod tests {
     fn named_values_find_markers_and_columns() {
         let markers = [Some("x".into()), None, Some("x".into())];
         let variables = [variable("x"), variable("b"), variable("x")];
-        let values = Values::Named(vec![("b".into(), value(1)), ("x".into(), value(2))]);
+        let values = MarkerValues::Named(vec![("b".into(), value(1)), ("x".into(), value(2))]);
         assert_eq!(
             in_order(&markers, &variables, values),
             Ok(vec![value(2), value(1), value(2)])
         );
-        let values = Values::Named(vec![("x".into(), value(2))]);
+        let values = MarkerValues::Named(vec![("x".into(), value(2))]);
         let error = in_order(&markers, &variables, values).unwrap_err();
         assert!(error.message.contains("'b'"), "{error}");
     }

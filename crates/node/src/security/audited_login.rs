@@ -6,19 +6,19 @@ use std::sync::Arc;
 use cql::error::{CqlError, ErrorKind};
 use storage::Storage;
 
-use super::access::login::{Credentials, Logins};
-use super::audit::{AuditLog, Category, login_line};
-use crate::statement::LoggedIn;
+use super::access::login::{PasswordAuthenticator, RoleCredentials};
+use super::audit::{AuditLog, EventCategory, login_line};
+use crate::statement::LoggedInRole;
 
 /// An attempt to log in.
-pub(crate) struct Attempt {
+pub(crate) struct LoginAttempt {
     /// The name and the password, or the error of a client that gives none.
-    pub credentials: Result<Credentials, CqlError>,
+    pub credentials: Result<RoleCredentials, CqlError>,
     pub address: IpAddr,
     /// The client, as a line names it.
     pub source: String,
     /// Whether an attempt that succeeds is logged, too.
-    pub is_told_always: bool,
+    pub is_always_logged: bool,
 }
 
 /// Checks a login, and has the attempt logged, if there is a log of such. Returns the role.
@@ -32,11 +32,11 @@ pub(crate) struct Attempt {
 /// logged. Nothing is checked while the log is known to be stuck.
 pub(crate) async fn log_in(
     storage: &Storage,
-    logins: &Logins,
+    logins: &PasswordAuthenticator,
     audit: Option<&Arc<AuditLog>>,
-    attempt: Attempt,
-) -> Result<LoggedIn, CqlError> {
-    let logs = |log: &&Arc<AuditLog>| log.filter().has(Category::Auth);
+    attempt: LoginAttempt,
+) -> Result<LoggedInRole, CqlError> {
+    let logs = |log: &&Arc<AuditLog>| log.filter().has(EventCategory::Auth);
     let log = audit.filter(logs);
     if let Some(log) = log {
         log.check_login()?;
@@ -52,11 +52,11 @@ pub(crate) async fn log_in(
     let Some(log) = log else {
         return begun?.end().await;
     };
-    let told = Told {
+    let told = LoginRecord {
         log: Arc::clone(log),
         name,
         source: attempt.source,
-        is_told_always: attempt.is_told_always,
+        is_always_logged: attempt.is_always_logged,
     };
     match begun {
         Ok(begun) if begun.is_checked() => {
@@ -80,16 +80,19 @@ pub(crate) async fn log_in(
 }
 
 /// The words of an attempt for the log.
-struct Told {
+struct LoginRecord {
     log: Arc<AuditLog>,
     name: Option<String>,
     source: String,
-    is_told_always: bool,
+    is_always_logged: bool,
 }
 
-impl Told {
-    async fn of_checked(self, role: Result<LoggedIn, CqlError>) -> Result<LoggedIn, CqlError> {
-        if (role.is_err() || self.is_told_always)
+impl LoginRecord {
+    async fn of_checked(
+        self,
+        role: Result<LoggedInRole, CqlError>,
+    ) -> Result<LoggedInRole, CqlError> {
+        if (role.is_err() || self.is_always_logged)
             && let Some(line) = self.line(&role)
         {
             self.log.write_login(line).await?;
@@ -97,16 +100,19 @@ impl Told {
         role
     }
 
-    async fn of_unchecked(self, role: Result<LoggedIn, CqlError>) -> Result<LoggedIn, CqlError> {
+    async fn of_unchecked(
+        self,
+        role: Result<LoggedInRole, CqlError>,
+    ) -> Result<LoggedInRole, CqlError> {
         match self.line(&role) {
             Some(line) if role.is_err() => self.log.write_unchecked(line).await?,
-            Some(line) if self.is_told_always => self.log.write_login(line).await?,
+            Some(line) if self.is_always_logged => self.log.write_login(line).await?,
             _ => {}
         }
         role
     }
 
-    fn line(&self, role: &Result<LoggedIn, CqlError>) -> Option<Vec<u8>> {
+    fn line(&self, role: &Result<LoggedInRole, CqlError>) -> Option<Vec<u8>> {
         let error = role.as_ref().err().map(|error| &error.kind);
         login_line(&self.log, &self.source, self.name.as_deref(), error)
     }
@@ -142,15 +148,15 @@ mod tests {
         storage
     }
 
-    fn attempt(password: &str) -> Attempt {
-        Attempt {
-            credentials: Ok(Credentials {
+    fn attempt(password: &str) -> LoginAttempt {
+        LoginAttempt {
+            credentials: Ok(RoleCredentials {
                 role: "ada".to_owned(),
                 password: Secret::new(password.to_owned()),
             }),
             address: IpAddr::from([10, 0, 0, 1]),
             source: "10.0.0.1:5".to_owned(),
-            is_told_always: true,
+            is_always_logged: true,
         }
     }
 
@@ -158,7 +164,7 @@ mod tests {
     async fn no_password_is_checked_while_the_log_is_stuck() {
         let directory = tempfile::tempdir().unwrap();
         let storage = storage(directory.path()).await;
-        let logins = Logins::default();
+        let logins = PasswordAuthenticator::default();
         let log = Arc::new(AuditLog::stuck().await);
         for password in ["lovelace", "wrong"] {
             let refused = log_in(&storage, &logins, Some(&log), attempt(password)).await;
@@ -174,7 +180,7 @@ mod tests {
     fn log_of_logins(path: &Path) -> Arc<AuditLog> {
         let log = AuditLog::open(AuditOptions {
             file: path.to_owned(),
-            categories: vec![Category::Auth],
+            categories: vec![EventCategory::Auth],
             keyspaces: Vec::new(),
             roles_left_out: Vec::new(),
         });
@@ -191,12 +197,12 @@ mod tests {
     async fn attempts_that_nothing_is_checked_for_share_a_line() {
         let directory = tempfile::tempdir().unwrap();
         let storage = storage(&directory.path().join("data")).await;
-        let logins = Logins::default();
+        let logins = PasswordAuthenticator::default();
         let path = directory.path().join("audit.log");
         let log = log_of_logins(&path);
         let too_long = || attempt(&"x".repeat(2_000));
-        let formless = || Attempt {
-            credentials: Credentials::of_token(b"no token"),
+        let formless = || LoginAttempt {
+            credentials: RoleCredentials::of_token(b"no token"),
             ..attempt("")
         };
         for _ in 0..100 {
@@ -235,7 +241,7 @@ mod tests {
     async fn a_guess_is_logged_though_its_client_has_hung_up() {
         let directory = tempfile::tempdir().unwrap();
         let storage = storage(&directory.path().join("data")).await;
-        let logins = Logins::default();
+        let logins = PasswordAuthenticator::default();
         let path = directory.path().join("audit.log");
         let log = log_of_logins(&path);
         let begun = log_in(&storage, &logins, Some(&log), attempt("wrong")).now_or_never();

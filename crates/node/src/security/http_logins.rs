@@ -10,14 +10,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
-use http_server::{Authorizer, Refusal, RequestOrigin, RequestedOperation};
+use http_server::{AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation};
 use schema::{Catalog, Permission, Table};
 use storage::Storage;
 
-use super::access::login::{Credentials, role_of_identity};
-use super::access::{Access, Rights};
-use super::audit::{AuditLog, Category, Entry};
-use super::audited_login::{Attempt, log_in};
+use super::access::login::{RoleCredentials, role_of_identity};
+use super::access::{AuthService, RoleRights};
+use super::audit::{AuditLog, EventCategory, LoggedEvent};
+use super::audited_login::{LoginAttempt, log_in};
 
 /// Lets in requests that bear the login of a role with the rights to them.
 ///
@@ -25,14 +25,18 @@ use super::audited_login::{Attempt, log_in};
 /// superuser.
 pub struct HttpLogins {
     storage: Storage,
-    access: Arc<Access>,
+    access: Arc<AuthService>,
     audit: Option<Arc<AuditLog>>,
 }
 
 impl HttpLogins {
     /// The logins of this storage's roles. Requests that are let in or refused are noted in the
     /// audit log. Where `access` needs no logins, all are let in.
-    pub fn new(storage: Storage, access: Arc<Access>, audit: Option<Arc<AuditLog>>) -> HttpLogins {
+    pub fn new(
+        storage: Storage,
+        access: Arc<AuthService>,
+        audit: Option<Arc<AuditLog>>,
+    ) -> HttpLogins {
         HttpLogins {
             storage,
             access,
@@ -44,15 +48,15 @@ impl HttpLogins {
         &self,
         origin: RequestOrigin<'_>,
         operation: RequestedOperation<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AuthorizationRefusal> {
         let mut logged_in = None;
-        let admitted = match self.access.asks_for_login() {
+        let admitted = match self.access.requires_login() {
             true => self.check_login(origin, operation, &mut logged_in).await,
             false => Ok(()),
         };
         if let Some(log) = &self.audit {
             let refused = admitted.as_ref().err();
-            self.tell(
+            self.log_request(
                 log,
                 (origin.client, logged_in.as_deref()),
                 operation,
@@ -69,23 +73,23 @@ impl HttpLogins {
         origin: RequestOrigin<'_>,
         operation: RequestedOperation<'_>,
         logged_in: &mut Option<String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AuthorizationRefusal> {
         let catalog = self.storage.catalog();
         let no_login = || {
             let text = "log in as a role of the database: HTTP Basic, its name and its password, \
                         or a client certificate of its identity";
-            Refusal::Login(text.to_owned())
+            AuthorizationRefusal::Login(text.to_owned())
         };
         // A request without a name is not logged: there is no guess, and anybody may send a lot of
         // them.
         let role = match origin.authorization {
             Some(authorization) => {
                 let credentials = basic(authorization).ok_or_else(no_login)?;
-                let attempt = Attempt {
+                let attempt = LoginAttempt {
                     address: origin.client,
                     source: origin.client.to_string(),
                     credentials: Ok(credentials),
-                    is_told_always: false,
+                    is_always_logged: false,
                 };
                 let logins = &self.access.logins;
                 let role = log_in(&self.storage, logins, self.audit.as_ref(), attempt).await;
@@ -105,31 +109,31 @@ impl HttpLogins {
 
     /// Logs that a request was let in or refused. Those that only see states are not logged if they
     /// are let in, and no request is logged as a login: each bears one.
-    async fn tell(
+    async fn log_request(
         &self,
         log: &AuditLog,
         (client, role): (IpAddr, Option<&str>),
         operation: RequestedOperation<'_>,
-        refused: Option<&Refusal>,
-    ) -> Result<(), Refusal> {
+        refused: Option<&AuthorizationRefusal>,
+    ) -> Result<(), AuthorizationRefusal> {
         let (category, kind, keyspace, index) = match operation {
             RequestedOperation::Search { keyspace, index } => {
-                (Category::Query, "SEARCH", keyspace, index)
+                (EventCategory::Query, "SEARCH", keyspace, index)
             }
             RequestedOperation::Change { keyspace, index } => {
-                (Category::Admin, "REPAIR", keyspace, index)
+                (EventCategory::Admin, "REPAIR", keyspace, index)
             }
-            RequestedOperation::Operate => (Category::Admin, "OPERATE", "", ""),
+            RequestedOperation::Operate => (EventCategory::Admin, "OPERATE", "", ""),
             RequestedOperation::See | RequestedOperation::SeeState => {
-                (Category::Other, "SEE", "", "")
+                (EventCategory::Other, "SEE", "", "")
             }
         };
         let [keyspace, index] = [keyspace, index].map(|name| (!name.is_empty()).then_some(name));
         let source = client.to_string();
         let filter = log.filter();
         let (entry, error) = match refused {
-            Some(Refusal::Right(_)) if filter.has(Category::Auth) => {
-                let entry = Entry::new(Category::Auth, "UNAUTHORIZED_ATTEMPT");
+            Some(AuthorizationRefusal::Right(_)) if filter.has(EventCategory::Auth) => {
+                let entry = LoggedEvent::new(EventCategory::Auth, "UNAUTHORIZED_ATTEMPT");
                 (entry, Some(&ErrorKind::Unauthorized))
             }
             // The attempt to log in is logged where it is checked.
@@ -142,14 +146,14 @@ impl HttpLogins {
                 return Ok(());
             }
             None if !filter.keeps(category, role, keyspace) => return Ok(()),
-            None => (Entry::new(category, kind), None),
+            None => (LoggedEvent::new(category, kind), None),
         };
         log.check().map_err(refusal)?;
         let catalog = self.storage.catalog();
         let table = keyspace.zip(index);
         let table = table.and_then(|(keyspace, index)| table_of(&catalog, keyspace, index));
         let mut line = Vec::new();
-        Entry {
+        LoggedEvent {
             role,
             source: &source,
             keyspace,
@@ -164,15 +168,17 @@ impl HttpLogins {
 }
 
 fn may(
-    rights: &Rights,
+    rights: &RoleRights,
     catalog: &Catalog,
     operation: RequestedOperation<'_>,
-) -> Result<(), Refusal> {
+) -> Result<(), AuthorizationRefusal> {
     let (permission, keyspace, index) = match operation {
         RequestedOperation::See | RequestedOperation::SeeState => return Ok(()),
         RequestedOperation::Operate if rights.is_superuser() => return Ok(()),
         RequestedOperation::Operate => {
-            return Err(Refusal::Right("only superusers may do this".to_owned()));
+            return Err(AuthorizationRefusal::Right(
+                "only superusers may do this".to_owned(),
+            ));
         }
         RequestedOperation::Search { keyspace, index } => (Permission::Select, keyspace, index),
         RequestedOperation::Change { keyspace, index } => (Permission::Alter, keyspace, index),
@@ -184,7 +190,7 @@ fn may(
         // The handler says that there is no such index. The index service may still have one that
         // was just dropped, whose table is not known any more.
         None if rights.is_superuser() => Ok(()),
-        None => Err(Refusal::Right(format!(
+        None => Err(AuthorizationRefusal::Right(format!(
             "there is no index {keyspace}.{index}, or the role {} may not use it",
             rights.role()
         ))),
@@ -201,7 +207,7 @@ fn table_of<'a>(catalog: &'a Catalog, keyspace: &str, index: &str) -> Option<&'a
 }
 
 /// Reads `Basic` and the base64 of `name:password`.
-fn basic(authorization: &str) -> Option<Credentials> {
+fn basic(authorization: &str) -> Option<RoleCredentials> {
     let (scheme, encoded) = authorization.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
@@ -209,17 +215,17 @@ fn basic(authorization: &str) -> Option<Credentials> {
     let decoded = STANDARD.decode(encoded.trim()).ok()?;
     let text = Secret::new(String::from_utf8(decoded).ok()?);
     let (role, password) = text.expose().split_once(':')?;
-    Some(Credentials {
+    Some(RoleCredentials {
         role: role.to_owned(),
         password: Secret::new(password.to_owned()),
     })
 }
 
-fn refusal(error: CqlError) -> Refusal {
+fn refusal(error: CqlError) -> AuthorizationRefusal {
     match error.kind {
-        ErrorKind::BadCredentials => Refusal::Login(error.message),
-        ErrorKind::Unauthorized => Refusal::Right(error.message),
-        _ => Refusal::Busy(error.message),
+        ErrorKind::BadCredentials => AuthorizationRefusal::Login(error.message),
+        ErrorKind::Unauthorized => AuthorizationRefusal::Right(error.message),
+        _ => AuthorizationRefusal::Busy(error.message),
     }
 }
 
@@ -228,7 +234,7 @@ impl Authorizer for HttpLogins {
         &'a self,
         origin: RequestOrigin<'a>,
         operation: RequestedOperation<'a>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<(), AuthorizationRefusal>> + Send + 'a>> {
         Box::pin(self.check(origin, operation))
     }
 }
@@ -259,7 +265,7 @@ mod tests {
         }
         let (keyspace, index) = ("shop", "dropped");
         for (role, may_use) in [("chief", true), ("reader", false)] {
-            let rights = Rights::of(&catalog, role).unwrap();
+            let rights = RoleRights::of(&catalog, role).unwrap();
             for operation in [
                 RequestedOperation::Search { keyspace, index },
                 RequestedOperation::Change { keyspace, index },

@@ -10,14 +10,16 @@ use std::collections::BTreeMap;
 
 use cql::error::CqlError;
 use query::bind::PreparedInList;
-use query::relation::{Relation, RelationKind, Test, TupleList, TupleTest, conflicts};
+use query::relation::{
+    ColumnTest, PreparedRelation, RelationKind, TupleList, TupleTest, conflicts,
+};
 use schema::{Column, ColumnKind, Table};
 use value::CqlType;
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
 /// The way in which a query finds its rows.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct RowAccessPath {
     /// The partitions to read.
     pub partitions: PartitionAccess,
     /// The rows to read within a partition.
@@ -25,7 +27,7 @@ pub(super) struct Access {
     /// The part that secondary indexes take.
     pub indexes: IndexUse,
     /// The relations that each row is checked for after it is read.
-    pub filters: Vec<Relation>,
+    pub filters: Vec<PreparedRelation>,
     /// Whether a partition with only static content is part of the answer. It is if neither
     /// clustering nor regular columns are restricted.
     pub wants_static_only: bool,
@@ -36,19 +38,19 @@ pub(super) struct Access {
 pub(super) enum PartitionAccess {
     /// Partitions are found by key. There is one relation for each column of the key, an equality
     /// or an IN.
-    Keys(Vec<Relation>),
+    Keys(Vec<PreparedRelation>),
     /// Partitions are scanned by token. The relations restrict the token; without any, all
     /// partitions are scanned.
-    Tokens(Vec<Relation>),
+    Tokens(Vec<PreparedRelation>),
 }
 
 /// The relations on clustering columns that narrow the rows of a partition down.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClusteringAccess {
     /// Equalities and INs on successive columns from the first on.
-    pub values: Vec<Relation>,
+    pub values: Vec<PreparedRelation>,
     /// Bounds that begin at the next column: none, one or two.
-    pub bounds: Vec<Relation>,
+    pub bounds: Vec<PreparedRelation>,
 }
 
 /// The part that secondary indexes take in finding rows. They find the rows of a scan for which
@@ -66,7 +68,7 @@ pub(super) enum IndexUse {
 
 /// The ways to rows that a query may take in addition to its keys.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowed {
+pub(super) struct AllowedAccess {
     /// Rows are read only to throw some away.
     pub filtering: bool,
     /// Secondary indexes find rows.
@@ -88,13 +90,13 @@ pub(super) fn needs_filtering() -> CqlError {
 /// Relations that can't be combined, and filtering that is not allowed.
 pub(super) fn plan(
     table: &Table,
-    relations: Vec<Relation>,
-    allowed: Allowed,
-) -> Result<Access, CqlError> {
+    relations: Vec<PreparedRelation>,
+    allowed: AllowedAccess,
+) -> Result<RowAccessPath, CqlError> {
     conflicts::check(&relations)?;
     refuse_vector_comparisons(table, &relations)?;
-    let mut groups = Groups::of(relations);
-    let needs = Needs::of(&groups, allowed);
+    let mut groups = RelationGroups::of(relations);
+    let needs = FilteringAnalysis::of(&groups, allowed);
     let wants_static_only = groups.clustering.is_empty()
         && groups.others.iter().all(|relation| {
             relation
@@ -121,7 +123,7 @@ pub(super) fn plan(
         // A local index is read by the partition's token, which others may have, too.
         filters.extend(relations.iter().cloned());
     }
-    Ok(Access {
+    Ok(RowAccessPath {
         partitions,
         clustering,
         indexes,
@@ -131,7 +133,7 @@ pub(super) fn plan(
 }
 
 /// Whether the relations give the whole partition key one value each.
-pub(super) fn names_one_partition(table: &Table, relations: &[Relation]) -> bool {
+pub(super) fn names_one_partition(table: &Table, relations: &[PreparedRelation]) -> bool {
     let gives = |column: &Column| {
         let mut relations = relations.iter();
         relations.any(|relation| relation.is_on(&column.name) && is_equality(relation))
@@ -140,14 +142,14 @@ pub(super) fn names_one_partition(table: &Table, relations: &[Relation]) -> bool
 }
 
 /// Whether a local index serves the relation.
-fn is_served_locally(relation: &Relation) -> bool {
+fn is_served_locally(relation: &PreparedRelation) -> bool {
     relation.indexes.iter().any(|index| index.is_local)
 }
 
 /// The questions of whether a query may use indexes and whether it filters, which are answered
 /// part by part of its relations.
-struct Needs {
-    allowed: Allowed,
+struct FilteringAnalysis {
+    allowed: AllowedAccess,
     /// Whether an index serves a relation, and indexes are allowed.
     can_use_index: bool,
     /// Whether the partition key is restricted by an IN of several values.
@@ -156,16 +158,16 @@ struct Needs {
     /// Whether an index serves a relation on clustering columns.
     has_clustering_index: bool,
     /// How far indexes serve the relations on clustering columns.
-    clustering: Service,
+    clustering: IndexCoverage,
     restricts_others: bool,
     /// How far indexes serve the relations on static and regular columns.
-    others: Service,
+    others: IndexCoverage,
 }
 
 /// How far indexes serve a number of relations. Those on elements of a column count as one, as in
 /// Cassandra: with a storage-attached index of its values, they may restrict its keys, too.
 #[derive(Clone, Copy, Default)]
-struct Service {
+struct IndexCoverage {
     relations: usize,
     /// The relations that an index serves, of whatever class.
     served: usize,
@@ -173,10 +175,10 @@ struct Service {
     served_together: usize,
 }
 
-impl Service {
-    fn of<'r>(relations: impl IntoIterator<Item = &'r Relation>) -> Service {
-        let mut service = Service::default();
-        let mut of_elements: BTreeMap<&str, Vec<&Relation>> = BTreeMap::new();
+impl IndexCoverage {
+    fn of<'r>(relations: impl IntoIterator<Item = &'r PreparedRelation>) -> IndexCoverage {
+        let mut service = IndexCoverage::default();
+        let mut of_elements: BTreeMap<&str, Vec<&PreparedRelation>> = BTreeMap::new();
         for relation in relations {
             match relation.kind.element_of() {
                 Some((column, _)) => of_elements.entry(&column.name).or_default().push(relation),
@@ -199,8 +201,8 @@ impl Service {
         self.served_together += usize::from(is_served_together);
     }
 
-    fn and(self, other: Service) -> Service {
-        Service {
+    fn and(self, other: IndexCoverage) -> IndexCoverage {
+        IndexCoverage {
             relations: self.relations + other.relations,
             served: self.served + other.served,
             served_together: self.served_together + other.served_together,
@@ -214,23 +216,23 @@ impl Service {
     }
 }
 
-impl Needs {
-    fn of(groups: &Groups, allowed: Allowed) -> Needs {
-        let is_served = |relation: &&Relation| allowed.indexes && relation.is_served();
+impl FilteringAnalysis {
+    fn of(groups: &RelationGroups, allowed: AllowedAccess) -> FilteringAnalysis {
+        let is_served = |relation: &&PreparedRelation| allowed.indexes && relation.is_served();
         let mut whole = groups
             .partition
             .iter()
             .chain(&groups.clustering)
             .chain(&groups.others);
-        Needs {
+        FilteringAnalysis {
             allowed,
             can_use_index: whole.any(|one| is_served(&one)),
             names_partitions: groups.partition.iter().any(is_in_of_several),
             restricts_clustering: !groups.clustering.is_empty(),
             has_clustering_index: groups.clustering.iter().any(|one| is_served(&one)),
-            clustering: Service::of(&groups.clustering),
+            clustering: IndexCoverage::of(&groups.clustering),
             restricts_others: !groups.others.is_empty(),
-            others: Service::of(&groups.others),
+            others: IndexCoverage::of(&groups.others),
         }
     }
 
@@ -242,7 +244,7 @@ impl Needs {
     fn indexes(
         &self,
         partitions: &PartitionAccess,
-        unkeyed: &[Relation],
+        unkeyed: &[PreparedRelation],
         fault: Option<CqlError>,
     ) -> Result<IndexUse, CqlError> {
         let can_use_index = self.can_use_index;
@@ -270,7 +272,8 @@ impl Needs {
                 "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
             ));
         }
-        let mut checked = Service::of(unkeyed.iter().filter(|one| !is_token(one))).and(self.others);
+        let mut checked =
+            IndexCoverage::of(unkeyed.iter().filter(|one| !is_token(one))).and(self.others);
         if checks_clustering {
             checked = checked.and(self.clustering);
         }
@@ -289,20 +292,23 @@ impl Needs {
     }
 }
 
-fn is_token(relation: &Relation) -> bool {
+fn is_token(relation: &PreparedRelation) -> bool {
     matches!(relation.kind, RelationKind::Token { .. })
 }
 
 /// Refuses relations on a vector column with an index, which serves only nearest neighbours. Where
 /// there are relations on several such columns, only the first of them counts, as in Cassandra.
-fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<(), CqlError> {
+fn refuse_vector_comparisons(
+    table: &Table,
+    relations: &[PreparedRelation],
+) -> Result<(), CqlError> {
     let indexed = |column: &Column| {
         table
             .indexes
             .values()
             .any(|index| index.column == column.name)
     };
-    let columns = relations.iter().filter_map(Relation::first_column);
+    let columns = relations.iter().filter_map(PreparedRelation::first_column);
     let vectors = columns.filter(|column| matches!(column.cql_type, CqlType::Vector { .. }));
     let values =
         vectors.filter(|column| matches!(column.kind, ColumnKind::Static | ColumnKind::Regular));
@@ -315,20 +321,20 @@ fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<()
 
 /// Relations, grouped by the part of the table that they restrict.
 #[derive(Default)]
-struct Groups {
+struct RelationGroups {
     /// Relations on the token.
-    token: Vec<Relation>,
+    token: Vec<PreparedRelation>,
     /// Relations on partition key columns.
-    partition: Vec<Relation>,
+    partition: Vec<PreparedRelation>,
     /// Relations on clustering columns, sorted by the position of their first column.
-    clustering: Vec<Relation>,
+    clustering: Vec<PreparedRelation>,
     /// Relations on static and regular columns.
-    others: Vec<Relation>,
+    others: Vec<PreparedRelation>,
 }
 
-impl Groups {
-    fn of(relations: Vec<Relation>) -> Groups {
-        let mut groups = Groups::default();
+impl RelationGroups {
+    fn of(relations: Vec<PreparedRelation>) -> RelationGroups {
+        let mut groups = RelationGroups::default();
         for relation in relations {
             let group = match relation.first_column().map(|column| column.kind) {
                 None => &mut groups.token,
@@ -344,7 +350,7 @@ impl Groups {
 }
 
 /// The position of the relation's first column in its key.
-fn first_position(relation: &Relation) -> usize {
+fn first_position(relation: &PreparedRelation) -> usize {
     match relation.first_column().map(|column| column.kind) {
         Some(ColumnKind::PartitionKey { position } | ColumnKind::Clustering { position, .. }) => {
             position
@@ -354,7 +360,10 @@ fn first_position(relation: &Relation) -> usize {
 }
 
 /// The way to the partitions, and the relations on the partition key that are left to check.
-fn partition_access(table: &Table, groups: &mut Groups) -> (PartitionAccess, Vec<Relation>) {
+fn partition_access(
+    table: &Table,
+    groups: &mut RelationGroups,
+) -> (PartitionAccess, Vec<PreparedRelation>) {
     let key_columns = table
         .columns
         .iter()
@@ -371,25 +380,25 @@ fn partition_access(table: &Table, groups: &mut Groups) -> (PartitionAccess, Vec
 }
 
 /// Whether the relation is an equality or an IN, which gives the values of its columns.
-fn gives_values(relation: &Relation) -> bool {
+fn gives_values(relation: &PreparedRelation) -> bool {
     matches!(
         relation.kind,
         RelationKind::Column {
-            test: Test::Compare(Comparison::Eq, _) | Test::In(_),
+            test: ColumnTest::Compare(ComparisonOperator::Eq, _) | ColumnTest::In(_),
             ..
         } | RelationKind::Tuple {
-            test: TupleTest::Compare(Comparison::Eq, _) | TupleTest::In(_),
+            test: TupleTest::Compare(ComparisonOperator::Eq, _) | TupleTest::In(_),
             ..
         }
     )
 }
 
 /// Whether the relation compares its columns with a value. An equality counts, too.
-fn gives_bound(relation: &Relation) -> bool {
+fn gives_bound(relation: &PreparedRelation) -> bool {
     matches!(
         relation.kind,
         RelationKind::Column {
-            test: Test::Compare(..),
+            test: ColumnTest::Compare(..),
             ..
         } | RelationKind::Tuple {
             test: TupleTest::Compare(..),
@@ -399,15 +408,15 @@ fn gives_bound(relation: &Relation) -> bool {
 }
 
 /// The outcome of narrowing partitions down by the relations on clustering columns.
-struct Narrowing {
+struct ClusteringNarrowing {
     access: ClusteringAccess,
     /// The relations that are left to check.
-    unserved: Vec<Relation>,
+    unserved: Vec<PreparedRelation>,
     /// The reason why the first of these doesn't narrow partitions down.
     fault: Option<CqlError>,
 }
 
-fn narrowing(table: &Table, relations: Vec<Relation>) -> Narrowing {
+fn narrowing(table: &Table, relations: Vec<PreparedRelation>) -> ClusteringNarrowing {
     let mut access = ClusteringAccess::default();
     let mut unserved = Vec::new();
     let mut fault = None;
@@ -426,14 +435,14 @@ fn narrowing(table: &Table, relations: Vec<Relation>) -> Narrowing {
             unserved.push(relation);
         }
     }
-    Narrowing {
+    ClusteringNarrowing {
         access,
         unserved,
         fault,
     }
 }
 
-fn width(relation: &Relation) -> usize {
+fn width(relation: &PreparedRelation) -> usize {
     match &relation.kind {
         RelationKind::Tuple { columns, .. } => columns.len(),
         _ => 1,
@@ -441,11 +450,14 @@ fn width(relation: &Relation) -> usize {
 }
 
 /// The error that says why a relation on a clustering column doesn't narrow partitions down.
-fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> CqlError {
+fn fault_of(table: &Table, relation: &PreparedRelation, access: &ClusteringAccess) -> CqlError {
     let name = relation
         .first_column()
         .map_or("", |column| column.name.as_str());
-    let bounded = access.bounds.first().and_then(Relation::first_column);
+    let bounded = access
+        .bounds
+        .first()
+        .and_then(PreparedRelation::first_column);
     CqlError::invalid(match bounded {
         _ if relation.is_like() => format!("{} needs ALLOW FILTERING", relation.text),
         _ if !gives_values(relation) && !gives_bound(relation) => {
@@ -472,7 +484,7 @@ fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> Cq
     })
 }
 
-impl Access {
+impl RowAccessPath {
     /// Whether local indexes find the rows, within the one partition that the query names.
     pub(super) fn is_by_local_index(&self) -> bool {
         self.indexes != IndexUse::Unused
@@ -512,7 +524,7 @@ impl PartitionAccess {
             .iter()
             .map(|relation| match &relation.kind {
                 RelationKind::Column {
-                    test: Test::Compare(Comparison::Eq, term),
+                    test: ColumnTest::Compare(ComparisonOperator::Eq, term),
                     ..
                 } => term.marker(),
                 _ => None,
@@ -523,29 +535,29 @@ impl PartitionAccess {
 }
 
 /// Whether the relation gives each of its columns one value.
-fn is_equality(relation: &Relation) -> bool {
+fn is_equality(relation: &PreparedRelation) -> bool {
     matches!(
         relation.kind,
         RelationKind::Column {
-            test: Test::Compare(Comparison::Eq, _),
+            test: ColumnTest::Compare(ComparisonOperator::Eq, _),
             ..
         } | RelationKind::Tuple {
-            test: TupleTest::Compare(Comparison::Eq, _),
+            test: TupleTest::Compare(ComparisonOperator::Eq, _),
             ..
         }
     )
 }
 
 /// Whether the relation is an `IN` that may have several values.
-fn is_in_of_several(relation: &Relation) -> bool {
+fn is_in_of_several(relation: &PreparedRelation) -> bool {
     gives_values(relation) && !is_equality(relation) && !is_in_of_one(relation)
 }
 
 /// Whether the relation is an `IN` with a list of one value, which means the same as an equality.
-fn is_in_of_one(relation: &Relation) -> bool {
+fn is_in_of_one(relation: &PreparedRelation) -> bool {
     match &relation.kind {
         RelationKind::Column {
-            test: Test::In(PreparedInList::Terms(terms)),
+            test: ColumnTest::In(PreparedInList::Terms(terms)),
             ..
         } => terms.len() == 1,
         RelationKind::Tuple {

@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 use value::{CqlType, Value, compare};
 
 use super::expression::Expression;
-use super::held::own_value;
+use super::retained_rows::own_value;
 
 /// The greatest exponent, positive or negative, of a decimal that is summed. A sum can need as many
 /// digits as the exponents of its numbers differ by.
@@ -57,12 +57,12 @@ pub(super) struct Accumulator {
     /// The least or greatest value so far, serialised.
     best: Option<Bytes>,
     /// The sum of the values so far.
-    total: Total,
+    total: RunningSum,
 }
 
 #[derive(Clone, Debug)]
 /// The sum of values, in a form by their type.
-enum Total {
+enum RunningSum {
     /// An integer that is wide enough for the sum of 2^63 values of 64 bits.
     Integer(i128),
     /// The sum of floats by Neumaier's summation.
@@ -128,14 +128,14 @@ impl Accumulator {
             count: 0,
             best: None,
             total: match call.argument_type {
-                CqlType::Float | CqlType::Double => Total::Float {
+                CqlType::Float | CqlType::Double => RunningSum::Float {
                     sum: 0.0,
                     lost: 0.0,
                     small: 0.0,
                 },
-                CqlType::Varint => Total::Varint(BigInt::ZERO),
-                CqlType::Decimal => Total::Decimal(BigDecimal::from(0)),
-                _ => Total::Integer(0),
+                CqlType::Varint => RunningSum::Varint(BigInt::ZERO),
+                CqlType::Decimal => RunningSum::Decimal(BigDecimal::from(0)),
+                _ => RunningSum::Integer(0),
             },
         }
     }
@@ -176,18 +176,18 @@ impl Accumulator {
             .map_err(|error| CqlError::invalid(error.0))?;
         match (&mut self.total, value) {
             (_, Value::Empty) => self.count -= 1,
-            (Total::Integer(sum), Value::Tinyint(number)) => *sum += i128::from(number),
-            (Total::Integer(sum), Value::Smallint(number)) => *sum += i128::from(number),
-            (Total::Integer(sum), Value::Int(number)) => *sum += i128::from(number),
-            (Total::Integer(sum), Value::Bigint(number) | Value::Counter(number)) => {
+            (RunningSum::Integer(sum), Value::Tinyint(number)) => *sum += i128::from(number),
+            (RunningSum::Integer(sum), Value::Smallint(number)) => *sum += i128::from(number),
+            (RunningSum::Integer(sum), Value::Int(number)) => *sum += i128::from(number),
+            (RunningSum::Integer(sum), Value::Bigint(number) | Value::Counter(number)) => {
                 *sum += i128::from(number);
             }
-            (total @ Total::Float { .. }, Value::Float(number)) => {
+            (total @ RunningSum::Float { .. }, Value::Float(number)) => {
                 add_float(total, f64::from(number));
             }
-            (total @ Total::Float { .. }, Value::Double(number)) => add_float(total, number),
-            (Total::Varint(sum), Value::Varint(number)) => *sum += number,
-            (Total::Decimal(sum), Value::Decimal(number)) => {
+            (total @ RunningSum::Float { .. }, Value::Double(number)) => add_float(total, number),
+            (RunningSum::Varint(sum), Value::Varint(number)) => *sum += number,
+            (RunningSum::Decimal(sum), Value::Decimal(number)) => {
                 if number.fractional_digit_count().abs() > SCALE_MAX {
                     return Err(CqlError::invalid(format!(
                         "a decimal with an exponent beyond {SCALE_MAX} can't be summed up"
@@ -241,8 +241,8 @@ impl Accumulator {
 }
 
 /// Adds a number to a total of floats.
-fn add_float(total: &mut Total, number: f64) {
-    let Total::Float { sum, lost, small } = total else {
+fn add_float(total: &mut RunningSum, number: f64) {
+    let RunningSum::Float { sum, lost, small } = total else {
         return;
     };
     *small += number * SMALLER;
@@ -258,13 +258,13 @@ fn add_float(total: &mut Total, number: f64) {
 }
 
 /// The total divided by the count; 0 if the count is 0.
-fn average(total: Total, count: i64) -> Total {
+fn average(total: RunningSum, count: i64) -> RunningSum {
     if count == 0 {
         return total;
     }
     match total {
-        Total::Integer(sum) => Total::Integer(sum / i128::from(count)),
-        Total::Float { sum, lost, small } => Total::Float {
+        RunningSum::Integer(sum) => RunningSum::Integer(sum / i128::from(count)),
+        RunningSum::Float { sum, lost, small } => RunningSum::Float {
             sum: if sum.is_infinite() {
                 small / count as f64 / SMALLER
             } else {
@@ -273,10 +273,10 @@ fn average(total: Total, count: i64) -> Total {
             lost: 0.0,
             small: 0.0,
         },
-        Total::Varint(sum) => Total::Varint(sum / count),
-        Total::Decimal(sum) => {
+        RunningSum::Varint(sum) => RunningSum::Varint(sum / count),
+        RunningSum::Decimal(sum) => {
             let (digits, scale) = sum.into_bigint_and_exponent();
-            Total::Decimal(BigDecimal::new(divide_half_even(&digits, count), scale))
+            RunningSum::Decimal(BigDecimal::new(divide_half_even(&digits, count), scale))
         }
     }
 }
@@ -301,25 +301,25 @@ fn divide_half_even(dividend: &BigInt, divisor: i64) -> BigInt {
 }
 
 /// The total as a value of type `cql_type`.
-fn sum_value(cql_type: &CqlType, total: Total) -> Result<Value, CqlError> {
+fn sum_value(cql_type: &CqlType, total: RunningSum) -> Result<Value, CqlError> {
     let too_large = |_| {
         CqlError::invalid(format!(
             "the sum is out of range of type {cql_type}; cast the argument to a wider type"
         ))
     };
     Ok(match total {
-        Total::Integer(sum) => match cql_type {
+        RunningSum::Integer(sum) => match cql_type {
             CqlType::Tinyint => Value::Tinyint(sum.try_into().map_err(too_large)?),
             CqlType::Smallint => Value::Smallint(sum.try_into().map_err(too_large)?),
             CqlType::Int => Value::Int(sum.try_into().map_err(too_large)?),
             _ => Value::Bigint(sum.try_into().map_err(too_large)?),
         },
-        Total::Float { sum, lost, .. } => match cql_type {
+        RunningSum::Float { sum, lost, .. } => match cql_type {
             CqlType::Float => Value::Float((sum + lost) as f32),
             _ => Value::Double(sum + lost),
         },
-        Total::Varint(sum) => Value::Varint(sum),
-        Total::Decimal(sum) => Value::Decimal(sum),
+        RunningSum::Varint(sum) => Value::Varint(sum),
+        RunningSum::Decimal(sum) => Value::Decimal(sum),
     })
 }
 

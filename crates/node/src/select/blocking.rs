@@ -1,8 +1,8 @@
 //! Reads on threads that may block, each in a turn.
 
+use cpu_scheduler::{CpuScheduler, WorkClass};
 use cql::error::CqlError;
-use machine::aside;
-use turns::{Class, Turns};
+use platform::aside;
 
 /// Runs a closure that reads files on a thread that may block, once there is a turn for it. What
 /// the closure returns should hold no rows, as the turn has ended then.
@@ -10,10 +10,10 @@ use turns::{Class, Turns};
 /// # Errors
 /// If the closure panics, or the runtime ends.
 pub(super) async fn on_blocking_thread<R: Send + 'static>(
-    turns: &Turns,
+    turns: &CpuScheduler,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CqlError> {
-    let turn = Box::pin(turns.take(Class::Read)).await;
+    let turn = Box::pin(turns.acquire(WorkClass::Read)).await;
     let in_turn = move || {
         let done = work();
         drop(turn);

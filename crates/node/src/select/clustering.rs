@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::relation::{Relation, RelationKind, Test, TupleTest};
-use query::values::{Values, check_combinations};
+use query::relation::{ColumnTest, PreparedRelation, RelationKind, TupleTest};
+use query::values::{EvaluationInputs, check_combinations};
 use schema::{Column, ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::compare;
@@ -15,7 +15,7 @@ use super::slices;
 
 /// The rows to read of each partition.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Slices {
+pub(super) enum RowSlices {
     /// All rows.
     All,
     /// The rows in these slices, which are disjoint and in the order of the disk; at least one.
@@ -31,11 +31,11 @@ pub(super) enum Slices {
 pub(super) fn slices(
     table: &Table,
     access: &ClusteringAccess,
-    values: Values<'_>,
+    values: EvaluationInputs<'_>,
     partitions: usize,
-) -> Result<Slices, CqlError> {
+) -> Result<RowSlices, CqlError> {
     if access.values.is_empty() && access.bounds.is_empty() {
-        return Ok(Slices::All);
+        return Ok(RowSlices::All);
     }
     let mut prefixes: Vec<Vec<Bytes>> = vec![Vec::new()];
     for relation in &access.values {
@@ -60,24 +60,24 @@ pub(super) fn slices(
         between(&table.clustering_key(), &prefixes, &access.bounds, values)?
     };
     Ok(if slices.is_empty() {
-        Slices::Nothing
+        RowSlices::Nothing
     } else {
-        Slices::Some(slices)
+        RowSlices::Some(slices)
     })
 }
 
 fn between(
     clustering: &[&Column],
     prefixes: &[Vec<Bytes>],
-    bounds: &[Relation],
-    values: Values<'_>,
+    bounds: &[PreparedRelation],
+    values: EvaluationInputs<'_>,
 ) -> Result<Vec<ClusteringSlice>, CqlError> {
     let (mut lower, mut upper) = (None, None);
     for relation in bounds {
         let (comparison, edge) = match &relation.kind {
             RelationKind::Column {
                 column,
-                test: Test::Compare(comparison, term),
+                test: ColumnTest::Compare(comparison, term),
             } => (*comparison, vec![values.condition(term, &column.name)?]),
             RelationKind::Tuple {
                 columns,
@@ -98,8 +98,8 @@ fn between(
         .collect())
 }
 
-fn as_edge(bound: Option<&(Vec<Bytes>, bool)>) -> Option<slices::Edge<'_>> {
-    bound.map(|(values, inclusive)| slices::Edge {
+fn as_edge(bound: Option<&(Vec<Bytes>, bool)>) -> Option<slices::SliceBound<'_>> {
+    bound.map(|(values, inclusive)| slices::SliceBound {
         values,
         inclusive: *inclusive,
     })

@@ -5,29 +5,29 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::error::CqlError;
-use index::Metric;
-use query::Nearest;
-use query::clock::StatementClock;
-use storage::read::{Position, Row};
+use index::SimilarityFunction;
+use query::TopScored;
+use query::statement_clock::StatementClock;
+use storage::read::{Row, RowPosition};
 
 use super::aggregate::{Accumulator, AggregateCall};
-use super::expression::{COMPOSED_BYTES_MAX, Scope};
-use super::filter::Filter;
-use super::group::Groups;
-use super::held::{HeldRow, charge_rows};
-use super::page::Page;
+use super::column_location::ColumnLocation;
+use super::expression::{COMPOSED_BYTES_MAX, EvaluationContext};
+use super::filter::ResidualFilter;
+use super::group::PageGroups;
+use super::page::ResultPage;
 use super::paging::PagingState;
-use super::place::Place;
-use super::plan::Resolved;
+use super::plan::ResolvedSelect;
+use super::retained_rows::{HeldRow, charge_rows};
 
 /// The most bytes that the values take which `min` and `max` keep.
 const AGGREGATES_BYTES_MAX: usize = 64 << 20;
 
 /// The state of a query after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum PageProgress {
     /// The page needs more rows.
     Unfinished,
     /// The page is ready.
@@ -35,9 +35,9 @@ pub(super) enum Progress {
 }
 
 /// The destination of rows.
-pub(super) enum Output {
+pub(super) enum RowSink {
     /// Each row becomes a row of a page.
-    Page(Page),
+    Page(ResultPage),
     /// All rows are taken together into one row of aggregates.
     Aggregate {
         /// The states of the projection's aggregates, in their order.
@@ -46,41 +46,41 @@ pub(super) enum Output {
         first: Option<Box<HeldRow>>,
     },
     /// Each group of rows becomes a row of a page.
-    Groups(Groups),
+    Groups(PageGroups),
     /// The rows nearest to a vector become the rows of a page, the nearest first.
-    Ranking(Ranking),
+    Ranking(VectorRanking),
 }
 
 /// Rows that are put in order by their vectors.
-pub(super) struct Ranking {
+pub(super) struct VectorRanking {
     /// The best rows so far.
-    pub nearest: Nearest<HeldRow>,
+    pub nearest: TopScored<HeldRow>,
     /// The metric by which vectors are compared.
-    pub metric: Metric,
+    pub metric: SimilarityFunction,
     /// The vector to look for, serialised.
     pub vector: Bytes,
     /// The place of a row's vector. Rows without a vector are left out.
-    pub place: Place,
+    pub place: ColumnLocation,
     /// The number of the best rows that an answer gave before.
     pub passed: usize,
 }
 
 /// The rows of a query under way.
-pub(super) struct Collector {
+pub(super) struct RowCollector {
     /// The plan of the query.
-    pub plan: Arc<Resolved>,
+    pub plan: Arc<ResolvedSelect>,
     /// The time at which the query runs.
     pub clock: StatementClock,
     /// The values of the projection's terms; `None` for null.
     pub terms: Vec<Option<Bytes>>,
     /// The filters that a row must pass, all of them.
-    pub filters: Vec<Filter>,
+    pub filters: Vec<ResidualFilter>,
     /// The destination of the rows.
-    pub output: Output,
+    pub output: RowSink,
     /// The account that the answer is charged to.
-    pub memory: Account,
+    pub memory: MemoryAccount,
     /// The rows that are held from one step to the next are charged here.
-    pub held: Charge,
+    pub held: MemoryCharge,
     /// The number of rows returned of each partition, by slot, if partitions are merged; else
     /// empty.
     pub returned_by_slot: Vec<u32>,
@@ -94,7 +94,7 @@ pub(super) struct Collector {
     pub has_moved: bool,
 }
 
-impl Collector {
+impl RowCollector {
     /// Lets go of the blocks that rows were read from, and charges the rows that have to be held
     /// until the next step.
     ///
@@ -103,19 +103,19 @@ impl Collector {
     pub(super) fn let_go(&mut self) -> Result<(), CqlError> {
         self.state.own();
         let bytes = match &mut self.output {
-            Output::Page(_) => return Ok(()),
-            Output::Aggregate {
+            RowSink::Page(_) => return Ok(()),
+            RowSink::Aggregate {
                 accumulators,
                 first,
             } => {
                 let values: usize = accumulators.iter_mut().map(Accumulator::own).sum();
                 values + first.as_mut().map_or(0, |first| first.own())
             }
-            Output::Groups(groups) => match &mut groups.open {
+            RowSink::Groups(groups) => match &mut groups.open {
                 Some(open) => open.own(),
                 None => 0,
             },
-            Output::Ranking(ranking) => {
+            RowSink::Ranking(ranking) => {
                 ranking.nearest.items_mut().map(HeldRow::own).sum::<usize>()
             }
         };
@@ -124,39 +124,39 @@ impl Collector {
 
     /// Whether the page is put in order once it is whole.
     pub(super) fn sorts(&self) -> bool {
-        matches!(&self.output, Output::Groups(groups) if groups.order.is_some())
+        matches!(&self.output, RowSink::Groups(groups) if groups.order.is_some())
     }
 
     /// Whether the page can take no more rows.
     pub(super) fn is_full(&self) -> bool {
         match &self.output {
-            Output::Page(page) => page.is_full(),
-            Output::Groups(groups) => groups.open.is_none() && groups.page.is_full(),
-            Output::Aggregate { .. } | Output::Ranking(_) => false,
+            RowSink::Page(page) => page.is_full(),
+            RowSink::Groups(groups) => groups.open.is_none() && groups.page.is_full(),
+            RowSink::Aggregate { .. } | RowSink::Ranking(_) => false,
         }
     }
 
     /// Whether rows are taken together, so that many of them are read for one of the answer.
     pub(super) fn takes_together(&self) -> bool {
         match &self.output {
-            Output::Aggregate { .. } | Output::Groups(_) => true,
-            Output::Page(_) | Output::Ranking(_) => false,
+            RowSink::Aggregate { .. } | RowSink::Groups(_) => true,
+            RowSink::Page(_) | RowSink::Ranking(_) => false,
         }
     }
 
     /// Whether the page may end before all rows are found, as another page can follow.
     pub(super) fn is_paged(&self) -> bool {
         match &self.output {
-            Output::Page(page) => page.is_paged(),
-            Output::Groups(groups) => groups.page.is_paged(),
-            Output::Aggregate { .. } | Output::Ranking(_) => false,
+            RowSink::Page(page) => page.is_paged(),
+            RowSink::Groups(groups) => groups.page.is_paged(),
+            RowSink::Aggregate { .. } | RowSink::Ranking(_) => false,
         }
     }
 
     /// Whether a page that ends now would let the next one begin further on than this one did.
     pub(super) fn has_moved(&self) -> bool {
         match &self.output {
-            Output::Groups(Groups {
+            RowSink::Groups(PageGroups {
                 open: Some(open), ..
             }) => open.has_moved_before,
             _ => self.has_moved,
@@ -167,7 +167,7 @@ impl Collector {
     /// partitions: the slot is the last, and its partition has no other row or has given as many as
     /// its limit allows. These are the cases in which Cassandra gives no paging state with a page
     /// that is full.
-    pub(super) fn is_over_behind(&self, slot: usize, is_only: bool) -> bool {
+    pub(super) fn is_last_row(&self, slot: usize, is_only: bool) -> bool {
         let limit = self.per_partition_max;
         self.partitions.is_some_and(|named| slot + 1 >= named)
             && (is_only || limit.is_some_and(|max| self.state.in_partition >= max))
@@ -179,7 +179,7 @@ impl Collector {
     /// An expression that fails, and a row for which there is no memory.
     pub(super) fn end(&mut self) -> Result<bool, CqlError> {
         let open = match &self.output {
-            Output::Groups(groups) => groups.open.as_ref(),
+            RowSink::Groups(groups) => groups.open.as_ref(),
             _ => None,
         };
         let Some((slot, is_only)) =
@@ -188,9 +188,9 @@ impl Collector {
             return Ok(false);
         };
         let progress = self.end_group()?;
-        Ok(progress == Progress::Unfinished
+        Ok(progress == PageProgress::Unfinished
             && self.is_full()
-            && !self.is_over_behind(slot, is_only))
+            && !self.is_last_row(slot, is_only))
     }
 
     /// Whether as many rows of the row's partition were returned as its limit allows.
@@ -214,7 +214,7 @@ impl Collector {
     }
 
     /// Lets the next page begin after the row at this position.
-    pub(super) fn pass_over(&mut self, slot: usize, position: Position) {
+    pub(super) fn resume_after(&mut self, slot: usize, position: RowPosition) {
         self.state.slot = slot as u32;
         self.state.position = Some(position);
         self.has_moved = true;
@@ -224,12 +224,12 @@ impl Collector {
     ///
     /// # Errors
     /// An expression that fails, and a row for which there is no memory.
-    pub(super) fn leave_group(&mut self, slot: usize, row: &Row) -> Result<Progress, CqlError> {
-        let (Output::Groups(groups), Some(grouping)) = (&mut self.output, &self.plan.grouping)
+    pub(super) fn leave_group(&mut self, slot: usize, row: &Row) -> Result<PageProgress, CqlError> {
+        let (RowSink::Groups(groups), Some(grouping)) = (&mut self.output, &self.plan.grouping)
         else {
-            return Ok(Progress::Unfinished);
+            return Ok(PageProgress::Unfinished);
         };
-        let scope = Scope {
+        let scope = EvaluationContext {
             row: Some(row),
             terms: &self.terms,
             aggregates: &[],
@@ -237,24 +237,24 @@ impl Collector {
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
         let Some(open) = &groups.open else {
-            return Ok(Progress::Unfinished);
+            return Ok(PageProgress::Unfinished);
         };
         if open.slot == slot && grouping.has(open, scope)? {
-            return Ok(Progress::Unfinished);
+            return Ok(PageProgress::Unfinished);
         }
         self.end_group()
     }
 
     /// Makes a row of the open group, if there is one.
-    fn end_group(&mut self) -> Result<Progress, CqlError> {
-        let Output::Groups(groups) = &mut self.output else {
-            return Ok(Progress::Unfinished);
+    fn end_group(&mut self) -> Result<PageProgress, CqlError> {
+        let RowSink::Groups(groups) = &mut self.output else {
+            return Ok(PageProgress::Unfinished);
         };
         let Some(open) = groups.open.take() else {
-            return Ok(Progress::Unfinished);
+            return Ok(PageProgress::Unfinished);
         };
         let aggregates = finish_all(open.accumulators)?;
-        let scope = Scope {
+        let scope = EvaluationContext {
             row: Some(open.first.row()),
             terms: &self.terms,
             aggregates: &aggregates,
@@ -267,7 +267,7 @@ impl Collector {
             order.note(open.first.row(), begin, &mut groups.page)?;
         }
         self.count(open.slot, open.first.row());
-        Ok(self.one_less())
+        Ok(self.count_toward_limit())
     }
 
     /// Counts a row that was returned of its partition.
@@ -281,16 +281,16 @@ impl Collector {
     }
 
     /// Counts a row of the page for LIMIT.
-    fn one_less(&mut self) -> Progress {
+    fn count_toward_limit(&mut self) -> PageProgress {
         match &mut self.state.remaining {
             Some(remaining) => {
                 *remaining -= 1;
                 match *remaining {
-                    0 => Progress::Finished,
-                    _ => Progress::Unfinished,
+                    0 => PageProgress::Finished,
+                    _ => PageProgress::Unfinished,
                 }
             }
-            None => Progress::Unfinished,
+            None => PageProgress::Unfinished,
         }
     }
 
@@ -299,11 +299,11 @@ impl Collector {
     ///
     /// # Errors
     /// An expression that fails, and a row for which there is no memory.
-    pub(super) fn take(&mut self, slot: usize, row: Row) -> Result<Progress, CqlError> {
-        if !matches!(self.output, Output::Groups(_)) {
+    pub(super) fn take(&mut self, slot: usize, row: Row) -> Result<PageProgress, CqlError> {
+        if !matches!(self.output, RowSink::Groups(_)) {
             self.count(slot, &row);
         }
-        let scope = Scope {
+        let scope = EvaluationContext {
             row: Some(&row),
             terms: &self.terms,
             aggregates: &[],
@@ -311,12 +311,12 @@ impl Collector {
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
         match &mut self.output {
-            Output::Page(page) => {
+            RowSink::Page(page) => {
                 page.push(&self.plan.projection.outputs, scope)?;
-                self.pass_over(slot, row.position);
-                return Ok(self.one_less());
+                self.resume_after(slot, row.position);
+                return Ok(self.count_toward_limit());
             }
-            Output::Aggregate {
+            RowSink::Aggregate {
                 accumulators,
                 first,
             } => {
@@ -327,7 +327,7 @@ impl Collector {
                     Box::new(HeldRow::new(selected))
                 });
             }
-            Output::Groups(groups) => {
+            RowSink::Groups(groups) => {
                 let calls = &self.plan.projection.aggregates;
                 let is_first = groups.open.is_none();
                 let open = match (&mut groups.open, &self.plan.grouping) {
@@ -340,17 +340,17 @@ impl Collector {
                         let first = HeldRow::new(selected);
                         none.insert(grouping.open(slot, first, scope, accumulators, before)?)
                     }
-                    (None, None) => return Ok(Progress::Unfinished),
+                    (None, None) => return Ok(PageProgress::Unfinished),
                 };
                 // With DISTINCT, only the first row of a partition counts.
                 if is_first || !self.plan.distinct {
                     take_all(&mut open.accumulators, calls, scope)?;
                 }
-                self.pass_over(slot, row.position);
+                self.resume_after(slot, row.position);
             }
-            Output::Ranking(ranking) => ranking.take(row),
+            RowSink::Ranking(ranking) => ranking.take(row),
         }
-        Ok(Progress::Unfinished)
+        Ok(PageProgress::Unfinished)
     }
 
     /// The page, and the place where the next one would begin. `has_more` says whether rows are
@@ -359,11 +359,11 @@ impl Collector {
     /// # Errors
     /// With aggregates: a result that its type can't hold. With aggregates and rankings: an
     /// expression that fails, and a row for which there is no memory.
-    pub(super) fn finish(mut self, has_more: bool) -> Result<(Page, PagingState), CqlError> {
+    pub(super) fn finish(mut self, has_more: bool) -> Result<(ResultPage, PagingState), CqlError> {
         if !has_more {
             self.end_group()?;
         }
-        let scope = Scope {
+        let scope = EvaluationContext {
             row: None,
             terms: &self.terms,
             aggregates: &[],
@@ -372,14 +372,14 @@ impl Collector {
         };
         let outputs = &self.plan.projection.outputs;
         let page = match self.output {
-            Output::Page(page) => page,
-            Output::Aggregate {
+            RowSink::Page(page) => page,
+            RowSink::Aggregate {
                 accumulators,
                 first,
             } => {
                 let aggregates = finish_all(accumulators)?;
-                let mut page = Page::new(None, &self.memory);
-                let scope = Scope {
+                let mut page = ResultPage::new(None, &self.memory);
+                let scope = EvaluationContext {
                     row: first.as_deref().map(HeldRow::row),
                     aggregates: &aggregates,
                     ..scope
@@ -387,7 +387,7 @@ impl Collector {
                 page.push(outputs, scope)?;
                 page
             }
-            Output::Groups(Groups {
+            RowSink::Groups(PageGroups {
                 mut page,
                 open,
                 order,
@@ -400,10 +400,10 @@ impl Collector {
                 }
                 page
             }
-            Output::Ranking(ranking) => {
-                let mut page = Page::new(None, &self.memory);
+            RowSink::Ranking(ranking) => {
+                let mut page = ResultPage::new(None, &self.memory);
                 for row in ranking.nearest.into_best().skip(ranking.passed) {
-                    let scope = Scope {
+                    let scope = EvaluationContext {
                         row: Some(row.row()),
                         composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
                         ..scope
@@ -427,7 +427,7 @@ pub(super) fn is_only_of_partition(row: &Row) -> bool {
 fn take_all(
     accumulators: &mut [Accumulator],
     calls: &[AggregateCall],
-    scope: Scope<'_>,
+    scope: EvaluationContext<'_>,
 ) -> Result<(), CqlError> {
     scope.clock.begin_row();
     for (accumulator, call) in accumulators.iter_mut().zip(calls) {
@@ -450,7 +450,7 @@ fn finish_all(accumulators: Vec<Accumulator>) -> Result<Vec<Option<Bytes>>, CqlE
     accumulators.into_iter().map(Accumulator::finish).collect()
 }
 
-impl Ranking {
+impl VectorRanking {
     fn take(&mut self, row: Row) {
         if let Some(stored) = self.place.value(&row) {
             let score = self.metric.score(&self.vector, stored);

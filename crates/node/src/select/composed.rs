@@ -9,11 +9,11 @@ use cql::error::CqlError;
 use query::functions::{Assignability, own_type, type_assignability};
 use value::{CqlType, UserType};
 
-use super::expression::{Composed, ComposedForm as Form, Expression};
+use super::expression::{CompositeExpression, CompositeKind, Expression};
 use super::names::{no_type, selector_excerpt};
-use super::projection::Builder;
+use super::projection::ExpressionBuilder;
 
-impl Builder<'_> {
+impl ExpressionBuilder<'_> {
     /// Resolves `(a, b)` where no type is wanted.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Builder<'_> {
             expressions.push(expression);
             types.push(cql_type);
         }
-        let tuple = composed(whole, Form::Tuple, expressions);
+        let tuple = composed(whole, CompositeKind::Tuple, expressions);
         Ok((tuple, CqlType::Tuple(types)))
     }
 
@@ -82,14 +82,14 @@ impl Builder<'_> {
         let (boxed, frozen) = (Box::new(element.clone()), false);
         let (form, cql_type) = match is_set {
             false => (
-                Form::List,
+                CompositeKind::List,
                 CqlType::List {
                     element: boxed,
                     frozen,
                 },
             ),
             true => (
-                Form::Set(element),
+                CompositeKind::Set(element),
                 CqlType::Set {
                     element: boxed,
                     frozen,
@@ -111,7 +111,7 @@ impl Builder<'_> {
         let (form, parts) = match (selector, wanted) {
             (Selector::Term(term), _) => return self.term(term, wanted),
             (Selector::List(parts), CqlType::List { element, .. }) => {
-                (Form::List, self.all_wanted(parts, element)?)
+                (CompositeKind::List, self.all_wanted(parts, element)?)
             }
             (
                 Selector::List(parts),
@@ -120,17 +120,17 @@ impl Builder<'_> {
                     dimensions,
                 },
             ) if parts.len() == usize::from(*dimensions) => {
-                let form = Form::Vector((**element).clone());
+                let form = CompositeKind::Vector((**element).clone());
                 (form, self.all_wanted(parts, element)?)
             }
             (Selector::Set(parts), CqlType::Set { element, .. }) => {
-                let form = Form::Set((**element).clone());
+                let form = CompositeKind::Set((**element).clone());
                 (form, self.all_wanted(parts, element)?)
             }
             (Selector::Tuple(parts), CqlType::Tuple(types)) if parts.len() <= types.len() => {
                 let parts = parts.iter().zip(types);
                 let parts = parts.map(|(part, cql_type)| self.wanted(part, cql_type));
-                (Form::Tuple, parts.collect::<Result<_, _>>()?)
+                (CompositeKind::Tuple, parts.collect::<Result<_, _>>()?)
             }
             (Selector::Entries(entries), CqlType::Map { key, value, .. }) => {
                 let mut parts = Vec::with_capacity(2 * entries.len());
@@ -138,10 +138,10 @@ impl Builder<'_> {
                     parts.push(self.wanted(of_key, key)?);
                     parts.push(self.wanted(of_value, value)?);
                 }
-                (Form::Map((**key).clone()), parts)
+                (CompositeKind::Map((**key).clone()), parts)
             }
             (Selector::Entries(entries), CqlType::UserType { definition, .. }) => {
-                (Form::Tuple, self.fields(entries, definition)?)
+                (CompositeKind::Tuple, self.fields(entries, definition)?)
             }
             _ => {
                 let (expression, cql_type) = self.selector(selector)?;
@@ -200,8 +200,8 @@ fn is_typed(term: &Term) -> bool {
         || matches!(term, Term::TypeHint { .. })
 }
 
-fn composed(whole: &Selector, form: Form, parts: Vec<Expression>) -> Expression {
-    Expression::Composed(Composed {
+fn composed(whole: &Selector, form: CompositeKind, parts: Vec<Expression>) -> Expression {
+    Expression::Composed(CompositeExpression {
         form,
         parts,
         text: selector_excerpt(whole),

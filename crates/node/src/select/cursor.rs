@@ -3,7 +3,7 @@
 //!
 //! A cursor works in bounded steps. Between them its caller can give the thread back, and can stop
 //! when no one waits for the answer any more. A cursor that pauses lets go of the rows that it has
-//! read ahead, and what it has to hold is charged ([`Cursor::let_go`]).
+//! read ahead, and what it has to hold is charged ([`QueryCursor::let_go`]).
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use cql::error::CqlError;
 use storage::read::Row;
 use tokio::time::Instant;
 
-use super::collector::{Collector, Progress, is_only_of_partition};
-use super::guarded::Read;
-use super::held::LARGE_BYTES;
-use super::page::Page;
+use super::collector::{PageProgress, RowCollector, is_only_of_partition};
+use super::guarded::PageReadStats;
+use super::page::ResultPage;
 use super::paging::PagingState;
-use super::source::{Fetched, Source};
+use super::retained_rows::LARGE_BYTES;
+use super::source::{FetchOutcome, RowSource};
 
 /// The number of rows between two looks at the clock.
 const ROWS_BETWEEN_CLOCK_READS: usize = 32;
 
 /// The most that one step may do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
+pub(super) struct StepBudget {
     /// The number of rows to look at.
     pub rows: usize,
     /// The time after which the step ends. The clock is looked at only now and then, and before
@@ -34,11 +34,11 @@ pub(super) struct Budget {
 }
 
 /// A query under way.
-pub(super) struct Cursor {
+pub(super) struct QueryCursor {
     /// The source of the rows.
-    pub source: Source,
+    pub source: RowSource,
     /// The destination of the rows.
-    pub collector: Collector,
+    pub collector: RowCollector,
     /// Whether more rows may follow on another page. As in Cassandra, they may follow a page that
     /// is full, so that a page without rows can come last.
     pub has_more: bool,
@@ -48,10 +48,10 @@ pub(super) struct Cursor {
     pub rows_gone: u64,
 }
 
-impl Cursor {
+impl QueryCursor {
     /// A query that has not begun.
-    pub(super) fn new(source: Source, collector: Collector) -> Cursor {
-        Cursor {
+    pub(super) fn new(source: RowSource, collector: RowCollector) -> QueryCursor {
+        QueryCursor {
             source,
             collector,
             has_more: false,
@@ -61,25 +61,25 @@ impl Cursor {
     }
 
     /// Works until the budget is spent or the page is finished.
-    pub(super) fn step(&mut self, budget: Budget) -> Result<Progress, CqlError> {
+    pub(super) fn step(&mut self, budget: StepBudget) -> Result<PageProgress, CqlError> {
         let started = Instant::now();
         for worked in 1..=budget.rows {
             let mut fetched = self.source.fetch(LARGE_BYTES)?;
-            if matches!(fetched, Fetched::Large) {
+            if matches!(fetched, FetchOutcome::Large) {
                 let is_over = worked > 1 && started.elapsed() > budget.time;
                 if !budget.takes_large || is_over {
                     break;
                 }
                 fetched = self.source.fetch(usize::MAX)?;
             }
-            if self.advance(fetched)? == Progress::Finished {
-                return Ok(Progress::Finished);
+            if self.advance(fetched)? == PageProgress::Finished {
+                return Ok(PageProgress::Finished);
             }
             if worked % ROWS_BETWEEN_CLOCK_READS == 0 && started.elapsed() > budget.time {
                 break;
             }
         }
-        Ok(Progress::Unfinished)
+        Ok(PageProgress::Unfinished)
     }
 
     /// Ends the page here, if another page can follow and would begin further on than this one did.
@@ -102,52 +102,52 @@ impl Cursor {
         self.collector.let_go()
     }
 
-    fn advance(&mut self, fetched: Fetched) -> Result<Progress, CqlError> {
+    fn advance(&mut self, fetched: FetchOutcome) -> Result<PageProgress, CqlError> {
         match fetched {
-            Fetched::End => {
+            FetchOutcome::End => {
                 self.has_more = self.collector.end()?;
-                return Ok(Progress::Finished);
+                return Ok(PageProgress::Finished);
             }
-            Fetched::Nothing | Fetched::Large => {
+            FetchOutcome::Nothing | FetchOutcome::Large => {
                 if let Some(slot) = self.source.between_partitions() {
                     self.collector.state.slot = slot as u32;
                     self.collector.state.position = None;
                     self.collector.has_moved = true;
                 }
             }
-            Fetched::Gone(position) => {
+            FetchOutcome::Gone(position) => {
                 self.rows_gone += 1;
-                self.collector.pass_over(0, position);
+                self.collector.resume_after(0, position);
             }
-            Fetched::Row(slot, row) => {
+            FetchOutcome::Row(slot, row) => {
                 self.rows_read += 1;
-                if self.collector.leave_group(slot, &row)? == Progress::Finished {
-                    return Ok(Progress::Finished);
+                if self.collector.leave_group(slot, &row)? == PageProgress::Finished {
+                    return Ok(PageProgress::Finished);
                 }
                 if self.collector.is_full() {
                     self.has_more = true;
-                    return Ok(Progress::Finished);
+                    return Ok(PageProgress::Finished);
                 }
                 if !self.wants(slot, &row) {
-                    self.collector.pass_over(slot, row.position);
-                    return Ok(Progress::Unfinished);
+                    self.collector.resume_after(slot, row.position);
+                    return Ok(PageProgress::Unfinished);
                 }
                 return self.take(slot, row);
             }
         }
-        Ok(Progress::Unfinished)
+        Ok(PageProgress::Unfinished)
     }
 
-    fn take(&mut self, slot: usize, row: Row) -> Result<Progress, CqlError> {
+    fn take(&mut self, slot: usize, row: Row) -> Result<PageProgress, CqlError> {
         let is_only = is_only_of_partition(&row);
-        if self.collector.take(slot, row)? == Progress::Finished {
-            return Ok(Progress::Finished);
+        if self.collector.take(slot, row)? == PageProgress::Finished {
+            return Ok(PageProgress::Finished);
         }
         if !self.collector.is_full() {
-            return Ok(Progress::Unfinished);
+            return Ok(PageProgress::Unfinished);
         }
-        self.has_more = !self.collector.is_over_behind(slot, is_only);
-        Ok(Progress::Finished)
+        self.has_more = !self.collector.is_last_row(slot, is_only);
+        Ok(PageProgress::Finished)
     }
 
     /// Whether the row passes the filters and its partition's limit.
@@ -160,15 +160,15 @@ impl Cursor {
     }
 
     /// The figures of what was read so far.
-    pub(super) fn read(&self) -> Read {
-        Read {
+    pub(super) fn read(&self) -> PageReadStats {
+        PageReadStats {
             rows: self.rows_read,
             tombstones: self.source.tombstones(),
             token: self.collector.state.token,
         }
     }
 
-    /// Whether [`Cursor::finish`] puts rows in order, which may take long.
+    /// Whether [`QueryCursor::finish`] puts rows in order, which may take long.
     pub(super) fn sorts(&self) -> bool {
         self.collector.sorts()
     }
@@ -191,8 +191,8 @@ impl Cursor {
     /// The page, and the state with which the next page begins; `None` if this is the last page.
     ///
     /// # Errors
-    /// As [`Collector::finish`].
-    pub(super) fn finish(self) -> Result<(Page, Option<PagingState>), CqlError> {
+    /// As [`RowCollector::finish`].
+    pub(super) fn finish(self) -> Result<(ResultPage, Option<PagingState>), CqlError> {
         self.note_read();
         let (page, state) = self.collector.finish(self.has_more)?;
         Ok((page, self.has_more.then_some(state)))

@@ -7,48 +7,52 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cpu_scheduler::CpuScheduler;
 use cql::error::CqlError;
 use query::bind::StatementClock;
 use query::limit;
-use query::values::Values;
+use query::values::EvaluationInputs;
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use tokio::time::Instant;
-use turns::Turns;
 use value::token::routing_key;
 
 use super::access::{IndexUse, PartitionAccess};
 use super::aggregate::Accumulator;
 use super::blocking::on_blocking_thread;
-use super::clustering::{self, Slices};
-use super::collector::{Collector, Output, Progress};
-use super::cursor::{Budget, Cursor};
-use super::filter::{self, Filter};
-use super::group::Groups;
+use super::clustering::{self, RowSlices};
+use super::collector::{PageProgress, RowCollector, RowSink};
+use super::cursor::{QueryCursor, StepBudget};
+use super::filter::{self, ResidualFilter};
+use super::group::PageGroups;
 use super::group_order::GroupOrder;
-use super::guarded::Guard;
-use super::indexed::Indexed;
+use super::guarded::ReadGuardrails;
+use super::indexed::IndexRowSource;
 use super::order::{ClusteringOrder, RowOrder};
-use super::page::Page;
+use super::page::ResultPage;
 use super::paging::{self, PagingState};
+use super::partition_query::PartitionQuery;
 use super::partitions::{self, Tokens, WantedPartitions};
-use super::patience::{Patience, page_limit};
-use super::plan::Resolved;
-use super::positions::Span;
-use super::question::Question;
-use super::source::{MERGED_PARTITIONS_MAX, Merge, Reader, Sequence, Source};
-use super::{log, lookup, memory};
-use crate::database::Database;
-use crate::statement::{Answer, Outcome, Parameters, Rows, storage_error};
-use crate::system::Wanted;
+use super::plan::ResolvedSelect;
+use super::positions::IndexReadRange;
+use super::read_limits::{ReadLimits, page_limit};
+use super::source::{
+    MERGED_PARTITIONS_MAX, PartitionMerge, PartitionSequence, RowSource, TableSource,
+};
+use super::{log, lookup, memory_table};
+use crate::database::CqlDatabase;
+use crate::statement::{
+    ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows, storage_error,
+};
+use crate::system::RequestedRows;
 
 /// The amounts of work that a query does at a time.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct QueryBudgets {
     /// The work on the async thread. To hand over a point read to another thread would cost more.
-    inline: Budget,
+    inline: StepBudget,
     /// The work of one visit to a blocking thread. A query that was given up runs on for no longer.
-    chunk: Budget,
+    chunk: StepBudget,
     /// The time after which a page ends, even if it is empty, so that a filter that few rows pass
     /// does not run into the client's timeout.
     page_time_max: Duration,
@@ -56,13 +60,13 @@ struct Pace {
     internal_page: u64,
 }
 
-const PACE: Pace = Pace {
-    inline: Budget {
+const PACE: QueryBudgets = QueryBudgets {
+    inline: StepBudget {
         rows: 64,
         time: Duration::from_micros(500),
         takes_large: false,
     },
-    chunk: Budget {
+    chunk: StepBudget {
         rows: 1 << 14,
         time: Duration::from_millis(20),
         takes_large: true,
@@ -76,29 +80,30 @@ const PACE: Pace = Pace {
 /// # Errors
 /// As [`super::execute()`].
 pub(super) async fn execute(
-    database: &Database,
-    plan: &Arc<Resolved>,
+    database: &CqlDatabase,
+    plan: &Arc<ResolvedSelect>,
     order: &ClusteringOrder,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     execute_at(PACE, database, plan, order, parameters).await
 }
 
 async fn execute_at(
-    pace: Pace,
-    database: &Database,
-    plan: &Arc<Resolved>,
+    pace: QueryBudgets,
+    database: &CqlDatabase,
+    plan: &Arc<ResolvedSelect>,
     order: &ClusteringOrder,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock()).told(parameters.told_s);
-    let values = Values {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
+    let clock =
+        StatementClock::start(database.storage.clock()).with_client_now(parameters.client_now_s);
+    let values = EvaluationInputs {
         bound: &parameters.values,
         clock: &clock,
     };
     let table = &plan.selected.table;
     let mut warnings = warnings(plan);
-    let guard = Guard {
+    let guard = ReadGuardrails {
         guardrails: database.system.guardrails(),
         plan,
         parameters: &parameters,
@@ -118,7 +123,7 @@ async fn execute_at(
         let wanted = wanted(table, &partitions, &slices);
         let reader = reader(database, plan, wanted, &parameters)?;
         let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
-        let is_quick = matches!(reader, Reader::Memory(_)) || names_partitions;
+        let is_quick = matches!(reader, TableSource::Memory(_)) || names_partitions;
         guard.check_question(&partitions, &slices, &mut warnings)?;
         let question = question(plan, order, slices);
         let cursor = cursor(
@@ -133,36 +138,38 @@ async fn execute_at(
         let mut cursor = Box::new(cursor?);
         let progress = match is_quick || cursor.source.is_quick_lookup() {
             true => cursor.step(pace.inline),
-            false => Ok(Progress::Unfinished),
+            false => Ok(PageProgress::Unfinished),
         };
         let limit = page_limit(database, plan, names_partitions, &parameters, values)?;
         (cursor, progress.map_err(|error| guard.noted(error))?, limit)
     };
-    if progress == Progress::Unfinished {
-        let patience = Patience::new(plan, &parameters, limit);
-        let turns = database.storage.turns();
+    if progress == PageProgress::Unfinished {
+        let patience = ReadLimits::new(plan, &parameters, limit);
+        let turns = database.storage.cpu_scheduler();
         let ran = Box::pin(run_blocking(turns, cursor, pace, patience)).await;
         cursor = ran.map_err(|error| guard.noted(error))?;
     }
     let read = cursor.read();
     let finished = match cursor.sorts() {
-        true => on_blocking_thread(database.storage.turns(), move || cursor.finish()).await?,
+        true => {
+            on_blocking_thread(database.storage.cpu_scheduler(), move || cursor.finish()).await?
+        }
         false => cursor.finish(),
     };
     let (page, state) = finished?;
     let rows = rows(plan, page, state);
     guard.check_read(read, rows.body.len(), &mut warnings)?;
-    Ok(Answer {
-        outcome: Outcome::Rows(rows),
+    Ok(ExecutionResult {
+        outcome: ExecutionOutcome::Rows(rows),
         warnings,
     })
 }
 
-fn rows(plan: &Resolved, page: Page, state: Option<PagingState>) -> Rows {
+fn rows(plan: &ResolvedSelect, page: ResultPage, state: Option<PagingState>) -> ResultRows {
     let count = page.count;
     let (body, charge) = page.into_body();
     traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
-    Rows {
+    ResultRows {
         columns: plan.projection.columns.clone(),
         body,
         count,
@@ -172,7 +179,7 @@ fn rows(plan: &Resolved, page: Page, state: Option<PagingState>) -> Rows {
 }
 
 /// Notes in a trace the access path, and the partitions and slices that it leads to.
-fn note_reads(plan: &Resolved, partitions: &WantedPartitions, slices: &[ClusteringSlice]) {
+fn note_reads(plan: &ResolvedSelect, partitions: &WantedPartitions, slices: &[ClusteringSlice]) {
     traces::note(|| {
         let decided = plan.to_string();
         let decided: Vec<&str> = decided.lines().collect();
@@ -204,11 +211,11 @@ fn note_reads(plan: &Resolved, partitions: &WantedPartitions, slices: &[Clusteri
 /// # Errors
 /// As [`super::execute()`].
 pub(super) async fn collect_all(
-    database: &Database,
-    collector: Collector,
-    parameters: &Parameters,
-    values: Values<'_>,
-) -> Result<Page, CqlError> {
+    database: &CqlDatabase,
+    collector: RowCollector,
+    parameters: &ExecutionParameters,
+    values: EvaluationInputs<'_>,
+) -> Result<ResultPage, CqlError> {
     let plan = collector.plan.clone();
     let (partitions, slices) = reads(&plan, values)?;
     note_reads(&plan, &partitions, &slices);
@@ -222,10 +229,10 @@ pub(super) async fn collect_all(
         parameters,
         values,
     )?;
-    let patience = Patience::new(&plan, parameters, limit);
-    let rows = Sequence::new(reader, question, partitions, 0, None);
-    let cursor = Box::new(Cursor::new(Source::Sequence(rows), collector));
-    let cursor = run_blocking(database.storage.turns(), cursor, PACE, patience).await?;
+    let patience = ReadLimits::new(&plan, parameters, limit);
+    let rows = PartitionSequence::new(reader, question, partitions, 0, None);
+    let cursor = Box::new(QueryCursor::new(RowSource::Sequence(rows), collector));
+    let cursor = run_blocking(database.storage.cpu_scheduler(), cursor, PACE, patience).await?;
     let (page, _) = cursor.finish()?;
     Ok(page)
 }
@@ -233,27 +240,27 @@ pub(super) async fn collect_all(
 /// The partitions that the access path of a plan leads to, and the slices to read of them; none for
 /// all rows.
 fn reads(
-    plan: &Resolved,
-    values: Values<'_>,
+    plan: &ResolvedSelect,
+    values: EvaluationInputs<'_>,
 ) -> Result<(WantedPartitions, Vec<ClusteringSlice>), CqlError> {
     let table = &plan.selected.table;
     let partitions = partitions::wanted_partitions(&plan.access.partitions, values)?;
     let count = partitions.named().unwrap_or(1);
     Ok(
         match clustering::slices(table, &plan.access.clustering, values, count)? {
-            Slices::All => (partitions, Vec::new()),
-            Slices::Some(slices) => (partitions, slices),
-            Slices::Nothing => (WantedPartitions::Nothing, Vec::new()),
+            RowSlices::All => (partitions, Vec::new()),
+            RowSlices::Some(slices) => (partitions, slices),
+            RowSlices::Nothing => (WantedPartitions::Nothing, Vec::new()),
         },
     )
 }
 
 async fn run_blocking(
-    turns: &Turns,
-    mut cursor: Box<Cursor>,
-    pace: Pace,
-    mut patience: Patience<'_>,
-) -> Result<Box<Cursor>, CqlError> {
+    turns: &CpuScheduler,
+    mut cursor: Box<QueryCursor>,
+    pace: QueryBudgets,
+    mut patience: ReadLimits<'_>,
+) -> Result<Box<QueryCursor>, CqlError> {
     let started = Instant::now();
     let page_time = patience.page_time(pace.page_time_max);
     let takes_together = cursor.collector.takes_together();
@@ -269,7 +276,7 @@ async fn run_blocking(
         };
         let (back, progress) = on_blocking_thread(turns, step).await?;
         cursor = back;
-        if progress? == Progress::Finished
+        if progress? == PageProgress::Finished
             || started.elapsed() > page_time && cursor.end_page_early()
         {
             return Ok(cursor);
@@ -284,7 +291,7 @@ fn wanted<'a>(
     table: &Table,
     partitions: &'a WantedPartitions,
     slices: &'a [ClusteringSlice],
-) -> Wanted<'a> {
+) -> RequestedRows<'a> {
     let names_first = |columns: &[&schema::Column], name| {
         columns.first().is_some_and(|column| column.name == name)
     };
@@ -299,7 +306,7 @@ fn wanted<'a>(
         .filter(|_| names_first(&table.partition_key(), "keyspace_name"))
         .and_then(|key| std::str::from_utf8(key.first()?).ok());
     if keyspace.is_none() || !names_first(&table.clustering_key(), "table_name") {
-        return Wanted {
+        return RequestedRows {
             keyspace,
             table: None,
             key,
@@ -313,7 +320,7 @@ fn wanted<'a>(
     };
     let first = slices.first().and_then(one);
     let is_of_one = slices.iter().all(|slice| one(slice) == first);
-    Wanted {
+    RequestedRows {
         keyspace,
         table: first
             .filter(|_| is_of_one)
@@ -324,11 +331,11 @@ fn wanted<'a>(
 
 /// Makes the reader of a plan's table. A system table gets the rows that are `wanted`.
 pub(super) fn reader(
-    database: &Database,
-    plan: &Resolved,
-    wanted: Wanted<'_>,
-    parameters: &Parameters,
-) -> Result<Reader, CqlError> {
+    database: &CqlDatabase,
+    plan: &ResolvedSelect,
+    wanted: RequestedRows<'_>,
+    parameters: &ExecutionParameters,
+) -> Result<TableSource, CqlError> {
     let table = &plan.selected.table;
     if plan.selected.is_system {
         let address = parameters.server_address;
@@ -338,23 +345,27 @@ pub(super) fn reader(
             wanted,
             address,
         )?;
-        let made = memory::MemoryTable::new(table.clone(), rows, &parameters.memory)?;
-        Ok(Reader::Memory(made))
+        let made = memory_table::MemoryTable::new(table.clone(), rows, &parameters.memory)?;
+        Ok(TableSource::Memory(made))
     } else {
-        let guard = Guard {
+        let guard = ReadGuardrails {
             guardrails: database.system.guardrails(),
             plan,
             parameters,
         };
-        Ok(Reader::Stored {
+        Ok(TableSource::Stored {
             storage: database.storage.clone(),
-            told_s: parameters.told_s,
+            client_now_s: parameters.client_now_s,
             tombstones_max: guard.tombstones_max(),
         })
     }
 }
 
-fn question(plan: &Resolved, order: &ClusteringOrder, slices: Vec<ClusteringSlice>) -> Question {
+fn question(
+    plan: &ResolvedSelect,
+    order: &ClusteringOrder,
+    slices: Vec<ClusteringSlice>,
+) -> PartitionQuery {
     let table = &plan.selected.table;
     let (mut clustering, mut has_static) = (0, false);
     for column in &table.columns {
@@ -364,7 +375,7 @@ fn question(plan: &Resolved, order: &ClusteringOrder, slices: Vec<ClusteringSlic
             ColumnKind::PartitionKey { .. } | ColumnKind::Regular => {}
         }
     }
-    Question {
+    PartitionQuery {
         table: table.id,
         is_of_whole_keys: plan.access.clustering.gives_whole_keys(clustering),
         static_only_rows: has_static && plan.access.wants_static_only,
@@ -374,14 +385,14 @@ fn question(plan: &Resolved, order: &ClusteringOrder, slices: Vec<ClusteringSlic
 }
 
 fn cursor(
-    plan: &Arc<Resolved>,
+    plan: &Arc<ResolvedSelect>,
     order: &ClusteringOrder,
-    reader: Reader,
-    question: Question,
+    reader: TableSource,
+    question: PartitionQuery,
     partitions: WantedPartitions,
-    parameters: &Parameters,
-    values: Values<'_>,
-) -> Result<Cursor, CqlError> {
+    parameters: &ExecutionParameters,
+    values: EvaluationInputs<'_>,
+) -> Result<QueryCursor, CqlError> {
     let table = &plan.selected.table;
     let limit = limit::evaluate(plan.limit.as_ref(), values)?;
     let mut per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
@@ -411,11 +422,11 @@ fn cursor(
                 state.remaining = None;
                 per_partition = [per_partition, limit].into_iter().flatten().min();
                 let keys = WantedPartitions::Keys(keys);
-                Source::Sequence(Sequence::new(reader, question, keys, 0, None))
+                RowSource::Sequence(PartitionSequence::new(reader, question, keys, 0, None))
             } else {
                 returned_by_slot = vec![0; keys.len()];
                 let memory = &parameters.memory;
-                Source::Merge(Merge::new(reader, question, keys, order, memory))
+                RowSource::Merge(PartitionMerge::new(reader, question, keys, order, memory))
             }
         }
         partitions => source(
@@ -424,19 +435,19 @@ fn cursor(
     };
     let output = if is_aggregate {
         let calls = plan.projection.aggregates.iter();
-        Output::Aggregate {
+        RowSink::Aggregate {
             accumulators: calls.map(Accumulator::new).collect(),
             first: None,
         }
     } else {
         let page_rows = page_rows.filter(|_| is_paged);
-        let page = Page::new(page_rows, &parameters.memory);
+        let page = ResultPage::new(page_rows, &parameters.memory);
         match plan.grouping {
-            Some(_) => Output::Groups(Groups::new(page, group_order)),
-            None => Output::Page(page),
+            Some(_) => RowSink::Groups(PageGroups::new(page, group_order)),
+            None => RowSink::Page(page),
         }
     };
-    let collector = Collector {
+    let collector = RowCollector {
         plan: plan.clone(),
         clock: values.clock.clone(),
         terms: values.selection(&plan.projection.terms)?,
@@ -454,25 +465,25 @@ fn cursor(
         state,
         has_moved: false,
     };
-    Ok(Cursor::new(source, collector))
+    Ok(QueryCursor::new(source, collector))
 }
 
 /// The source of rows that are not merged, from where the page begins.
 fn source(
-    plan: &Resolved,
-    reader: Reader,
-    question: Question,
+    plan: &ResolvedSelect,
+    reader: TableSource,
+    question: PartitionQuery,
     mut partitions: WantedPartitions,
-    filters: &[Filter],
+    filters: &[ResidualFilter],
     state: &PagingState,
-    parameters: &Parameters,
-) -> Result<Source, CqlError> {
+    parameters: &ExecutionParameters,
+) -> Result<RowSource, CqlError> {
     let (slot, after) = (state.slot as usize, state.position.clone());
     let indexes = plan.access.indexes;
     if let (
-        Reader::Stored {
+        TableSource::Stored {
             storage,
-            told_s,
+            client_now_s: told_s,
             tombstones_max,
         },
         Some(tokens),
@@ -496,8 +507,8 @@ fn source(
                             lookups.len()
                         )
                     });
-                    let span = Span::new(&view, tokens, after)?;
-                    let rows = Indexed::new(
+                    let span = IndexReadRange::new(&view, tokens, after)?;
+                    let rows = IndexRowSource::new(
                         view,
                         question,
                         lookups,
@@ -505,7 +516,7 @@ fn source(
                         *tombstones_max,
                         &parameters.memory,
                     );
-                    return Ok(Source::Indexed {
+                    return Ok(RowSource::Indexed {
                         rows: Box::new(rows),
                         reader,
                     });
@@ -513,13 +524,13 @@ fn source(
             }
         }
     }
-    let rows = Sequence::new(reader, question, partitions, slot, after);
-    Ok(Source::Sequence(rows))
+    let rows = PartitionSequence::new(reader, question, partitions, slot, after);
+    Ok(RowSource::Sequence(rows))
 }
 
 /// The tokens in which secondary indexes find the rows: those of a scan, or that of the partition
 /// whose local indexes are read; `None` if the partitions are read without them.
-fn indexed_tokens(plan: &Resolved, partitions: &WantedPartitions) -> Option<Tokens> {
+fn indexed_tokens(plan: &ResolvedSelect, partitions: &WantedPartitions) -> Option<Tokens> {
     match partitions {
         WantedPartitions::Tokens(start, end) => Some((*start, *end)),
         WantedPartitions::Keys(keys) if plan.access.is_by_local_index() => match keys.as_slice() {
@@ -538,7 +549,7 @@ fn indexed_tokens(plan: &Resolved, partitions: &WantedPartitions) -> Option<Toke
 /// error.
 fn resumed(
     bytes: &Bytes,
-    plan: &Resolved,
+    plan: &ResolvedSelect,
     partitions: &WantedPartitions,
     limit: Option<u32>,
 ) -> Result<PagingState, CqlError> {
@@ -562,7 +573,7 @@ fn check_merge(
     partitions: usize,
     page_rows: Option<usize>,
     limit: Option<u32>,
-    parameters: &Parameters,
+    parameters: &ExecutionParameters,
 ) -> Result<(), CqlError> {
     let fits_a_page =
         page_rows.is_none_or(|rows| limit.is_some_and(|limit| limit as usize <= rows));
@@ -580,7 +591,7 @@ fn check_merge(
     Ok(())
 }
 
-fn warnings(plan: &Resolved) -> Vec<String> {
+fn warnings(plan: &ResolvedSelect) -> Vec<String> {
     let is_aggregation = plan.grouping.is_some() || !plan.projection.aggregates.is_empty();
     if !is_aggregation || plan.selected.is_system {
         return Vec::new();

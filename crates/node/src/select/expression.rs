@@ -8,28 +8,28 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-pub(super) use composed::{COMPOSED_BYTES_MAX, Composed, Form as ComposedForm};
+pub(super) use composed::{COMPOSED_BYTES_MAX, CompositeExpression, CompositeKind};
 use cql::error::CqlError;
-pub(super) use elements::{Brackets, Elements, Of};
-use query::clock::StatementClock;
-use query::functions::{Cast, ScalarFunction};
+pub(super) use elements::{BracketTerms, CollectionOperand, ElementSelection};
+use query::functions::{ScalarFunction, TypeCast};
+use query::statement_clock::StatementClock;
 use storage::read::Row;
-pub(super) use times::{Form, TimedCells, TimedPart};
+pub(super) use times::{CellTimeForm, TimedCells, TimedPart};
 use value::{
     CqlType, UserType,
     token::{Partitioner, routing_key},
 };
 
-use super::place::{Place, Shape, put_bytes, put_null};
+use super::column_location::{ColumnLocation, ValueShape, put_bytes, put_null};
 
 /// A selected value, not yet computed.
 #[derive(Clone, Debug)]
 pub(super) enum Expression {
     Column {
         /// The place of the column.
-        place: Place,
+        place: ColumnLocation,
         /// The form of the column's value.
-        shape: Shape,
+        shape: ValueShape,
     },
     /// The write timestamps of cells.
     WriteTime(TimedCells),
@@ -42,7 +42,7 @@ pub(super) enum Expression {
         is_slice: bool,
         time: Box<Expression>,
     },
-    /// A term, by its position in [`super::projection::Projection::terms`].
+    /// A term, by its position in [`super::projection::ResolvedSelection::terms`].
     Term(usize),
     /// A call of a scalar function.
     Function {
@@ -57,11 +57,11 @@ pub(super) enum Expression {
     },
     /// `CAST(argument AS type)`.
     Cast {
-        cast: Cast,
+        cast: TypeCast,
         argument: Box<Expression>,
     },
     /// `map[key]`, `set[element]` or a slice of either.
-    Elements(Elements),
+    Elements(ElementSelection),
     /// `argument.field`, of a user type.
     Field {
         definition: Arc<UserType>,
@@ -70,14 +70,14 @@ pub(super) enum Expression {
         argument: Box<Expression>,
     },
     /// A tuple, a collection, a vector or a value of a user type, put together of others.
-    Composed(Composed),
-    /// An aggregate, by its position in [`super::projection::Projection::aggregates`].
+    Composed(CompositeExpression),
+    /// An aggregate, by its position in [`super::projection::ResolvedSelection::aggregates`].
     Aggregate(usize),
 }
 
 /// The content of a row of the answer.
 #[derive(Clone, Debug)]
-pub(super) enum Outputs {
+pub(super) enum OutputColumns {
     /// The values of its columns.
     Values(Vec<Expression>),
     /// One column, the text of a JSON object with these fields.
@@ -97,7 +97,7 @@ pub(super) struct JsonField {
 
 /// The inputs that an expression is computed from.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
+pub(super) struct EvaluationContext<'a> {
     /// The row; `None` for aggregates over no row.
     pub row: Option<&'a Row>,
     /// The values of the projection's terms; `None` for null.
@@ -116,7 +116,11 @@ impl Expression {
     ///
     /// # Errors
     /// As [`Expression::evaluate`].
-    pub(super) fn put(&self, scope: Scope<'_>, out: &mut BytesMut) -> Result<(), CqlError> {
+    pub(super) fn put(
+        &self,
+        scope: EvaluationContext<'_>,
+        out: &mut BytesMut,
+    ) -> Result<(), CqlError> {
         match (self, scope.row) {
             (Expression::Column { place, shape }, Some(row)) => place.content(row).put(*shape, out),
             (Expression::WriteTime(cells), Some(row)) if cells.is_whole() => {
@@ -140,7 +144,7 @@ impl Expression {
     ///
     /// # Errors
     /// If a function or a cast in the expression fails.
-    pub(super) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
+    pub(super) fn evaluate(&self, scope: EvaluationContext<'_>) -> Result<Option<Bytes>, CqlError> {
         match self {
             Expression::Column { place, shape } => Ok(scope
                 .row
@@ -198,7 +202,7 @@ impl Expression {
 
 fn evaluate_all(
     expressions: &[Expression],
-    scope: Scope<'_>,
+    scope: EvaluationContext<'_>,
 ) -> Result<Vec<Option<Bytes>>, CqlError> {
     expressions
         .iter()
@@ -209,7 +213,7 @@ fn evaluate_all(
 fn token(
     partitioner: Partitioner,
     arguments: &[Expression],
-    scope: Scope<'_>,
+    scope: EvaluationContext<'_>,
 ) -> Result<Option<Bytes>, CqlError> {
     let token = if arguments.is_empty() {
         scope.row.map(|row| row.partition.token)

@@ -3,9 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use cql::error::{CqlError, ErrorKind, Failures};
+use cql::error::{CqlError, ErrorKind, ReplicaFailures};
 
-use crate::statement::Parameters;
+use crate::statement::ExecutionParameters;
 
 /// The reason of a failed read in version 5 of the protocol: too many tombstones.
 pub(super) const TOO_MANY_TOMBSTONES: u16 = 1;
@@ -15,14 +15,18 @@ pub(super) const READ_SIZE: u16 = 4;
 pub(super) const INDEX_NOT_AVAILABLE: u16 = 6;
 
 /// The error of a read that this node could not carry out.
-pub(super) fn read_failure(parameters: &Parameters, reason: u16, message: String) -> CqlError {
+pub(super) fn read_failure(
+    parameters: &ExecutionParameters,
+    reason: u16,
+    message: String,
+) -> CqlError {
     let node = parameters.server_address.map(|address| address.ip());
     let node = node.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let kind = ErrorKind::ReadFailure {
         consistency: parameters.consistency.code(),
         received: 0,
         block_for: 1,
-        failures: Failures::Reasons(vec![(node, reason)]),
+        failures: ReplicaFailures::Reasons(vec![(node, reason)]),
         data_present: false,
     };
     CqlError::new(kind, message)

@@ -16,21 +16,21 @@ use schema::{Column, ColumnKind, Table};
 use storage::read::Partition;
 use value::compare;
 
-use super::access::Access;
+use super::access::RowAccessPath;
 use super::aggregate::Accumulator;
-use super::expression::{Expression, Scope};
+use super::expression::{EvaluationContext, Expression};
 use super::group_order::GroupOrder;
-use super::held::{HeldRow, own_value};
-use super::page::Page;
+use super::page::ResultPage;
 use super::paging::PagingState;
-use super::projection::Projection;
+use super::projection::ResolvedSelection;
+use super::retained_rows::{HeldRow, own_value};
 
 /// The fault of columns that leave a gap in the primary key.
 const OUT_OF_ORDER: &str = "Group by currently only support groups of columns following their declared order in the PRIMARY KEY";
 
 /// GROUP BY, resolved.
 #[derive(Clone, Debug)]
-pub(super) struct Grouping {
+pub(super) struct ResolvedGroupBy {
     /// The first columns of the clustering key, whose values the rows of a group share.
     clustering: Vec<Column>,
     /// A function of the clustering column after these, whose result they share, too.
@@ -38,7 +38,7 @@ pub(super) struct Grouping {
 }
 
 /// The parts of a row in which it agrees with the others of its group.
-struct Key {
+struct OpenGroupKey {
     partition: Arc<Partition>,
     /// The values of the clustering key; `None` for a partition of static columns only.
     clustering: Option<Vec<Bytes>>,
@@ -47,9 +47,9 @@ struct Key {
 }
 
 /// Groups that become the rows of a page.
-pub(super) struct Groups {
+pub(super) struct PageGroups {
     /// The groups that have ended.
-    pub page: Page,
+    pub page: ResultPage,
     /// The group whose rows are coming.
     pub open: Option<OpenGroup>,
     /// The order of groups over several partitions; `None` if they stay in the order of the disk.
@@ -58,7 +58,7 @@ pub(super) struct Groups {
 
 /// A group whose rows are coming.
 pub(super) struct OpenGroup {
-    key: Key,
+    key: OpenGroupKey,
     /// The index of its partition among those that the query names.
     pub slot: usize,
     /// The first row, as far as it is selected. Columns next to aggregates show its values.
@@ -86,10 +86,10 @@ impl OpenGroup {
     }
 }
 
-impl Groups {
+impl PageGroups {
     /// No groups yet.
-    pub(super) fn new(page: Page, order: Option<Box<GroupOrder>>) -> Groups {
-        Groups {
+    pub(super) fn new(page: ResultPage, order: Option<Box<GroupOrder>>) -> PageGroups {
+        PageGroups {
             page,
             open: None,
             order,
@@ -97,7 +97,7 @@ impl Groups {
     }
 }
 
-impl Grouping {
+impl ResolvedGroupBy {
     /// Resolves GROUP BY; `None` if there is none.
     ///
     /// # Errors
@@ -106,10 +106,10 @@ impl Grouping {
     pub(super) fn prepare(
         table: &Table,
         group_by: &[Selector],
-        projection: &mut Projection,
-        access: &Access,
+        projection: &mut ResolvedSelection,
+        access: &RowAccessPath,
         ctx: &mut PrepareContext,
-    ) -> Result<Option<Grouping>, CqlError> {
+    ) -> Result<Option<ResolvedGroupBy>, CqlError> {
         if group_by.is_empty() {
             return Ok(None);
         }
@@ -156,7 +156,7 @@ impl Grouping {
         let of_clustering = grouped - partition_key.len();
         let of_values = of_clustering - usize::from(function.is_some());
         let clustering = clustering_key[..of_values].iter().copied().cloned();
-        Ok(Some(Grouping {
+        Ok(Some(ResolvedGroupBy {
             clustering: clustering.collect(),
             function,
         }))
@@ -171,11 +171,15 @@ impl Grouping {
     ///
     /// # Errors
     /// If the function of GROUP BY fails.
-    pub(super) fn has(&self, group: &OpenGroup, scope: Scope<'_>) -> Result<bool, CqlError> {
+    pub(super) fn has(
+        &self,
+        group: &OpenGroup,
+        scope: EvaluationContext<'_>,
+    ) -> Result<bool, CqlError> {
         let Some(row) = scope.row else {
             return Ok(false);
         };
-        let Key {
+        let OpenGroupKey {
             partition,
             clustering,
             result,
@@ -205,12 +209,12 @@ impl Grouping {
         &self,
         slot: usize,
         first: HeldRow,
-        scope: Scope<'_>,
+        scope: EvaluationContext<'_>,
         accumulators: Vec<Accumulator>,
         (before, has_moved): (&PagingState, bool),
     ) -> Result<OpenGroup, CqlError> {
         Ok(OpenGroup {
-            key: Key {
+            key: OpenGroupKey {
                 partition: Arc::clone(&first.row().partition),
                 clustering: first.row().clustering.clone(),
                 result: self.result(scope)?,
@@ -223,7 +227,7 @@ impl Grouping {
         })
     }
 
-    fn result(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
+    fn result(&self, scope: EvaluationContext<'_>) -> Result<Option<Bytes>, CqlError> {
         match &self.function {
             Some(function) => function.evaluate(scope),
             None => Ok(None),

@@ -7,13 +7,13 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::error::CqlError;
 use storage::read::Row;
 
 use super::order::RowOrder;
-use super::page::Page;
-use crate::statement::no_room;
+use super::page::ResultPage;
+use crate::statement::answer_memory_error;
 
 /// The number of groups that are held however small LIMIT is, as to cut them takes time.
 const KEPT_MIN: usize = 1_000;
@@ -23,13 +23,13 @@ pub(super) struct GroupOrder {
     order: RowOrder,
     /// The number of groups that LIMIT leaves.
     limit: usize,
-    ended: Vec<Ended>,
-    charge: Charge,
+    ended: Vec<ClosedGroup>,
+    charge: MemoryCharge,
     charged: usize,
 }
 
 /// A group that has ended.
-struct Ended {
+struct ClosedGroup {
     /// The clustering key of its first row; `None` for a partition of static columns only.
     first: Option<Vec<Bytes>>,
     /// Its row within the body of the page.
@@ -38,7 +38,7 @@ struct Ended {
 
 impl GroupOrder {
     /// Groups in this order, of which LIMIT leaves the first.
-    pub(super) fn new(order: RowOrder, limit: Option<u32>, memory: &Account) -> GroupOrder {
+    pub(super) fn new(order: RowOrder, limit: Option<u32>, memory: &MemoryAccount) -> GroupOrder {
         GroupOrder {
             order,
             limit: limit.map_or(usize::MAX, |limit| limit as usize),
@@ -56,7 +56,7 @@ impl GroupOrder {
         &mut self,
         first: &Row,
         begin: usize,
-        page: &mut Page,
+        page: &mut ResultPage,
     ) -> Result<(), CqlError> {
         // A copy of the key's bytes, so that they don't keep a block of the disk.
         let copied = |key: &Vec<Bytes>| {
@@ -64,7 +64,7 @@ impl GroupOrder {
                 .map(|value| Bytes::copy_from_slice(value))
                 .collect()
         };
-        let ended = Ended {
+        let ended = ClosedGroup {
             first: first.clustering.as_ref().map(copied),
             row: begin..page.body.len(),
         };
@@ -73,7 +73,7 @@ impl GroupOrder {
             let ahead = self.charged + self.charged / 4;
             self.charge
                 .resize(ahead)
-                .map_err(|_| no_room(self.charged))?;
+                .map_err(|_| answer_memory_error(self.charged))?;
         }
         self.ended.push(ended);
         let kept_max = self.limit.saturating_mul(2).max(KEPT_MIN);
@@ -87,13 +87,13 @@ impl GroupOrder {
     ///
     /// # Errors
     /// A page for which there is no memory.
-    pub(super) fn finish(mut self, page: &mut Page) -> Result<(), CqlError> {
+    pub(super) fn finish(mut self, page: &mut ResultPage) -> Result<(), CqlError> {
         self.cut(page)
     }
 
     /// Puts the groups so far in order, and leaves the first of them. Of equal ones the earlier
     /// stays, as those that come later are sorted after it.
-    fn cut(&mut self, page: &mut Page) -> Result<(), CqlError> {
+    fn cut(&mut self, page: &mut ResultPage) -> Result<(), CqlError> {
         let order = &self.order;
         self.ended
             .sort_by(|a, b| order.compare(a.first.as_deref(), b.first.as_deref()));
@@ -105,17 +105,17 @@ impl GroupOrder {
             end += ended.row.len();
             ended.row = begin..end;
         }
-        self.charged = self.ended.iter().map(Ended::bytes).sum();
+        self.charged = self.ended.iter().map(ClosedGroup::bytes).sum();
         Ok(())
     }
 }
 
-impl Ended {
+impl ClosedGroup {
     /// Bytes that the group takes here.
     fn bytes(&self) -> usize {
         let key = self.first.iter().flatten();
         let values = key.map(|value| size_of::<Bytes>() + value.len());
-        size_of::<Ended>() + values.sum::<usize>()
+        size_of::<ClosedGroup>() + values.sum::<usize>()
     }
 }
 
@@ -123,9 +123,9 @@ impl Ended {
 mod tests {
     use std::sync::Arc;
 
-    use client_memory::Budget;
+    use client_memory::MemoryBudget;
     use schema::ColumnKind;
-    use storage::read::{Partition, Position};
+    use storage::read::{Partition, RowPosition};
     use value::CqlType;
     use value::token::Token;
 
@@ -143,7 +143,7 @@ mod tests {
             reversed: false,
             columns: vec![(0, false)],
         };
-        let memory = Budget::unbounded().client().unwrap();
+        let memory = MemoryBudget::unbounded().client().unwrap();
         GroupOrder::new(RowOrder::new(&table, &order), limit, &memory)
     }
 
@@ -156,15 +156,15 @@ mod tests {
             }),
             clustering: Some(vec![Bytes::copy_from_slice(&c.to_be_bytes())]),
             cells: Vec::new(),
-            position: Position(Bytes::new()),
+            position: RowPosition(Bytes::new()),
         }
     }
 
     /// The rows that are left of groups with these keys. Each row is the number of its group. Looks
     /// at the size of the page meanwhile.
     fn left(limit: Option<u32>, keys: impl Iterator<Item = i32>, kept_max: usize) -> Vec<u16> {
-        let memory = Budget::unbounded().client().unwrap();
-        let mut page = Page::new(None, &memory);
+        let memory = MemoryBudget::unbounded().client().unwrap();
+        let mut page = ResultPage::new(None, &memory);
         let mut order = order(limit);
         for (number, key) in keys.enumerate() {
             let begin = page.body.len();

@@ -6,30 +6,32 @@ use storage::read::ClusteringSlice;
 use super::access::PartitionAccess;
 use super::failed::{READ_SIZE, TOO_MANY_TOMBSTONES, read_failure};
 use super::partitions::WantedPartitions;
-use super::plan::Resolved;
-use crate::guardrails::{Guardrail, Guardrails, Outcome, Place, Violation, warn};
-use crate::statement::Parameters;
+use super::plan::ResolvedSelect;
+use crate::guardrails::{
+    Guardrail, Guardrails, ThresholdViolation, ValueLocation, ViolationMessage, warn,
+};
+use crate::statement::ExecutionParameters;
 
 /// The most characters of a query's text in a message.
 const TEXT_CHARS_MAX: usize = 512;
 
 /// The guardrails of one execution of a SELECT.
-pub(super) struct Guard<'a> {
+pub(super) struct ReadGuardrails<'a> {
     pub guardrails: &'a Guardrails,
-    pub plan: &'a Resolved,
-    pub parameters: &'a Parameters,
+    pub plan: &'a ResolvedSelect,
+    pub parameters: &'a ExecutionParameters,
 }
 
 /// The figures of what was read for a page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(super) struct PageReadStats {
     pub rows: u64,
     pub tombstones: u64,
     /// The token of the last partition.
     pub token: i64,
 }
 
-impl Guard<'_> {
+impl ReadGuardrails<'_> {
     /// Looks at the size of the page, and at the keys that `IN` makes.
     ///
     /// # Errors
@@ -45,7 +47,7 @@ impl Guard<'_> {
         }
         let name = &self.plan.selected.table.name;
         let page = self.parameters.page_size.unwrap_or(0);
-        let of_page = |violation: Violation| {
+        let of_page = |violation: ThresholdViolation| {
             let threshold = violation.threshold;
             match violation.is_failure {
                 true => format!(
@@ -61,7 +63,7 @@ impl Guard<'_> {
             && keys.len() > 1
         {
             let count = keys.len();
-            let of_keys = |violation: Violation| {
+            let of_keys = |violation: ThresholdViolation| {
                 let threshold = violation.threshold;
                 match violation.is_failure {
                     true => format!(
@@ -89,7 +91,7 @@ impl Guard<'_> {
         count: usize,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
-        let of_product = |violation: Violation| {
+        let of_product = |violation: ThresholdViolation| {
             let threshold = violation.threshold;
             match violation.is_failure {
                 true => format!(
@@ -124,14 +126,14 @@ impl Guard<'_> {
     /// If the page is above the threshold for refusals.
     pub(super) fn check_read(
         &self,
-        read: Read,
+        read: PageReadStats,
         bytes: usize,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
         if self.plan.selected.is_system {
             return Ok(());
         }
-        let of_tombstones = |_: Violation| {
+        let of_tombstones = |_: ThresholdViolation| {
             format!(
                 "Read {} live rows and {} tombstone cells for query {}; token {} (see tombstone_warn_threshold)",
                 read.rows,
@@ -143,11 +145,11 @@ impl Guard<'_> {
         let limits = self.guardrails.limits(Guardrail::Tombstones);
         let counted = read.tombstones.min(limits.fail.unwrap_or(u64::MAX));
         let judged = self.judge(Guardrail::Tombstones, counted, of_tombstones);
-        if let Some(Outcome::Warned(warning)) = judged {
+        if let Some(ViolationMessage::Warned(warning)) = judged {
             warn(warnings, warning);
         }
         let table = &self.plan.selected.table;
-        let of_bytes = |violation: Violation| {
+        let of_bytes = |violation: ThresholdViolation| {
             format!(
                 "Read on table {}.{} has exceeded the size {} threshold of {} bytes",
                 table.keyspace,
@@ -158,11 +160,13 @@ impl Guard<'_> {
         };
         match self.judge(Guardrail::ReadSize, bytes as u64, of_bytes) {
             None => Ok(()),
-            Some(Outcome::Warned(warning)) => {
+            Some(ViolationMessage::Warned(warning)) => {
                 warn(warnings, warning);
                 Ok(())
             }
-            Some(Outcome::Refused(error)) => Err(read_failure(self.parameters, READ_SIZE, error)),
+            Some(ViolationMessage::Refused(error)) => {
+                Err(read_failure(self.parameters, READ_SIZE, error))
+            }
         }
     }
 
@@ -173,7 +177,7 @@ impl Guard<'_> {
         }
         let limits = self.guardrails.limits(Guardrail::Tombstones);
         let above = limits.fail.map_or(u64::MAX, |fail| fail.saturating_add(1));
-        let message = |_: Violation| {
+        let message = |_: ThresholdViolation| {
             format!(
                 "Scanned over {above} tombstones for query {}; query aborted (see tombstone_failure_threshold)",
                 self.text()
@@ -187,7 +191,7 @@ impl Guard<'_> {
         &self,
         guardrail: Guardrail,
         value: usize,
-        message: impl FnOnce(Violation) -> String,
+        message: impl FnOnce(ThresholdViolation) -> String,
         warnings: &mut Vec<String>,
     ) -> Result<(), CqlError> {
         let guardrails = self.guardrails;
@@ -198,17 +202,17 @@ impl Guard<'_> {
         &self,
         guardrail: Guardrail,
         value: u64,
-        message: impl FnOnce(Violation) -> String,
-    ) -> Option<Outcome> {
+        message: impl FnOnce(ThresholdViolation) -> String,
+    ) -> Option<ViolationMessage> {
         self.guardrails
             .judge(guardrail, value, self.place(), message)
     }
 
-    fn place(&self) -> Place<'_> {
-        Place {
+    fn place(&self) -> ValueLocation<'_> {
+        ValueLocation {
             keyspace: &self.plan.selected.table.keyspace,
             table: &self.plan.selected.table.name,
-            ..Place::default()
+            ..ValueLocation::default()
         }
     }
 

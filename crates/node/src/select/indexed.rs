@@ -7,15 +7,15 @@
 //!
 //! An entry may be of a row that has changed since. Whoever takes the rows checks them all.
 
-use client_memory::Account;
+use client_memory::MemoryAccount;
 use cql::error::CqlError;
-use storage::read::{Next, Partitions, Position, Row};
-use storage::{RowStream, StorageError, View};
+use storage::read::{NextRow, PartitionSelection, Row, RowPosition};
+use storage::{RowStream, StorageError, TableView};
 
-use super::lookup::Lookup;
+use super::lookup::IndexLookup;
+use super::partition_query::PartitionQuery;
 use super::partitions::Tokens;
-use super::positions::{Common, Gathered, Span, Step, own};
-use super::question::Question;
+use super::positions::{IndexReadRange, PositionIntersection, PositionStep, RangePositions, own};
 use crate::statement::storage_error;
 
 /// The number of entries up to which lookups are counted to compare them. Fewer rows are read
@@ -23,36 +23,36 @@ use crate::statement::storage_error;
 const FEW: usize = 256;
 
 /// The outcome of one step of the source.
-pub(super) enum Found {
+pub(super) enum IndexScanStep {
     Row(Row),
     /// A position where there is no row any more.
-    Gone(Position),
+    Gone(RowPosition),
     /// The step did some work, but there is no row yet.
     Nothing,
     /// A record comes next that is longer than the step may decode.
     Large,
     End,
     /// The rows have to be scanned after the position.
-    Scan(Option<Position>),
+    Scan(Option<RowPosition>),
 }
 
 /// A source of the rows that secondary indexes find.
-pub(super) struct Indexed {
-    view: View,
-    question: Question,
+pub(super) struct IndexRowSource {
+    view: TableView,
+    question: PartitionQuery,
     /// The lookups to choose from, later those that are not tried yet.
-    lookups: Vec<Lookup>,
-    span: Span,
-    memory: Account,
-    positions: Option<Positions>,
+    lookups: Vec<IndexLookup>,
+    span: IndexReadRange,
+    memory: MemoryAccount,
+    positions: Option<PositionSource>,
     /// A position whose row is not decoded yet, as it is large.
-    put_off: Option<Position>,
+    put_off: Option<RowPosition>,
     /// The rest of a partition that was found as a whole.
     open: Option<RowStream>,
     /// The partition of the last position that was visited.
-    current: Option<Position>,
+    current: Option<RowPosition>,
     /// The partition whose further positions are passed over.
-    left: Option<Position>,
+    left: Option<RowPosition>,
     /// The tombstones of the rows that were visited, and of the partitions that were found as a
     /// whole and left.
     tombstones: u64,
@@ -60,23 +60,23 @@ pub(super) struct Indexed {
     tombstones_max: u64,
 }
 
-enum Positions {
-    Common(Common),
-    Gathered(Box<Gathered>),
+enum PositionSource {
+    Common(PositionIntersection),
+    Gathered(Box<RangePositions>),
 }
 
-impl Indexed {
+impl IndexRowSource {
     /// Makes a source of the rows in a span. The lookups, at least one, are of relations that hold
     /// for all of them. Above `tombstones_max` tombstones the read fails.
     pub(super) fn new(
-        view: View,
-        question: Question,
-        lookups: Vec<Lookup>,
-        span: Span,
+        view: TableView,
+        question: PartitionQuery,
+        lookups: Vec<IndexLookup>,
+        span: IndexReadRange,
         tombstones_max: u64,
-        memory: &Account,
-    ) -> Indexed {
-        Indexed {
+        memory: &MemoryAccount,
+    ) -> IndexRowSource {
+        IndexRowSource {
             view,
             question,
             lookups,
@@ -99,7 +99,7 @@ impl Indexed {
 
     /// Whether a row is found without reading many entries.
     pub(super) fn is_quick(&self) -> bool {
-        self.lookups.iter().all(Lookup::is_of_one_value)
+        self.lookups.iter().all(IndexLookup::is_of_one_value)
     }
 
     /// Takes one step, which reads some entries or a row. A record that is longer than
@@ -107,16 +107,16 @@ impl Indexed {
     ///
     /// # Errors
     /// Failures of the storage, and more positions than there is memory for.
-    pub(super) fn fetch(&mut self, record_bytes_max: usize) -> Result<Found, CqlError> {
+    pub(super) fn fetch(&mut self, record_bytes_max: usize) -> Result<IndexScanStep, CqlError> {
         if let Some(rows) = &mut self.open {
             return Ok(
                 match rows.advance(record_bytes_max).map_err(storage_error)? {
-                    Next::Row(row) => Found::Row(row),
-                    Next::Large => Found::Large,
-                    Next::Nothing => {
+                    NextRow::Row(row) => IndexScanStep::Row(row),
+                    NextRow::Large => IndexScanStep::Large,
+                    NextRow::Nothing => {
                         self.tombstones = self.tombstones();
                         self.open = None;
-                        Found::Nothing
+                        IndexScanStep::Nothing
                     }
                 },
             );
@@ -126,14 +126,14 @@ impl Indexed {
         }
         let step = match &mut self.positions {
             None => return self.choose(),
-            Some(Positions::Common(common)) => common.step(&self.view)?,
-            Some(Positions::Gathered(gathered)) => gathered.step(&self.view)?,
+            Some(PositionSource::Common(common)) => common.step(&self.view)?,
+            Some(PositionSource::Gathered(gathered)) => gathered.step(&self.view)?,
         };
         match step {
-            Step::Found(position) => self.visit(position, record_bytes_max),
-            Step::Working => Ok(Found::Nothing),
-            Step::End => Ok(Found::End),
-            Step::TooMany => Ok(self.gather()),
+            PositionStep::Found(position) => self.visit(position, record_bytes_max),
+            PositionStep::Working => Ok(IndexScanStep::Nothing),
+            PositionStep::End => Ok(IndexScanStep::End),
+            PositionStep::TooMany => Ok(self.gather()),
         }
     }
 
@@ -145,7 +145,7 @@ impl Indexed {
     }
 
     /// The question and the tokens, for a scan in the place of the indexes.
-    pub(super) fn scan(&self) -> (Question, Tokens) {
+    pub(super) fn scan(&self) -> (PartitionQuery, Tokens) {
         (self.question.clone(), self.span.tokens)
     }
 
@@ -155,8 +155,8 @@ impl Indexed {
             rows.let_go();
         }
         match &mut self.positions {
-            Some(Positions::Common(common)) => common.let_go(),
-            Some(Positions::Gathered(gathered)) => gathered.let_go(),
+            Some(PositionSource::Common(common)) => common.let_go(),
+            Some(PositionSource::Gathered(gathered)) => gathered.let_go(),
             None => {}
         }
         own(&mut self.put_off);
@@ -165,10 +165,14 @@ impl Indexed {
     }
 
     /// Reads the row at a position, or opens the partition.
-    fn visit(&mut self, position: Position, record_bytes_max: usize) -> Result<Found, CqlError> {
+    fn visit(
+        &mut self,
+        position: RowPosition,
+        record_bytes_max: usize,
+    ) -> Result<IndexScanStep, CqlError> {
         let partition = self.view.partition_at(&position).map_err(storage_error)?;
         if self.left.as_ref() == Some(&partition) || self.span.after.as_ref() == Some(&position) {
-            return Ok(Found::Nothing);
+            return Ok(IndexScanStep::Nothing);
         }
         self.current = Some(partition.clone());
         if partition != position {
@@ -180,11 +184,11 @@ impl Indexed {
                 return Err(storage_error(error));
             }
             return Ok(match next {
-                Next::Row(row) => Found::Row(row),
-                Next::Nothing => Found::Gone(position),
-                Next::Large => {
+                NextRow::Row(row) => IndexScanStep::Row(row),
+                NextRow::Nothing => IndexScanStep::Gone(position),
+                NextRow::Large => {
                     self.put_off = Some(position);
-                    Found::Large
+                    IndexScanStep::Large
                 }
             });
         }
@@ -193,44 +197,44 @@ impl Indexed {
         let key = self.view.key_at(&position).map_err(storage_error)?;
         let request = self
             .question
-            .ask(Partitions::One(key.partition_key), resume_after);
+            .ask(PartitionSelection::One(key.partition_key), resume_after);
         let mut rows = self.view.read(&request).map_err(storage_error)?;
         rows.stop_at_tombstones(self.tombstones_max.saturating_sub(self.tombstones));
         self.open = Some(rows);
         self.left = Some(partition);
-        Ok(Found::Nothing)
+        Ok(IndexScanStep::Nothing)
     }
 
-    fn choose(&mut self) -> Result<Found, CqlError> {
+    fn choose(&mut self) -> Result<IndexScanStep, CqlError> {
         let mut lookups = std::mem::take(&mut self.lookups);
         if lookups.len() > 1
             && let Some(fewest) = self.fewest(&lookups)?
         {
             lookups = vec![lookups.swap_remove(fewest)];
         }
-        let (values, ranges) = lookups.into_iter().partition(Lookup::is_of_one_value);
+        let (values, ranges) = lookups.into_iter().partition(IndexLookup::is_of_one_value);
         self.lookups = ranges;
         if values.is_empty() {
             return Ok(self.gather());
         }
-        let common = Common::open(&self.view, &values, &self.span)?;
-        self.positions = Some(Positions::Common(common));
-        Ok(Found::Nothing)
+        let common = PositionIntersection::open(&self.view, &values, &self.span)?;
+        self.positions = Some(PositionSource::Common(common));
+        Ok(IndexScanStep::Nothing)
     }
 
     /// Takes the next of the lookups of ranges.
-    fn gather(&mut self) -> Found {
+    fn gather(&mut self) -> IndexScanStep {
         let Some(lookup) = self.lookups.pop() else {
-            return Found::Scan(self.span.after.clone());
+            return IndexScanStep::Scan(self.span.after.clone());
         };
-        let gathered = Gathered::new(lookup, self.span.clone(), &self.memory);
-        self.positions = Some(Positions::Gathered(Box::new(gathered)));
-        Found::Nothing
+        let gathered = RangePositions::new(lookup, self.span.clone(), &self.memory);
+        self.positions = Some(PositionSource::Gathered(Box::new(gathered)));
+        IndexScanStep::Nothing
     }
 
     /// The lookup with the fewest entries, if it has few. A lookup that names whole partitions
     /// counts only among its like, as the number of their rows is unknown.
-    fn fewest(&self, lookups: &[Lookup]) -> Result<Option<usize>, CqlError> {
+    fn fewest(&self, lookups: &[IndexLookup]) -> Result<Option<usize>, CqlError> {
         let names_rows = lookups.iter().any(|lookup| !lookup.names_partitions);
         let mut fewest = (FEW, None);
         for (at, lookup) in lookups.iter().enumerate() {

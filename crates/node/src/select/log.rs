@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::clock::StatementClock;
+use query::statement_clock::StatementClock;
 use storage::Storage;
 use storage::read::{ClusteringBound, ClusteringSlice};
 use uuid::Uuid;

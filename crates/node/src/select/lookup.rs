@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::relation::Relation;
-use query::row_filter::RowFilter;
+use query::relation::PreparedRelation;
+use query::row_filter::BoundRelation;
 use schema::{ColumnKind, SecondaryIndex};
-use storage::View;
+use storage::TableView;
 use storage::read::IndexedValues;
-use value::predicate::{Comparison, Predicate, TuplePredicate};
+use value::predicate::{ComparisonOperator, Predicate, TuplePredicate};
 use value::{CqlType, compare};
 
 use super::access::IndexUse;
 use super::failed::{INDEX_NOT_AVAILABLE, read_failure};
-use super::filter::Filter;
-use crate::statement::{Parameters, storage_error};
+use super::filter::ResidualFilter;
+use crate::statement::{ExecutionParameters, storage_error};
 
 /// The values to look up in an index.
 #[derive(Clone, Debug)]
-pub(super) struct Lookup {
+pub(super) struct IndexLookup {
     /// The index.
     pub index: Arc<SecondaryIndex>,
     /// The values, of which a row must have one.
@@ -31,8 +31,8 @@ pub(super) struct Lookup {
 }
 
 /// A value to look up in an index, or a bound of the values.
-struct Wanted<'f> {
-    comparison: Comparison,
+struct IndexProbe<'f> {
+    comparison: ComparisonOperator,
     value: &'f Bytes,
     /// The key of a map that has the value.
     key: Option<&'f Bytes>,
@@ -40,7 +40,7 @@ struct Wanted<'f> {
     cql_type: Option<&'f CqlType>,
 }
 
-impl Lookup {
+impl IndexLookup {
     /// Whether the lookup is of one value. Then the index has the rows in the order of the disk.
     pub(super) fn is_of_one_value(&self) -> bool {
         match (&self.values.low, &self.values.high) {
@@ -52,7 +52,10 @@ impl Lookup {
 
 /// The lookups of the relations that indexes serve, with the filters made of them; `None` if their
 /// values leave no row.
-pub(super) fn lookups(relations: &[Relation], filters: &[Filter]) -> Option<Vec<Lookup>> {
+pub(super) fn lookups(
+    relations: &[PreparedRelation],
+    filters: &[ResidualFilter],
+) -> Option<Vec<IndexLookup>> {
     let mut lookups = Vec::new();
     for (relation, filter) in relations.iter().zip(filters) {
         let names_partitions = relation.first_column().is_some_and(|column| {
@@ -61,7 +64,7 @@ pub(super) fn lookups(relations: &[Relation], filters: &[Filter]) -> Option<Vec<
                 ColumnKind::PartitionKey { .. } | ColumnKind::Static
             )
         });
-        for (index, wanted) in relation.indexes.iter().zip(wanted(filter)) {
+        for (index, wanted) in relation.indexes.iter().zip(index_probes(filter)) {
             add(&mut lookups, index, names_partitions, &wanted)?;
         }
     }
@@ -73,11 +76,11 @@ pub(super) fn lookups(relations: &[Relation], filters: &[Filter]) -> Option<Vec<
 /// # Errors
 /// An index that is still being built, if the query needs it.
 pub(super) fn ready(
-    mut lookups: Vec<Lookup>,
-    view: &View,
+    mut lookups: Vec<IndexLookup>,
+    view: &TableView,
     indexes: IndexUse,
-    parameters: &Parameters,
-) -> Result<Vec<Lookup>, CqlError> {
+    parameters: &ExecutionParameters,
+) -> Result<Vec<IndexLookup>, CqlError> {
     let mut are_ready = Vec::with_capacity(lookups.len());
     for lookup in &lookups {
         let is_ready = view.is_index_ready(lookup.index.version);
@@ -91,20 +94,22 @@ pub(super) fn ready(
     Ok(lookups)
 }
 
-fn not_available(index: &str, parameters: &Parameters) -> CqlError {
+fn not_available(index: &str, parameters: &ExecutionParameters) -> CqlError {
     let message = format!("The secondary index '{index}' is not yet available as it is building");
     read_failure(parameters, INDEX_NOT_AVAILABLE, message)
 }
 
 /// The value of each column that the filter is on.
-fn wanted(filter: &Filter) -> Vec<Wanted<'_>> {
+fn index_probes(filter: &ResidualFilter) -> Vec<IndexProbe<'_>> {
     match filter {
-        Filter::Plain(RowFilter::Column { predicate, .. }) => {
-            Wanted::of(predicate).into_iter().collect()
+        ResidualFilter::Plain(BoundRelation::Column { predicate, .. }) => {
+            IndexProbe::of(predicate).into_iter().collect()
         }
         // The term of a term is the term itself.
-        Filter::Terms { terms, .. } => Wanted::of(&terms.predicate).into_iter().collect(),
-        Filter::Plain(RowFilter::Tuple {
+        ResidualFilter::Terms { terms, .. } => {
+            IndexProbe::of(&terms.predicate).into_iter().collect()
+        }
+        ResidualFilter::Plain(BoundRelation::Tuple {
             predicate:
                 TuplePredicate::Compare {
                     types,
@@ -115,22 +120,24 @@ fn wanted(filter: &Filter) -> Vec<Wanted<'_>> {
         }) => values
             .iter()
             .zip(types)
-            .map(|(value, cql_type)| Wanted {
+            .map(|(value, cql_type)| IndexProbe {
                 comparison: *comparison,
                 value,
                 key: None,
                 cql_type: Some(cql_type),
             })
             .collect(),
-        Filter::Plain(RowFilter::Tuple { .. } | RowFilter::Token { .. }) => Vec::new(),
+        ResidualFilter::Plain(BoundRelation::Tuple { .. } | BoundRelation::Token { .. }) => {
+            Vec::new()
+        }
     }
 }
 
-impl<'f> Wanted<'f> {
+impl<'f> IndexProbe<'f> {
     /// The value of a predicate on one column.
-    fn of(predicate: &'f Predicate) -> Option<Wanted<'f>> {
-        let equal = Wanted {
-            comparison: Comparison::Eq,
+    fn of(predicate: &'f Predicate) -> Option<IndexProbe<'f>> {
+        let equal = IndexProbe {
+            comparison: ComparisonOperator::Eq,
             value: match predicate {
                 Predicate::Compare { value, .. }
                 | Predicate::Contains { value, .. }
@@ -148,12 +155,12 @@ impl<'f> Wanted<'f> {
                 cql_type,
                 comparison,
                 ..
-            } => Wanted {
+            } => IndexProbe {
                 comparison: *comparison,
                 cql_type: Some(cql_type),
                 ..equal
             },
-            Predicate::Entry { key, .. } => Wanted {
+            Predicate::Entry { key, .. } => IndexProbe {
                 key: Some(key),
                 ..equal
             },
@@ -172,12 +179,12 @@ impl<'f> Wanted<'f> {
 /// Adds a wanted value to the lookups. The two bounds of a range make one lookup. Returns `None` if
 /// no value is between them.
 fn add(
-    lookups: &mut Vec<Lookup>,
+    lookups: &mut Vec<IndexLookup>,
     index: &Arc<SecondaryIndex>,
     names_partitions: bool,
-    wanted: &Wanted<'_>,
+    wanted: &IndexProbe<'_>,
 ) -> Option<()> {
-    let lookup = |values| Lookup {
+    let lookup = |values| IndexLookup {
         index: index.clone(),
         values,
         names_partitions,
@@ -195,7 +202,7 @@ fn add(
         }));
         return Some(());
     }
-    let of_range = |lookup: &&mut Lookup| lookup.index.version == index.version;
+    let of_range = |lookup: &&mut IndexLookup| lookup.index.version == index.version;
     let found = match lookups.iter_mut().find(of_range) {
         Some(found) => found,
         None => lookups.push_mut(lookup(IndexedValues {

@@ -16,14 +16,15 @@
 //!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
 //!
 //! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
-//! ([`turns`]). A query holds rows as they were read only while it has a turn; what it has `held`
-//! from one slice to the next is charged to the client's memory.
+//! ([`cpu_scheduler`]). A query holds rows as they were read only while it has a turn; what it has
+//! `held` from one slice to the next is charged to the client's memory.
 
 mod access;
 mod aggregate;
 mod blocking;
 mod clustering;
 mod collector;
+pub(crate) mod column_location;
 mod composed;
 mod cursor;
 mod execute;
@@ -33,26 +34,25 @@ mod filter;
 mod group;
 mod group_order;
 mod guarded;
-mod held;
 mod indexed;
 mod log;
 mod lookup;
-mod memory;
+mod memory_table;
 mod names;
 mod nearest;
 mod neighbours;
 mod order;
 mod page;
 mod paging;
+mod partition_query;
 mod partitions;
 mod parts;
-mod patience;
-pub(crate) mod place;
 mod plan;
 mod positions;
 mod prepare;
 mod projection;
-mod question;
+mod read_limits;
+mod retained_rows;
 mod selected_table;
 pub(crate) mod slices;
 mod source;
@@ -62,18 +62,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use order::Order;
-use plan::Resolved;
+use order::ResultOrder;
+use plan::ResolvedSelect;
 use query::bind::StatementClock;
 use schema::{Table, TableId};
 
-use crate::database::Database;
-use crate::statement::{Answer, ColumnSpec, Parameters, consistency, deadline};
+use crate::database::CqlDatabase;
+use crate::statement::{ColumnSpec, ExecutionParameters, ExecutionResult, consistency, deadline};
 
 /// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]
 pub struct SelectPlan {
-    resolved: Arc<Resolved>,
+    resolved: Arc<ResolvedSelect>,
 }
 
 impl SelectPlan {
@@ -120,7 +120,7 @@ impl fmt::Display for SelectPlan {
 /// # Errors
 /// Unknown names, wrong types, restrictions that cannot be served.
 pub fn prepare(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     select: &cql::ast::Select,
     markers: &[Option<String>],
@@ -136,10 +136,10 @@ pub fn prepare(
 /// Values that don't fit their places, a paging state of another query, and failures of the storage
 /// or of the index service.
 pub async fn execute(
-    database: &Database,
+    database: &CqlDatabase,
     plan: &SelectPlan,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     consistency::check_read(&parameters)?;
     let plan = &plan.resolved;
     let Some(timeout) = &plan.timeout else {
@@ -147,19 +147,19 @@ pub async fn execute(
     };
     let clock = StatementClock::start(database.storage.clock());
     let limit = timeout.limit(&parameters.values, &clock)?;
-    let late = deadline::late_read(&plan.selected.table, &parameters);
+    let late = deadline::read_timeout(&plan.selected.table, &parameters);
     let reading = Box::pin(read(database, plan, parameters));
     deadline::within(limit, || late, reading).await
 }
 
 async fn read(
-    database: &Database,
-    plan: &Arc<Resolved>,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
+    database: &CqlDatabase,
+    plan: &Arc<ResolvedSelect>,
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     match &plan.order {
-        Order::Clustering(order) => execute::execute(database, plan, order, parameters).await,
-        Order::Nearest(nearest) => {
+        ResultOrder::Clustering(order) => execute::execute(database, plan, order, parameters).await,
+        ResultOrder::Nearest(nearest) => {
             let searching = async {
                 let presence = parameters.presence.clone();
                 let found = neighbours::execute(database, plan, nearest, parameters);

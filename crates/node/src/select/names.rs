@@ -1,6 +1,6 @@
 //! The names of result columns, as Cassandra shows them.
 
-use cql::ast::{FunctionCall, NEGATION, Operation, Part, Selector, Term};
+use cql::ast::{ArgumentPart, ArithmeticOperation, FunctionCall, NEGATION, Selector, Term};
 use cql::error::CqlError;
 use query::functions::term_text;
 
@@ -14,7 +14,9 @@ pub(super) fn selector_name(selector: &Selector) -> String {
             column,
             part,
         } => match &**part {
-            Part::Nested { whole, .. } => format!("{}({})", function.name(), selector_name(whole)),
+            ArgumentPart::Nested { whole, .. } => {
+                format!("{}({})", function.name(), selector_name(whole))
+            }
             part => format!("{}({column}{})", function.name(), part_text(part)),
         },
         Selector::Function(call) => {
@@ -89,17 +91,18 @@ fn joined(selectors: &[Selector]) -> String {
 /// closer; `None` for other calls.
 fn operator_name(call: &FunctionCall<Selector>, arguments: &[String]) -> Option<String> {
     let inner = |at: usize| match &call.arguments[at] {
-        Selector::Function(inner) => Operation::of_function(&inner.name),
+        Selector::Function(inner) => ArithmeticOperation::of_function(&inner.name),
         _ => None,
     };
     let operand = |at: usize, is_looser: bool| match is_looser {
         true => format!("({})", arguments[at]),
         false => arguments[at].clone(),
     };
-    match (Operation::of_function(&call.name), arguments) {
+    match (ArithmeticOperation::of_function(&call.name), arguments) {
         (Some(operation), [_, _]) => {
             let is_product = operation.is_product();
-            let is_sum = |inner: Option<Operation>| inner.is_some_and(|inner| !inner.is_product());
+            let is_sum =
+                |inner: Option<ArithmeticOperation>| inner.is_some_and(|inner| !inner.is_product());
             let left = operand(0, is_product && is_sum(inner(0)));
             let right = operand(1, is_sum(inner(1)) || is_product && inner(1).is_some());
             Some(format!("{left} {} {right}", operation.symbol()))
@@ -111,12 +114,12 @@ fn operator_name(call: &FunctionCall<Selector>, arguments: &[String]) -> Option<
     }
 }
 
-fn part_text(part: &Part) -> String {
+fn part_text(part: &ArgumentPart) -> String {
     match part {
-        Part::Whole | Part::Nested { .. } => String::new(),
-        Part::Field(field) => format!(".{field}"),
-        Part::Element(key) => format!("[{}]", term_text(key)),
-        Part::Slice { from, to } => slice_text(from.as_ref(), to.as_ref()),
+        ArgumentPart::Whole | ArgumentPart::Nested { .. } => String::new(),
+        ArgumentPart::Field(field) => format!(".{field}"),
+        ArgumentPart::Element(key) => format!("[{}]", term_text(key)),
+        ArgumentPart::Slice { from, to } => slice_text(from.as_ref(), to.as_ref()),
     }
 }
 

@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use cql::ast;
 use cql::error::CqlError;
-use index::Candidates;
+use index::CandidateRule;
 use query::bind::PrepareContext;
-use query::condition::{Condition, Support, conditions, is_key_column};
-use query::relation::Relation;
+use query::condition::{FilterSupport, SearchCondition, conditions, is_key_column};
+use query::relation::PreparedRelation;
 use query::{AnnOptions, IndexDefinition, NearestTo, SearchVector, clauses, covered, serving};
-use schema::{Column, ColumnId, Index, Table};
+use schema::{Column, ColumnId, Table, VectorIndexMetadata};
 
-use super::place::Place;
-use super::projection::Projection;
+use super::column_location::ColumnLocation;
+use super::projection::ResolvedSelection;
 
 /// An ordering by the similarity of a column's vectors to one vector, resolved.
 #[derive(Debug)]
 pub(super) struct NearestOrder {
     /// The vector index that names rows in this order.
-    pub index: Arc<Index>,
+    pub index: Arc<VectorIndexMetadata>,
     /// The place of the vector column in a row.
-    pub place: Place,
+    pub place: ColumnLocation,
     /// The vector to look for.
     pub vector: SearchVector,
     /// All columns of the primary key, partition key first.
@@ -30,7 +30,7 @@ pub(super) struct NearestOrder {
     /// The number of partition key columns, which are the first of `key_columns`.
     pub partition_columns: usize,
     /// The number of candidates to request, and whether they are put in order again.
-    pub candidates: Candidates,
+    pub candidates: CandidateRule,
     /// The options of the search.
     pub options: AnnOptions,
     /// The columns that the index keeps with the vectors.
@@ -39,7 +39,7 @@ pub(super) struct NearestOrder {
     indexed: Vec<ColumnId>,
     /// The relations of WHERE. Each row is checked for all of them, as the index may not have taken
     /// up a change yet.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<SearchCondition>,
     /// The columns outside of the key that the selection reads, if the index keeps all of them as
     /// the rows have them, and all columns of WHERE. Then it can answer by itself.
     pub covered: Option<Vec<Column>>,
@@ -85,7 +85,7 @@ pub(super) fn prepare(
     table: &Table,
     to: NearestTo<'_>,
     select: &ast::Select,
-    projection: &Projection,
+    projection: &ResolvedSelection,
     ctx: &mut PrepareContext,
 ) -> Result<NearestOrder, CqlError> {
     let column = table
@@ -94,7 +94,7 @@ pub(super) fn prepare(
     clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
     let of_column = table.indexes.values();
     let of_column = of_column.filter(|index| index.column == column.name);
-    let is_kept = |index: &Index, name: &str| {
+    let is_kept = |index: &VectorIndexMetadata, name: &str| {
         let column = table.column(name);
         column.is_some_and(|column| keeps(table, index, column))
     };
@@ -119,9 +119,9 @@ pub(super) fn prepare(
     Ok(NearestOrder {
         kept: kept.map(|column| column.id).collect(),
         indexed: indexed.map(|index| index.column).collect(),
-        candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
+        candidates: CandidateRule::of(|name| index.options.get(name).map(String::as_str)),
         index: index.clone(),
-        place: Place::of(column),
+        place: ColumnLocation::of(column),
         vector,
         options: to.options,
         partition_columns: table.partition_key().len(),
@@ -133,7 +133,7 @@ pub(super) fn prepare(
 
 /// Whether an index keeps the values of a column: the column is of the primary key, the index names
 /// it, or it has an index of its own.
-fn keeps(table: &Table, index: &Index, column: &Column) -> bool {
+fn keeps(table: &Table, index: &VectorIndexMetadata, column: &Column) -> bool {
     is_key_column(column.kind)
         || index.names(&column.name)
         || table.columns_with_an_index().any(|own| own.id == column.id)
@@ -146,16 +146,16 @@ impl NearestOrder {
     /// A column whose values no index keeps, without ALLOW FILTERING.
     pub(super) fn restrict(
         &mut self,
-        relations: &[Relation],
+        relations: &[PreparedRelation],
         allow_filtering: bool,
     ) -> Result<(), CqlError> {
         let support = |column: &Column| {
             if self.kept.contains(&column.id) {
-                Support::Kept
+                FilterSupport::Kept
             } else if self.indexed.contains(&column.id) {
-                Support::Allowed
+                FilterSupport::Allowed
             } else {
-                Support::None
+                FilterSupport::None
             }
         };
         self.conditions = conditions(relations.to_vec(), support, allow_filtering)?;
@@ -163,7 +163,7 @@ impl NearestOrder {
     }
 
     /// Finds out whether the index can answer by itself ([`covered`]), once WHERE has been taken.
-    pub(super) fn cover(&mut self, projection: &Projection) {
+    pub(super) fn cover(&mut self, projection: &ResolvedSelection) {
         let (conditions, read) = (&self.conditions, &projection.read);
         self.covered = match projection.reads_times {
             true => None,

@@ -24,7 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
+use cpu_scheduler::CpuScheduler;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
 use query::bind::StatementClock;
@@ -32,28 +33,29 @@ use query::search::{
     self, RanksRows, ReadRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate,
     SearchWarning, SearchedRows, ServedIndexes, VectorOrdering,
 };
-use query::values::Values;
-use query::{Nearest, asks_one_replica, bounds, condition, key_values, limit, refused};
+use query::values::EvaluationInputs;
+use query::{TopScored, bounds, condition, key_values, limit, reads_one_replica, refused};
 use schema::{Column, ColumnKind};
-use storage::View;
-use storage::read::{Cell, LiveCell, Next, Partition, Position, Row};
-use store_api::{ClientError, KeyValue, Neighbours};
+use storage::TableView;
+use storage::read::{Cell, LiveCell, NextRow, Partition, Row, RowPosition};
+use store_api::{ClientError, KeyValue, NearestRows};
 use tokio::time::Instant;
-use turns::Turns;
 use value::token::routing_key;
 
 use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
-use super::collector::{Collector, Output, Ranking};
+use super::collector::{RowCollector, RowSink, VectorRanking};
 use super::execute::collect_all;
-use super::filter::{self, Filter};
-use super::held::{LARGE_BYTES, charge_rows};
+use super::filter::{self, ResidualFilter};
 use super::nearest::NearestOrder;
-use super::page::Page;
+use super::page::ResultPage;
 use super::paging::PagingState;
-use super::plan::Resolved;
-use crate::database::Database;
-use crate::statement::{Answer, Outcome, Parameters, Rows, storage_error};
+use super::plan::ResolvedSelect;
+use super::retained_rows::{LARGE_BYTES, charge_rows};
+use crate::database::CqlDatabase;
+use crate::statement::{
+    ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows, storage_error,
+};
 
 /// The time for which rows are read on the async thread. To hand over a few reads to another thread
 /// would cost more.
@@ -73,13 +75,14 @@ type Key = (Vec<Bytes>, Vec<Bytes>);
 /// # Errors
 /// A LIMIT or vector that is not allowed, and failures of the index service and of the storage.
 pub(super) async fn execute(
-    database: &Database,
-    plan: &Arc<Resolved>,
+    database: &CqlDatabase,
+    plan: &Arc<ResolvedSelect>,
     order: &NearestOrder,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock()).told(parameters.told_s);
-    let values = Values {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
+    let clock =
+        StatementClock::start(database.storage.clock()).with_client_now(parameters.client_now_s);
+    let values = EvaluationInputs {
         bound: &parameters.values,
         clock: &clock,
     };
@@ -117,8 +120,8 @@ pub(super) async fn execute(
     }
     let count = page.count;
     let (body, charge) = page.into_body();
-    Ok(Answer {
-        outcome: Outcome::Rows(Rows {
+    Ok(ExecutionResult {
+        outcome: ExecutionOutcome::Rows(ResultRows {
             columns: plan.projection.columns.clone(),
             body,
             count,
@@ -131,15 +134,15 @@ pub(super) async fn execute(
 
 /// One execution of a query for neighbours.
 struct NearestExecution<'a> {
-    database: &'a Database,
-    plan: &'a Arc<Resolved>,
+    database: &'a CqlDatabase,
+    plan: &'a Arc<ResolvedSelect>,
     order: &'a NearestOrder,
-    parameters: &'a Parameters,
+    parameters: &'a ExecutionParameters,
     clock: &'a StatementClock,
     /// The values of the terms in the selection; `None` for null.
     terms: Vec<Option<Bytes>>,
     /// The filters that a row must pass, all of them.
-    filters: Vec<Filter>,
+    filters: Vec<ResidualFilter>,
     limit: usize,
 }
 
@@ -186,19 +189,19 @@ impl NearestExecution<'_> {
     /// Whether an index may answer by its values. It knows no other present than this
     /// machine's.
     fn may_do_without_rows(&self) -> bool {
-        asks_one_replica(self.parameters.consistency)
+        reads_one_replica(self.parameters.consistency)
             && self.database.stores.are_local()
-            && self.parameters.told_s.is_none()
+            && self.parameters.client_now_s.is_none()
     }
 
     /// An empty collector of the answer's rows, of which LIMIT are enough.
-    fn page(&self) -> Collector {
-        let page = Page::new(None, &self.parameters.memory);
-        self.collector(Output::Page(page), Some(self.limit as u32))
+    fn page(&self) -> RowCollector {
+        let page = ResultPage::new(None, &self.parameters.memory);
+        self.collector(RowSink::Page(page), Some(self.limit as u32))
     }
 
-    fn collector(&self, output: Output, remaining: Option<u32>) -> Collector {
-        Collector {
+    fn collector(&self, output: RowSink, remaining: Option<u32>) -> RowCollector {
+        RowCollector {
             plan: self.plan.clone(),
             clock: self.clock.clone(),
             terms: self.terms.clone(),
@@ -224,7 +227,7 @@ struct ViewRows<'a> {
     /// The last commit before an index was queried; `None` if one was under way.
     before: Option<u64>,
     /// The rows as they were after that; `None` before.
-    view: Option<View>,
+    view: Option<TableView>,
     /// The time until which rows are read on the async thread, unless one is large.
     inline_until: Instant,
     /// Whether rows are so large that a visit to a blocking thread ends before its last row. Then
@@ -233,11 +236,11 @@ struct ViewRows<'a> {
     /// Whether rows are held until all are read, as they are put in order.
     holds_rows: bool,
     /// The memory that the rows which are held are charged for.
-    held: Vec<Charge>,
+    held: Vec<MemoryCharge>,
     /// The collector of the rows of the answer.
-    collector: Collector,
+    collector: RowCollector,
     /// The page of all rows, if they were ranked.
-    ranked: Option<Page>,
+    ranked: Option<ResultPage>,
 }
 
 impl<'a> ViewRows<'a> {
@@ -256,7 +259,7 @@ impl<'a> ViewRows<'a> {
     }
 
     /// The rows of the table as they are now.
-    fn view_now(&self) -> Result<View, CqlError> {
+    fn view_now(&self) -> Result<TableView, CqlError> {
         let NearestExecution {
             database,
             plan,
@@ -264,23 +267,23 @@ impl<'a> ViewRows<'a> {
             ..
         } = self.execution;
         let table = plan.selected.table.id;
-        let view = database.storage.view_at(table, parameters.told_s);
+        let view = database.storage.view_at(table, parameters.client_now_s);
         view.map_err(storage_error)
     }
 
     /// The means to read rows as they were after an index was queried.
-    fn reading(&self) -> Result<Reading, CqlError> {
+    fn reading(&self) -> Result<RowReadContext, CqlError> {
         let NearestExecution {
             database,
             parameters,
             ..
         } = self.execution;
-        Ok(Reading {
+        Ok(RowReadContext {
             view: match &self.view {
                 Some(view) => view.clone(),
                 None => self.view_now()?,
             },
-            turns: database.storage.turns().clone(),
+            turns: database.storage.cpu_scheduler().clone(),
             memory: parameters.memory.clone(),
         })
     }
@@ -289,7 +292,7 @@ impl<'a> ViewRows<'a> {
     /// is large or the time for it is over.
     fn read_inline(
         &mut self,
-        view: &View,
+        view: &TableView,
         keys: &mut VecDeque<Key>,
     ) -> Result<Vec<Option<Row>>, CqlError> {
         let mut rows = Vec::with_capacity(keys.len());
@@ -297,9 +300,9 @@ impl<'a> ViewRows<'a> {
             && let Some(key) = keys.front()
         {
             rows.push(match read_row(view, key, LARGE_BYTES)? {
-                Next::Row(row) => Some(row),
-                Next::Nothing => None,
-                Next::Large => {
+                NextRow::Row(row) => Some(row),
+                NextRow::Nothing => None,
+                NextRow::Large => {
                     self.inline_until = Instant::now();
                     break;
                 }
@@ -313,7 +316,7 @@ impl<'a> ViewRows<'a> {
     /// Returns the keys that are left, as the rows before them are large.
     async fn read_chunks(
         &mut self,
-        reading: &Reading,
+        reading: &RowReadContext,
         keys: Vec<Key>,
         rows: &mut Vec<Option<Row>>,
     ) -> Result<Vec<Key>, CqlError> {
@@ -338,7 +341,7 @@ impl<'a> ViewRows<'a> {
         Ok(keys.get(read..).unwrap_or_default().to_vec())
     }
 
-    fn into_page(self) -> Result<Page, CqlError> {
+    fn into_page(self) -> Result<ResultPage, CqlError> {
         match self.ranked {
             Some(page) => Ok(page),
             None => self.collector.finish(false).map(|(page, _)| page),
@@ -393,7 +396,7 @@ impl SearchedRows for ViewRows<'_> {
         Ok(ReadRows { rows, unread })
     }
 
-    fn is_wanted(&self, row: &Row) -> bool {
+    fn is_match(&self, row: &Row) -> bool {
         // A row without a vector is no neighbour any more.
         self.vector(row).is_some() && self.collector.passes(row)
     }
@@ -424,15 +427,15 @@ impl SearchedRows for ViewRows<'_> {
         span: Range<usize>,
     ) -> Result<(), CqlError> {
         let execution = self.execution;
-        let ranking = Ranking {
-            nearest: Nearest::new(span.end),
+        let ranking = VectorRanking {
+            nearest: TopScored::new(span.end),
             metric: ordering.candidates.metric,
             vector: ordering.vector.clone(),
             place: execution.order.place,
             passed: span.start,
         };
-        let collector = execution.collector(Output::Ranking(ranking), None);
-        let values = Values {
+        let collector = execution.collector(RowSink::Ranking(ranking), None);
+        let values = EvaluationInputs {
             bound: &execution.parameters.values,
             clock: execution.clock,
         };
@@ -445,7 +448,7 @@ impl SearchedRows for ViewRows<'_> {
         Ok(())
     }
 
-    fn put_values(&mut self, found: &Neighbours, span: Range<usize>) -> Result<bool, CqlError> {
+    fn put_values(&mut self, found: &NearestRows, span: Range<usize>) -> Result<bool, CqlError> {
         let NearestExecution { plan, order, .. } = self.execution;
         let columns = order.covered.as_deref().unwrap_or_default();
         let keys = found.keys.iter().enumerate();
@@ -478,7 +481,7 @@ fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {
 /// A row made of what the index keeps of it; `None` if a value is not as CQL serialises it. A
 /// column without a value is null.
 fn covered_row<'a>(
-    plan: &Resolved,
+    plan: &ResolvedSelect,
     order: &NearestOrder,
     key: &[KeyValue],
     values: impl Iterator<Item = (&'a Column, Option<&'a Option<KeyValue>>)>,
@@ -516,35 +519,39 @@ fn covered_row<'a>(
         clustering: Some(clustering),
         cells,
         // The answer has one page.
-        position: Position(Bytes::new()),
+        position: RowPosition(Bytes::new()),
     })
 }
 
 /// The means to read rows.
 #[derive(Clone)]
-struct Reading {
-    view: View,
-    turns: Turns,
-    memory: Account,
+struct RowReadContext {
+    view: TableView,
+    turns: CpuScheduler,
+    memory: MemoryAccount,
 }
 
 /// The rows of some keys, in the order of these. A row that is deleted is `None`.
-struct Chunk {
+struct RowChunk {
     rows: Vec<Option<Row>>,
     /// The memory that the rows are charged for.
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// Reads the rows of the keys from one on, on a blocking thread and in a turn: those of a chunk, or
 /// fewer if they are large.
-async fn read_chunk(reading: &Reading, keys: &Arc<[Key]>, begin: usize) -> Result<Chunk, CqlError> {
-    let Reading {
+async fn read_chunk(
+    reading: &RowReadContext,
+    keys: &Arc<[Key]>,
+    begin: usize,
+) -> Result<RowChunk, CqlError> {
+    let RowReadContext {
         view,
         turns,
         memory,
     } = reading.clone();
     let keys = Arc::clone(keys);
-    let work = move || -> Result<Chunk, CqlError> {
+    let work = move || -> Result<RowChunk, CqlError> {
         let mut keys = keys.iter().skip(begin).take(CHUNK_ROWS);
         let mut charge = memory.charge();
         let (mut rows, mut bytes) = (Vec::new(), 0);
@@ -552,23 +559,23 @@ async fn read_chunk(reading: &Reading, keys: &Arc<[Key]>, begin: usize) -> Resul
             && let Some(key) = keys.next()
         {
             let row = match read_row(&view, key, usize::MAX)? {
-                Next::Row(row) => Some(row),
-                Next::Nothing | Next::Large => None,
+                NextRow::Row(row) => Some(row),
+                NextRow::Nothing | NextRow::Large => None,
             };
             bytes += row.as_ref().map_or(0, Row::memory_bytes);
             rows.push(row);
         }
         charge_rows(&mut charge, bytes)?;
-        Ok(Chunk { rows, charge })
+        Ok(RowChunk { rows, charge })
     };
     on_blocking_thread(&turns, work).await?
 }
 
 fn read_row(
-    view: &View,
+    view: &TableView,
     (partition, clustering): &Key,
     record_bytes_max: usize,
-) -> Result<Next, CqlError> {
+) -> Result<NextRow, CqlError> {
     let looked_up = view.row_within(partition, clustering, record_bytes_max);
     looked_up.map_err(storage_error)
 }

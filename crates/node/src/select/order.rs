@@ -2,19 +2,19 @@
 //! partitions are read; `nearest` has the order by similarity.
 
 use bytes::Bytes;
-use cql::ast::Ordering;
+use cql::ast::OrderByItem;
 use cql::error::CqlError;
 use query::resolve;
 use schema::{ColumnKind, Table};
 use value::{CqlType, compare};
 
-use super::access::{Access, IndexUse, PartitionAccess};
+use super::access::{IndexUse, PartitionAccess, RowAccessPath};
 use super::clustering::is_descending;
 use super::nearest::NearestOrder;
 
 /// The order in which rows are wanted.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ResultOrder {
     /// Rows come in the order in which the access path leads to them.
     Clustering(ClusteringOrder),
     /// Rows come by similarity. A vector index names them in this order, and those that WHERE
@@ -86,15 +86,15 @@ impl RowOrder {
 /// have when they are read forwards or backwards.
 pub(super) fn prepare(
     table: &Table,
-    order_by: &[Ordering],
-    access: &Access,
+    order_by: &[OrderByItem],
+    access: &RowAccessPath,
 ) -> Result<ClusteringOrder, CqlError> {
     let mut order = ClusteringOrder::default();
     if order_by.is_empty() {
         return Ok(order);
     }
     for ordering in order_by {
-        if let Ordering::Column { column, .. } = ordering {
+        if let OrderByItem::Column { column, .. } = ordering {
             resolve::column(table, column)?;
         }
     }
@@ -109,7 +109,7 @@ pub(super) fn prepare(
         ));
     }
     for ordering in order_by {
-        let Ordering::Column {
+        let OrderByItem::Column {
             column: name,
             descending,
         } = ordering
@@ -134,7 +134,7 @@ pub(super) fn prepare(
 
 /// Checks that the columns are in the order of the key. A column before one of them may be left out
 /// only if WHERE gives it a single value.
-fn check_key_order(columns: &[(usize, bool)], access: &Access) -> Result<(), CqlError> {
+fn check_key_order(columns: &[(usize, bool)], access: &RowAccessPath) -> Result<(), CqlError> {
     let mut next = 0;
     for (position, _) in columns {
         while next < *position && access.clustering.fixes(next) {

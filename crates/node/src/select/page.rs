@@ -5,11 +5,11 @@ mod json;
 use std::ops::Range;
 
 use bytes::BytesMut;
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::error::CqlError;
 
-use super::expression::{Outputs, Scope};
-use crate::statement::no_room;
+use super::expression::{EvaluationContext, OutputColumns};
+use crate::statement::answer_memory_error;
 
 /// The size in bytes at which a page ends, even with fewer rows than requested. It bounds the
 /// memory that unexpectedly large rows take on both sides.
@@ -25,22 +25,22 @@ const AHEAD_BYTES_MIN: usize = 4 << 10;
 
 #[derive(Debug)]
 /// A page under way: its rows in the form of the native protocol.
-pub(super) struct Page {
-    /// The rows, as in [`crate::statement::Rows::body`].
+pub(super) struct ResultPage {
+    /// The rows, as in [`crate::statement::ResultRows::body`].
     pub body: BytesMut,
     /// The number of rows.
     pub count: u32,
     /// The number of rows at which the page is full; `None` without paging.
     rows_max: Option<usize>,
     /// The memory that the body is charged for.
-    pub charge: Charge,
+    pub charge: MemoryCharge,
 }
 
-impl Page {
+impl ResultPage {
     /// Makes an empty page of at most `rows_max` rows; `None` means that there is no paging. The
     /// page is charged to `memory`.
-    pub(super) fn new(rows_max: Option<usize>, memory: &Account) -> Page {
-        Page {
+    pub(super) fn new(rows_max: Option<usize>, memory: &MemoryAccount) -> ResultPage {
+        ResultPage {
             body: BytesMut::new(),
             count: 0,
             rows_max,
@@ -66,17 +66,21 @@ impl Page {
     /// # Errors
     /// An expression that fails, a result too large for a frame, and a result for which there is no
     /// memory.
-    pub(super) fn push(&mut self, outputs: &Outputs, scope: Scope<'_>) -> Result<(), CqlError> {
+    pub(super) fn push(
+        &mut self,
+        outputs: &OutputColumns,
+        scope: EvaluationContext<'_>,
+    ) -> Result<(), CqlError> {
         scope.clock.begin_row();
         match outputs {
             // A row can name a large value many times, so it is charged for as it grows.
-            Outputs::Values(values) => {
+            OutputColumns::Values(values) => {
                 for value in values {
                     value.put(scope, &mut self.body)?;
                     self.charge(0)?;
                 }
             }
-            Outputs::Json(fields) => self.put_object(fields, scope)?,
+            OutputColumns::Json(fields) => self.put_object(fields, scope)?,
         }
         self.count += 1;
         Ok(())
@@ -98,7 +102,7 @@ impl Page {
             let ahead = AHEAD_BYTES_MIN.max(bytes / 8);
             self.charge
                 .resize(bytes + ahead)
-                .map_err(|_| no_room(self.body.len()))?;
+                .map_err(|_| answer_memory_error(self.body.len()))?;
         }
         Ok(())
     }
@@ -113,7 +117,7 @@ impl Page {
     ) -> Result<(), CqlError> {
         self.charge
             .resize(2 * self.body.len())
-            .map_err(|_| no_room(self.body.len()))?;
+            .map_err(|_| answer_memory_error(self.body.len()))?;
         self.count = rows.len() as u32;
         let mut body = BytesMut::with_capacity(self.body.len());
         for row in rows {
@@ -124,7 +128,7 @@ impl Page {
     }
 
     /// The body, with a charge of exactly its size.
-    pub(super) fn into_body(mut self) -> (BytesMut, Charge) {
+    pub(super) fn into_body(mut self) -> (BytesMut, MemoryCharge) {
         // Shrinking a charge never fails.
         let _ = self.charge.resize(self.body.len());
         (self.body, self.charge)

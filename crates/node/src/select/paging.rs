@@ -10,7 +10,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
 use schema::TableId;
-use storage::read::Position;
+use storage::read::RowPosition;
 
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 1 + 16 + 1 + 4 + 4 + 8 + 4;
@@ -26,7 +26,7 @@ pub(super) struct PagingState {
     /// The index of the partition to read next, for a query that names its partitions.
     pub slot: u32,
     /// The last row of that partition that is finished; `None` to read it from its beginning.
-    pub position: Option<Position>,
+    pub position: Option<RowPosition>,
     /// The number of rows that LIMIT leaves; `None` without LIMIT.
     pub remaining: Option<u32>,
     /// The token of the partition of the last row that was returned.
@@ -46,7 +46,7 @@ impl PagingState {
 
     /// Copies the position, which may be part of a block of the disk.
     pub(super) fn own(&mut self) {
-        self.position = self.position.as_ref().map(Position::copied);
+        self.position = self.position.as_ref().map(RowPosition::copied);
     }
 
     /// Encodes the state for a query on this table.
@@ -98,7 +98,7 @@ impl PagingState {
         }
         Ok(PagingState {
             slot,
-            position: has_position.then_some(Position(bytes)),
+            position: has_position.then_some(RowPosition(bytes)),
             remaining: has_remaining.then_some(remaining),
             token,
             in_partition,
@@ -131,7 +131,7 @@ mod tests {
         ) {
             let state = PagingState {
                 slot,
-                position: position.map(|bytes| Position(bytes.into())),
+                position: position.map(|bytes| RowPosition(bytes.into())),
                 remaining,
                 token,
                 in_partition,

@@ -5,9 +5,9 @@ use std::ops::Bound as Edge;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::relation::{Relation, RelationKind};
-use query::values::Values;
-use value::predicate::Comparison;
+use query::relation::{PreparedRelation, RelationKind};
+use query::values::EvaluationInputs;
+use value::predicate::ComparisonOperator;
 use value::{CqlType, compare, token::Token};
 
 use super::access::PartitionAccess;
@@ -46,7 +46,7 @@ impl WantedPartitions {
 /// Null, unset and oversized keys, and too many combinations.
 pub(super) fn wanted_partitions(
     access: &PartitionAccess,
-    values: Values<'_>,
+    values: EvaluationInputs<'_>,
 ) -> Result<WantedPartitions, CqlError> {
     match access {
         PartitionAccess::Keys(relations) => keys(relations, values),
@@ -54,7 +54,10 @@ pub(super) fn wanted_partitions(
     }
 }
 
-fn keys(relations: &[Relation], values: Values<'_>) -> Result<WantedPartitions, CqlError> {
+fn keys(
+    relations: &[PreparedRelation],
+    values: EvaluationInputs<'_>,
+) -> Result<WantedPartitions, CqlError> {
     let mut keys: Vec<Vec<Bytes>> = vec![Vec::with_capacity(relations.len())];
     let mut types: Vec<&CqlType> = Vec::with_capacity(relations.len());
     for relation in relations {
@@ -102,7 +105,10 @@ fn check_key(key: &[Bytes]) -> Result<(), CqlError> {
     Ok(())
 }
 
-fn tokens(relations: &[Relation], values: Values<'_>) -> Result<WantedPartitions, CqlError> {
+fn tokens(
+    relations: &[PreparedRelation],
+    values: EvaluationInputs<'_>,
+) -> Result<WantedPartitions, CqlError> {
     let (mut start, mut end) = (Edge::Unbounded, Edge::Unbounded);
     for relation in relations {
         let RelationKind::Token { comparison, value } = &relation.kind else {
@@ -112,15 +118,15 @@ fn tokens(relations: &[Relation], values: Values<'_>) -> Result<WantedPartitions
         // As the end of a range, the least token means the end of the ring.
         let is_ring_end = token.0 == i64::MIN;
         match comparison {
-            Comparison::Eq => {
+            ComparisonOperator::Eq => {
                 start = Edge::Included(token);
                 end = Edge::Included(token);
             }
-            Comparison::Gt => start = Edge::Excluded(token),
-            Comparison::GtEq => start = Edge::Included(token),
-            Comparison::Lt | Comparison::LtEq if is_ring_end => {}
-            Comparison::Lt => end = Edge::Excluded(token),
-            Comparison::LtEq => end = Edge::Included(token),
+            ComparisonOperator::Gt => start = Edge::Excluded(token),
+            ComparisonOperator::GtEq => start = Edge::Included(token),
+            ComparisonOperator::Lt | ComparisonOperator::LtEq if is_ring_end => {}
+            ComparisonOperator::Lt => end = Edge::Excluded(token),
+            ComparisonOperator::LtEq => end = Edge::Included(token),
         }
     }
     let is_empty = match (&start, &end) {

@@ -1,18 +1,21 @@
 //! Parts of columns in a selection: elements and slices of collections, and the times of cells.
 
-use cql::ast::{Part, Selector, Term, TimeFunction};
+use cql::ast::{ArgumentPart, Selector, Term, TimeFunction};
 use cql::error::CqlError;
 use query::resolve;
 use schema::ColumnKind;
 use value::CqlType;
 
-use super::expression::{Brackets, Elements, Expression, Form, Of, TimedCells, TimedPart};
+use super::column_location::ColumnLocation;
+use super::expression::{
+    BracketTerms, CellTimeForm, CollectionOperand, ElementSelection, Expression, TimedCells,
+    TimedPart,
+};
 use super::names::selector_excerpt;
-use super::place::Place;
-use super::projection::{Builder, field_of};
+use super::projection::{ExpressionBuilder, field_of};
 
 /// A map or set with brackets after it.
-struct Bracketed<'t> {
+struct BracketedCollection<'t> {
     /// The type of a map's keys or of a set's elements.
     key_type: &'t CqlType,
     /// The type of the value under one key.
@@ -22,7 +25,7 @@ struct Bracketed<'t> {
     place_name: String,
 }
 
-impl Builder<'_> {
+impl ExpressionBuilder<'_> {
     /// Resolves `selector[key]`.
     ///
     /// # Errors
@@ -35,14 +38,14 @@ impl Builder<'_> {
         let (of, cql_type) = self.bracketed_value(selector)?;
         let text = selector_excerpt(selector);
         let result_type = bracketed(&text, &cql_type, false)?.value_type.clone();
-        let elements = self.elements(of, text, &cql_type, &Part::Element(key.clone()))?;
+        let elements = self.elements(of, text, &cql_type, &ArgumentPart::Element(key.clone()))?;
         Ok((Expression::Elements(elements), result_type))
     }
 
     /// Resolves `selector[from..to]`.
     ///
     /// # Errors
-    /// As [`Builder::element`].
+    /// As [`ExpressionBuilder::element`].
     pub(super) fn slice(
         &mut self,
         selector: &Selector,
@@ -51,32 +54,38 @@ impl Builder<'_> {
     ) -> Result<(Expression, CqlType), CqlError> {
         let (of, cql_type) = self.bracketed_value(selector)?;
         let (from, to) = (from.cloned(), to.cloned());
-        let part = Part::Slice { from, to };
+        let part = ArgumentPart::Slice { from, to };
         let elements = self.elements(of, selector_excerpt(selector), &cql_type, &part)?;
         Ok((Expression::Elements(elements), cql_type))
     }
 
     /// The map or set before brackets, and its type. A column is not turned into a value, as its
     /// elements are stored separately.
-    fn bracketed_value(&mut self, selector: &Selector) -> Result<(Of, CqlType), CqlError> {
+    fn bracketed_value(
+        &mut self,
+        selector: &Selector,
+    ) -> Result<(CollectionOperand, CqlType), CqlError> {
         if let Selector::Column(name) = selector {
             let column = resolve::column(self.table, name)?;
             self.column(column);
-            return Ok((Of::Column(Place::of(column)), column.cql_type.clone()));
+            return Ok((
+                CollectionOperand::Column(ColumnLocation::of(column)),
+                column.cql_type.clone(),
+            ));
         }
         let (value, cql_type) = self.selector(selector)?;
-        Ok((Of::Value(Box::new(value)), cql_type))
+        Ok((CollectionOperand::Value(Box::new(value)), cql_type))
     }
 
     fn elements(
         &mut self,
-        of: Of,
+        of: CollectionOperand,
         text: String,
         cql_type: &CqlType,
-        part: &Part,
-    ) -> Result<Elements, CqlError> {
-        let is_slice = matches!(part, Part::Slice { .. });
-        let Bracketed {
+        part: &ArgumentPart,
+    ) -> Result<ElementSelection, CqlError> {
+        let is_slice = matches!(part, ArgumentPart::Slice { .. });
+        let BracketedCollection {
             key_type,
             is_map,
             place_name,
@@ -87,14 +96,16 @@ impl Builder<'_> {
             Ok::<_, CqlError>(Box::new(term))
         };
         let brackets = match part {
-            Part::Element(key) => Brackets::One(term(key)?),
-            Part::Slice { from, to } => Brackets::Slice(
+            ArgumentPart::Element(key) => BracketTerms::One(term(key)?),
+            ArgumentPart::Slice { from, to } => BracketTerms::Slice(
                 from.as_ref().map(&mut term).transpose()?,
                 to.as_ref().map(&mut term).transpose()?,
             ),
-            Part::Whole | Part::Field(_) | Part::Nested { .. } => Brackets::Slice(None, None),
+            ArgumentPart::Whole | ArgumentPart::Field(_) | ArgumentPart::Nested { .. } => {
+                BracketTerms::Slice(None, None)
+            }
         };
-        Ok(Elements {
+        Ok(ElementSelection {
             text,
             of,
             key_type: key_type.clone(),
@@ -111,7 +122,7 @@ impl Builder<'_> {
         &mut self,
         function: TimeFunction,
         name: &str,
-        part: &Part,
+        part: &ArgumentPart,
     ) -> Result<TimedCells, CqlError> {
         let column = resolve::column(self.table, name)?;
         if matches!(
@@ -126,33 +137,33 @@ impl Builder<'_> {
         let cql_type = &column.cql_type;
         let is_multi_cell = cql_type.is_multi_cell();
         let part = match part {
-            Part::Field(field) => {
+            ArgumentPart::Field(field) => {
                 let (definition, position) = field_of(cql_type, field, || name.to_owned())?;
                 match is_multi_cell {
                     true => TimedPart::Field(position),
                     false => TimedPart::FrozenField(definition.clone(), position),
                 }
             }
-            Part::Nested { timed, .. } => return self.cells(function, name, timed),
-            Part::Element(_) | Part::Slice { .. } => {
-                let of = Of::Column(Place::of(column));
+            ArgumentPart::Nested { timed, .. } => return self.cells(function, name, timed),
+            ArgumentPart::Element(_) | ArgumentPart::Slice { .. } => {
+                let of = CollectionOperand::Column(ColumnLocation::of(column));
                 let name = column.name.clone();
                 TimedPart::Elements(self.elements(of, name, &column.cql_type, part)?)
             }
-            Part::Whole if !is_multi_cell => TimedPart::Whole,
-            Part::Whole => match cql_type.user_type() {
+            ArgumentPart::Whole if !is_multi_cell => TimedPart::Whole,
+            ArgumentPart::Whole => match cql_type.user_type() {
                 Some(definition) => TimedPart::Fields(definition.field_names.len()),
                 None => TimedPart::AllElements,
             },
         };
         let form = match function {
-            TimeFunction::MaxWriteTime => Form::Newest,
+            TimeFunction::MaxWriteTime => CellTimeForm::Newest,
             TimeFunction::WriteTime | TimeFunction::Ttl => part.form(is_multi_cell),
         };
         self.column(column);
         self.reads_times = true;
         Ok(TimedCells {
-            place: Place::of(column),
+            place: ColumnLocation::of(column),
             part,
             form,
         })
@@ -163,7 +174,7 @@ fn bracketed<'t>(
     name: &str,
     cql_type: &'t CqlType,
     is_slice: bool,
-) -> Result<Bracketed<'t>, CqlError> {
+) -> Result<BracketedCollection<'t>, CqlError> {
     let (key_type, value_type, is_map, place_name) = match cql_type {
         CqlType::Map { key, value, .. } => (key, value, true, format!("key({name})")),
         CqlType::Set { element, .. } => (element, element, false, format!("value({name})")),
@@ -184,7 +195,7 @@ fn bracketed<'t>(
             }));
         }
     };
-    Ok(Bracketed {
+    Ok(BracketedCollection {
         key_type,
         value_type,
         is_map,

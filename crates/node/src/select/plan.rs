@@ -2,36 +2,36 @@
 
 use std::fmt;
 
-use query::bind::{PreparedTerm, Timeout};
-use query::relation::Relation;
+use query::bind::{PreparedTerm, StatementTimeout};
+use query::relation::PreparedRelation;
 
-use super::access::{Access, IndexUse, PartitionAccess};
-use super::group::Grouping;
-use super::order::{ClusteringOrder, Order};
-use super::projection::Projection;
+use super::access::{IndexUse, PartitionAccess, RowAccessPath};
+use super::group::ResolvedGroupBy;
+use super::order::{ClusteringOrder, ResultOrder};
+use super::projection::ResolvedSelection;
 use super::selected_table::SelectedTable;
 use crate::statement::ColumnSpec;
 
 /// A resolved SELECT, which all executions of the statement share.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedSelect {
     /// The table that is read.
     pub selected: SelectedTable,
     /// The selection.
-    pub projection: Projection,
+    pub projection: ResolvedSelection,
     /// `USING TIMEOUT`.
-    pub timeout: Option<Timeout>,
+    pub timeout: Option<StatementTimeout>,
     /// The spec of each bind marker, in the order of the markers.
     pub variables: Vec<ColumnSpec>,
     /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
     /// if a key column has another value than a single marker.
     pub partition_key_variables: Vec<u16>,
     /// The way to the rows, which the relations of WHERE lead to.
-    pub access: Access,
+    pub access: RowAccessPath,
     /// ORDER BY.
-    pub order: Order,
+    pub order: ResultOrder,
     /// GROUP BY. Without it and with aggregates, all rows are one group.
-    pub grouping: Option<Grouping>,
+    pub grouping: Option<ResolvedGroupBy>,
     /// Whether the query is a SELECT DISTINCT, which returns one row for each partition.
     pub distinct: bool,
     /// LIMIT.
@@ -40,7 +40,7 @@ pub(super) struct Resolved {
     pub per_partition_limit: Option<PreparedTerm>,
 }
 
-impl fmt::Display for Resolved {
+impl fmt::Display for ResolvedSelect {
     /// Prints one line for each decision.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self
@@ -63,20 +63,20 @@ impl fmt::Display for Resolved {
             table.name
         )?;
         match &self.order {
-            Order::Clustering(order) => self.fmt_reads(order, f),
-            Order::Nearest(nearest) => nearest.fmt(f),
+            ResultOrder::Clustering(order) => self.fmt_reads(order, f),
+            ResultOrder::Nearest(nearest) => nearest.fmt(f),
         }
     }
 }
 
-impl Resolved {
+impl ResolvedSelect {
     /// Whether all rows are taken together into one row of aggregates.
     pub(super) fn is_one_group(&self) -> bool {
         self.grouping.is_none() && !self.projection.aggregates.is_empty()
     }
 
     fn fmt_reads(&self, order: &ClusteringOrder, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Access {
+        let RowAccessPath {
             partitions,
             clustering,
             indexes,
@@ -128,7 +128,7 @@ impl Resolved {
 fn line<'r>(
     f: &mut fmt::Formatter<'_>,
     name: &str,
-    relations: impl IntoIterator<Item = &'r Relation>,
+    relations: impl IntoIterator<Item = &'r PreparedRelation>,
 ) -> fmt::Result {
     let relations = relations.into_iter();
     let texts: Vec<&str> = relations.map(|relation| relation.text.as_str()).collect();

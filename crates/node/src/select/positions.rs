@@ -1,23 +1,24 @@
 //! Positions of rows that secondary indexes name, in the order of the disk.
 //!
 //! An index has the rows of one value in the order of the disk. So several such lookups are read
-//! side by side, and the positions that all of them have are taken ([`Common`]). The rows of a
-//! range of values are in the order of the values. They are gathered by passes over the range, each
-//! of which keeps the first positions after those of the pass before ([`Gathered`]).
+//! side by side, and the positions that all of them have are taken ([`PositionIntersection`]). The
+//! rows of a range of values are in the order of the values. They are gathered by passes over the
+//! range, each of which keeps the first positions after those of the pass before
+//! ([`RangePositions`]).
 //!
 //! A position may be a part of the block of the disk that it was read from. What is held from one
 //! slice of a query to the next is copied, so that it holds no block.
 
 use std::collections::BTreeSet;
 
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::error::{CqlError, ErrorKind};
-use storage::read::{IndexRequest, Position};
-use storage::{EntryStream, View};
+use storage::read::{IndexRequest, RowPosition};
+use storage::{EntryStream, TableView};
 
-use super::held::own_value;
-use super::lookup::Lookup;
+use super::lookup::IndexLookup;
 use super::partitions::Tokens;
+use super::retained_rows::own_value;
 use crate::statement::storage_error;
 
 /// The number of entries that are passed over one by one. To look a later one up costs about as
@@ -35,9 +36,9 @@ const KEPT_BYTES_MAX: usize = 4 << 20;
 const POSITION_BYTES: usize = 64;
 
 /// The outcome of one step.
-pub(super) enum Step {
+pub(super) enum PositionStep {
     /// A position of a row, or of a partition all of whose rows are named.
-    Found(Position),
+    Found(RowPosition),
     /// The step did some work.
     Working,
     /// There are no more positions.
@@ -48,26 +49,26 @@ pub(super) enum Step {
 
 /// The part of the disk in which positions are looked for.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(super) struct IndexReadRange {
     /// The tokens of the partitions.
     pub tokens: Tokens,
     /// The row after which the read begins.
-    pub after: Option<Position>,
+    pub after: Option<RowPosition>,
     /// The partition of that row as a whole, if it may have more rows.
-    pub begun: Option<Position>,
+    pub begun: Option<RowPosition>,
 }
 
-impl Span {
+impl IndexReadRange {
     /// The span of these tokens after a row.
     ///
     /// # Errors
     /// If `after` is no position of the table.
     pub(super) fn new(
-        view: &View,
+        view: &TableView,
         tokens: Tokens,
-        after: Option<Position>,
-    ) -> Result<Span, CqlError> {
-        let mut span = Span {
+        after: Option<RowPosition>,
+    ) -> Result<IndexReadRange, CqlError> {
+        let mut span = IndexReadRange {
             tokens,
             after,
             begun: None,
@@ -80,11 +81,15 @@ impl Span {
     }
 
     /// The entries of a lookup. With `after`, those of one value begin there.
-    pub(super) fn entries(&self, view: &View, lookup: &Lookup) -> Result<EntryStream, CqlError> {
+    pub(super) fn entries(
+        &self,
+        view: &TableView,
+        lookup: &IndexLookup,
+    ) -> Result<EntryStream, CqlError> {
         view.positions(&self.request(lookup)).map_err(storage_error)
     }
 
-    fn request(&self, lookup: &Lookup) -> IndexRequest {
+    fn request(&self, lookup: &IndexLookup) -> IndexRequest {
         // A whole partition comes before its rows.
         let begun = self.begun.as_ref().filter(|_| lookup.names_partitions);
         IndexRequest {
@@ -97,16 +102,16 @@ impl Span {
 }
 
 /// The entries of one value, with the next position.
-struct Head {
+struct EntryCursor {
     request: IndexRequest,
     stream: EntryStream,
-    next: Option<Position>,
+    next: Option<RowPosition>,
 }
 
-impl Head {
-    fn open(view: &View, request: IndexRequest) -> Result<Head, CqlError> {
+impl EntryCursor {
+    fn open(view: &TableView, request: IndexRequest) -> Result<EntryCursor, CqlError> {
         let stream = view.positions(&request).map_err(storage_error)?;
-        let mut head = Head {
+        let mut head = EntryCursor {
             request,
             stream,
             next: None,
@@ -121,8 +126,8 @@ impl Head {
     }
 
     /// Goes on to the first position that is not before this one.
-    fn reach(&mut self, view: &View, target: &Position) -> Result<(), CqlError> {
-        let is_before = |head: &Head| head.next.as_ref().is_some_and(|next| next < target);
+    fn reach(&mut self, view: &TableView, target: &RowPosition) -> Result<(), CqlError> {
+        let is_before = |head: &EntryCursor| head.next.as_ref().is_some_and(|next| next < target);
         for _ in 0..PASSED_MAX {
             if !is_before(self) {
                 return Ok(());
@@ -145,36 +150,40 @@ impl Head {
 }
 
 /// The positions that several lookups of one value each have in common.
-pub(super) struct Common {
-    heads: Vec<Head>,
+pub(super) struct PositionIntersection {
+    heads: Vec<EntryCursor>,
     /// The position that the first of those in common must reach.
-    from: Option<Position>,
+    from: Option<RowPosition>,
 }
 
-impl Common {
+impl PositionIntersection {
     /// Starts the reads of the lookups, at least one.
-    pub(super) fn open(view: &View, lookups: &[Lookup], span: &Span) -> Result<Common, CqlError> {
+    pub(super) fn open(
+        view: &TableView,
+        lookups: &[IndexLookup],
+        span: &IndexReadRange,
+    ) -> Result<PositionIntersection, CqlError> {
         let heads = lookups
             .iter()
-            .map(|lookup| Head::open(view, span.request(lookup)));
-        Ok(Common {
+            .map(|lookup| EntryCursor::open(view, span.request(lookup)));
+        Ok(PositionIntersection {
             heads: heads.collect::<Result<_, _>>()?,
             from: span.after.clone(),
         })
     }
 
     /// Finds the next position, or brings the lookups nearer to it.
-    pub(super) fn step(&mut self, view: &View) -> Result<Step, CqlError> {
+    pub(super) fn step(&mut self, view: &TableView) -> Result<PositionStep, CqlError> {
         let mut target = self.from.clone();
         for head in &self.heads {
             match &head.next {
-                None => return Ok(Step::End),
+                None => return Ok(PositionStep::End),
                 next if *next > target => target.clone_from(next),
                 _ => {}
             }
         }
         let Some(target) = target else {
-            return Ok(Step::End);
+            return Ok(PositionStep::End);
         };
         let partition = view.partition_at(&target).map_err(storage_error)?;
         let (mut is_common, mut has_row) = (true, false);
@@ -190,7 +199,7 @@ impl Common {
             }
         }
         if !is_common {
-            return Ok(Step::Working);
+            return Ok(PositionStep::Working);
         }
         // Where each has the partition as a whole, so has the answer.
         let found = if has_row { target } else { partition };
@@ -200,36 +209,40 @@ impl Common {
             }
         }
         self.from = None;
-        Ok(Step::Found(found))
+        Ok(PositionStep::Found(found))
     }
 
     /// Lets go of the entries that were read ahead, but for the next position of each lookup.
     pub(super) fn let_go(&mut self) {
-        self.heads.iter_mut().for_each(Head::let_go);
+        self.heads.iter_mut().for_each(EntryCursor::let_go);
         own(&mut self.from);
     }
 }
 
 /// The positions of a range of values.
-pub(super) struct Gathered {
-    lookup: Lookup,
-    span: Span,
+pub(super) struct RangePositions {
+    lookup: IndexLookup,
+    span: IndexReadRange,
     /// The pass under way.
     pass: Option<EntryStream>,
     /// The number of entries that it has read.
     read: usize,
     /// The first positions of the pass, and the bytes that they take.
-    kept: BTreeSet<Position>,
+    kept: BTreeSet<RowPosition>,
     kept_bytes: usize,
     /// Whether later positions were left out.
     is_cut: bool,
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
-impl Gathered {
+impl RangePositions {
     /// Makes the positions of a lookup. Those that are held are charged to `memory`.
-    pub(super) fn new(lookup: Lookup, span: Span, memory: &Account) -> Gathered {
-        Gathered {
+    pub(super) fn new(
+        lookup: IndexLookup,
+        span: IndexReadRange,
+        memory: &MemoryAccount,
+    ) -> RangePositions {
+        RangePositions {
             lookup,
             span,
             pass: None,
@@ -242,33 +255,33 @@ impl Gathered {
     }
 
     /// Takes the next position, or goes on with a pass.
-    pub(super) fn step(&mut self, view: &View) -> Result<Step, CqlError> {
+    pub(super) fn step(&mut self, view: &TableView) -> Result<PositionStep, CqlError> {
         if let Some(mut pass) = self.pass.take() {
             for _ in 0..GATHERED_A_STEP {
                 let Some(position) = pass.next().transpose().map_err(storage_error)? else {
-                    return Ok(Step::Working);
+                    return Ok(PositionStep::Working);
                 };
                 self.read += 1;
                 self.keep(position)?;
             }
             self.pass = Some(pass);
             return Ok(match self.read > PASS_ENTRIES_MAX {
-                true => Step::TooMany,
-                false => Step::Working,
+                true => PositionStep::TooMany,
+                false => PositionStep::Working,
             });
         }
         if let Some(position) = self.kept.pop_first() {
             self.kept_bytes -= bytes(&position);
             self.span.after = Some(position.clone());
             self.span.begun = None;
-            return Ok(Step::Found(position));
+            return Ok(PositionStep::Found(position));
         }
         if !self.is_cut {
-            return Ok(Step::End);
+            return Ok(PositionStep::End);
         }
         self.pass = Some(self.span.entries(view, &self.lookup)?);
         (self.read, self.is_cut) = (0, false);
-        Ok(Step::Working)
+        Ok(PositionStep::Working)
     }
 
     /// Lets go of the entries that were read ahead. The positions that a pass keeps are charged.
@@ -279,7 +292,7 @@ impl Gathered {
         own(&mut self.span.after);
     }
 
-    fn keep(&mut self, position: Position) -> Result<(), CqlError> {
+    fn keep(&mut self, position: RowPosition) -> Result<(), CqlError> {
         let is_behind = self
             .span
             .after
@@ -289,7 +302,7 @@ impl Gathered {
             return Ok(());
         }
         let added = bytes(&position);
-        if self.kept.insert(Position(own_value(&position.0))) {
+        if self.kept.insert(RowPosition(own_value(&position.0))) {
             self.kept_bytes += added;
         }
         while self.kept.len() > KEPT_MAX || self.kept_bytes > KEPT_BYTES_MAX {
@@ -303,25 +316,25 @@ impl Gathered {
             let ahead = self.kept_bytes / 8;
             self.charge
                 .resize(self.kept_bytes + ahead)
-                .map_err(|_| no_room())?;
+                .map_err(|_| key_memory_error())?;
         }
         Ok(())
     }
 }
 
 /// Copies a position out of the block that it was read from.
-pub(super) fn own(position: &mut Option<Position>) {
-    if let Some(Position(bytes)) = position {
+pub(super) fn own(position: &mut Option<RowPosition>) {
+    if let Some(RowPosition(bytes)) = position {
         *bytes = own_value(bytes);
     }
 }
 
 /// The bytes that a held position takes.
-fn bytes(position: &Position) -> usize {
+fn bytes(position: &RowPosition) -> usize {
     position.0.len() + POSITION_BYTES
 }
 
-fn no_room() -> CqlError {
+fn key_memory_error() -> CqlError {
     CqlError::new(
         ErrorKind::Overloaded,
         "Overloaded: there is no memory for the keys that an index names, as other answers are not read yet; read \

@@ -2,57 +2,59 @@
 
 use cql::ast;
 use cql::error::CqlError;
-use query::bind::{PrepareContext, Timeout};
+use query::bind::{PrepareContext, StatementTimeout};
 use query::functions::TokenKey;
-use query::relation::{Relation, RelationKind};
-use query::resolve::Columns;
-use query::{Ordering, bounds, limit, relation};
+use query::relation::{PreparedRelation, RelationKind};
+use query::resolve::TableColumns;
+use query::{RowOrdering, bounds, limit, relation};
 use schema::{ColumnKind, Table};
 
-use super::access::{self, Access, Allowed, PartitionAccess};
-use super::group::Grouping;
-use super::order::Order;
-use super::plan::Resolved;
-use super::projection::Projection;
+use super::access::{self, AllowedAccess, PartitionAccess, RowAccessPath};
+use super::group::ResolvedGroupBy;
+use super::order::ResultOrder;
+use super::plan::ResolvedSelect;
+use super::projection::ResolvedSelection;
 use super::selected_table::SelectedTable;
 use super::{nearest, order, projection};
-use crate::database::Database;
+use crate::database::CqlDatabase;
 
 /// Resolves a SELECT.
 ///
 /// # Errors
 /// Every error that can be found before the values are known.
 pub(super) fn prepare(
-    database: &Database,
+    database: &CqlDatabase,
     keyspace: Option<&str>,
     select: &ast::Select,
     markers: usize,
-) -> Result<Resolved, CqlError> {
+) -> Result<ResolvedSelect, CqlError> {
     let selected = SelectedTable::find(database, keyspace, &select.table)?;
     let table = selected.table.clone();
     let catalog = database.storage.catalog();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers)
-        .with_key(TokenKey::of(Columns::from(&*table), table.partitioner))
+        .with_key(TokenKey::of(TableColumns::from(&*table), table.partitioner))
         .with_types_of(catalog.keyspace(&table.keyspace));
     let mut projection = projection::prepare(&table, select.json, &select.projection, &mut ctx)?;
     let timeout = select
         .timeout
         .as_ref()
-        .map(|timeout| Timeout::prepare(timeout, &mut ctx))
+        .map(|timeout| StatementTimeout::prepare(timeout, &mut ctx))
         .transpose()?;
-    let ordering = Ordering::of(select)?;
+    let ordering = RowOrdering::of(select)?;
     let mut nearest = match ordering {
         // Its checks come first, as it allows fewer clauses than other orderings do.
-        Ordering::Nearest(to) => Some(nearest::prepare(&table, to, select, &projection, &mut ctx)?),
-        Ordering::Clustering(_) => None,
+        RowOrdering::Nearest(to) => {
+            Some(nearest::prepare(&table, to, select, &projection, &mut ctx)?)
+        }
+        RowOrdering::Clustering(_) => None,
     };
     let relations = select
         .relations
         .iter()
-        .map(|relation| relation::prepare(Columns::from(&*table), relation, &mut ctx))
+        .map(|relation| relation::prepare(TableColumns::from(&*table), relation, &mut ctx))
         .collect::<Result<Vec<_>, _>>()?;
     let is_in_one_partition = access::names_one_partition(&table, &relations);
-    let relations: Vec<Relation> = relations
+    let relations: Vec<PreparedRelation> = relations
         .into_iter()
         .map(|relation| relation.with_indexes(&table, is_in_one_partition))
         .collect();
@@ -63,16 +65,17 @@ pub(super) fn prepare(
         }
     }
     // By similarity, the access path leads a scan that filters the rows.
-    let allowed = Allowed {
+    let allowed = AllowedAccess {
         filtering: select.allow_filtering || nearest.is_some(),
         indexes: nearest.is_none(),
     };
     let access = access(&table, select, &projection, relations, allowed)?;
     let order = match nearest {
-        Some(nearest) => Order::Nearest(Box::new(nearest)),
-        None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
+        Some(nearest) => ResultOrder::Nearest(Box::new(nearest)),
+        None => ResultOrder::Clustering(order::prepare(&table, &select.order_by, &access)?),
     };
-    let grouping = Grouping::prepare(&table, &select.group_by, &mut projection, &access, &mut ctx)?;
+    let grouping =
+        ResolvedGroupBy::prepare(&table, &select.group_by, &mut projection, &access, &mut ctx)?;
     check_groups(select, grouping.as_ref())?;
     let per_partition_limit = limit::prepare(
         select.per_partition_limit.as_ref(),
@@ -80,10 +83,10 @@ pub(super) fn prepare(
         &mut ctx,
     )?;
     let limit = limit::prepare(select.limit.as_ref(), limit::LIMIT, &mut ctx)?;
-    if limit.is_none() && matches!(order, Order::Nearest(_)) {
+    if limit.is_none() && matches!(order, ResultOrder::Nearest(_)) {
         return Err(bounds::no_limit());
     }
-    Ok(Resolved {
+    Ok(ResolvedSelect {
         selected,
         projection,
         timeout,
@@ -99,7 +102,7 @@ pub(super) fn prepare(
 }
 
 /// Checks GROUP BY against the other clauses.
-fn check_groups(select: &ast::Select, grouping: Option<&Grouping>) -> Result<(), CqlError> {
+fn check_groups(select: &ast::Select, grouping: Option<&ResolvedGroupBy>) -> Result<(), CqlError> {
     let Some(grouping) = grouping else {
         return Ok(());
     };
@@ -115,10 +118,10 @@ fn check_groups(select: &ast::Select, grouping: Option<&Grouping>) -> Result<(),
 fn access(
     table: &Table,
     select: &ast::Select,
-    projection: &Projection,
-    relations: Vec<Relation>,
-    allowed: Allowed,
-) -> Result<Access, CqlError> {
+    projection: &ResolvedSelection,
+    relations: Vec<PreparedRelation>,
+    allowed: AllowedAccess,
+) -> Result<RowAccessPath, CqlError> {
     check_per_partition_limit(select, projection)?;
     if select.distinct {
         check_distinct(table, &relations, projection)?;
@@ -136,7 +139,7 @@ fn access(
 /// rows of the answer there.
 fn check_per_partition_limit(
     select: &ast::Select,
-    projection: &Projection,
+    projection: &ResolvedSelection,
 ) -> Result<(), CqlError> {
     let what = if select.per_partition_limit.is_none() {
         return Ok(());
@@ -156,8 +159,8 @@ fn check_per_partition_limit(
 /// static row has no clustering key.
 fn check_static_selection(
     table: &Table,
-    relations: &[Relation],
-    projection: &Projection,
+    relations: &[PreparedRelation],
+    projection: &ResolvedSelection,
 ) -> Result<(), CqlError> {
     let has = |kind: fn(&ColumnKind) -> bool| projection.read.iter().any(|read| kind(&read.kind));
     let selects_static_only = has(|kind| *kind == ColumnKind::Static)
@@ -178,8 +181,8 @@ fn check_static_selection(
 /// Checks that a DISTINCT query selects and restricts no clustering columns and no regular columns.
 fn check_distinct(
     table: &Table,
-    relations: &[Relation],
-    projection: &Projection,
+    relations: &[PreparedRelation],
+    projection: &ResolvedSelection,
 ) -> Result<(), CqlError> {
     let is_of_rows =
         |kind: ColumnKind| matches!(kind, ColumnKind::Clustering { .. } | ColumnKind::Regular);
@@ -212,8 +215,8 @@ fn check_distinct(
 /// partitions could look the same.
 fn check_distinct_scan(
     table: &Table,
-    access: &Access,
-    projection: &Projection,
+    access: &RowAccessPath,
+    projection: &ResolvedSelection,
 ) -> Result<(), CqlError> {
     if matches!(access.partitions, PartitionAccess::Keys(_)) {
         return Ok(());

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cql::ast::{self, FunctionCall, Part, Selector, Term, TimeFunction};
+use cql::ast::{self, ArgumentPart, FunctionCall, Selector, Term, TimeFunction};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, PreparedTerm, prepare_term};
-use query::functions::{self, Argument, Cast, own_type, term_excerpt};
+use query::functions::{self, CallArgument, TypeCast, own_type, term_excerpt};
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
 use storage::read::Row;
@@ -14,9 +14,9 @@ use value::identifier::Identifier;
 use value::{CqlType, UserType, json_string};
 
 use super::aggregate::{AggregateCall, AggregateFunction};
-use super::expression::{Expression, JsonField, Outputs};
+use super::column_location::{ColumnLocation, ValueShape};
+use super::expression::{Expression, JsonField, OutputColumns};
 use super::names::{no_type, selector_name};
-use super::place::{Place, Shape};
 use crate::statement::ColumnSpec;
 
 /// The name of a bind marker in a selection, if its place has no name.
@@ -24,9 +24,9 @@ const MARKER_NAME: &str = "[selection]";
 
 /// A resolved selection.
 #[derive(Clone, Debug)]
-pub(super) struct Projection {
+pub(super) struct ResolvedSelection {
     /// The expressions, one for each result column.
-    pub outputs: Outputs,
+    pub outputs: OutputColumns,
     /// The specs of the result columns.
     pub columns: Arc<[ColumnSpec]>,
     /// The literals and bind markers in the outputs.
@@ -46,10 +46,10 @@ pub(super) struct Projection {
 pub(super) fn prepare(
     table: &Table,
     is_json: bool,
-    projection: &ast::Projection,
+    projection: &ast::ProjectionList,
     ctx: &mut PrepareContext,
-) -> Result<Projection, CqlError> {
-    let mut builder = Builder {
+) -> Result<ResolvedSelection, CqlError> {
+    let mut builder = ExpressionBuilder {
         table,
         ctx,
         terms: Vec::new(),
@@ -69,13 +69,13 @@ pub(super) fn prepare(
         cql_type,
     };
     match projection {
-        ast::Projection::All => {
+        ast::ProjectionList::All => {
             for column in table.columns_in_select_order() {
                 outputs.push(builder.column(column));
                 columns.push(spec(column.name.clone(), column.cql_type.clone()));
             }
         }
-        ast::Projection::Items(items) => {
+        ast::ProjectionList::Items(items) => {
             for item in items {
                 let (output, cql_type) = builder.selector(&item.selector)?;
                 let name = match &item.alias {
@@ -91,11 +91,11 @@ pub(super) fn prepare(
         true => {
             let json = spec("[json]".to_owned(), CqlType::Text);
             let columns = std::mem::replace(&mut columns, vec![json]);
-            Outputs::Json(json_fields(outputs, columns))
+            OutputColumns::Json(json_fields(outputs, columns))
         }
-        false => Outputs::Values(outputs),
+        false => OutputColumns::Values(outputs),
     };
-    Ok(Projection {
+    Ok(ResolvedSelection {
         outputs,
         columns: columns.into(),
         terms: builder.terms,
@@ -117,12 +117,12 @@ fn json_fields(values: Vec<Expression>, columns: Vec<ColumnSpec>) -> Vec<JsonFie
         .collect()
 }
 
-impl Projection {
+impl ResolvedSelection {
     /// The number of selected values. As JSON they are one column of the answer.
     pub(super) fn width(&self) -> usize {
         match &self.outputs {
-            Outputs::Values(values) => values.len(),
-            Outputs::Json(fields) => fields.len(),
+            OutputColumns::Values(values) => values.len(),
+            OutputColumns::Json(fields) => fields.len(),
         }
     }
 
@@ -142,7 +142,7 @@ impl Projection {
         call: &Selector,
         ctx: &mut PrepareContext,
     ) -> Result<(Expression, Column), CqlError> {
-        let mut builder = Builder {
+        let mut builder = ExpressionBuilder {
             table,
             ctx,
             terms: std::mem::take(&mut self.terms),
@@ -152,7 +152,7 @@ impl Projection {
             in_aggregate: false,
         };
         let resolved = builder.selector(call);
-        let Builder {
+        let ExpressionBuilder {
             terms,
             aggregates,
             mut read,
@@ -201,7 +201,7 @@ fn json_name(name: &str) -> String {
     json_string(&quoted)
 }
 
-pub(super) struct Builder<'a> {
+pub(super) struct ExpressionBuilder<'a> {
     pub(super) table: &'a Table,
     ctx: &'a mut PrepareContext,
     terms: Vec<PreparedTerm>,
@@ -213,7 +213,7 @@ pub(super) struct Builder<'a> {
 }
 
 /// An argument of a function that is not chosen yet.
-enum Pending<'s> {
+enum UnresolvedArgument<'s> {
     Term(&'s Term),
     Typed {
         expression: Expression,
@@ -222,7 +222,7 @@ enum Pending<'s> {
     },
 }
 
-impl Builder<'_> {
+impl ExpressionBuilder<'_> {
     /// The name of a result column without an alias, given what it shows. What is cast to its own
     /// type keeps its name. To Cassandra the type of a descending column is another one.
     fn name(&self, selector: &Selector, shown: &Expression) -> String {
@@ -255,9 +255,9 @@ impl Builder<'_> {
         &mut self,
         function: TimeFunction,
         column: &str,
-        part: &Part,
+        part: &ArgumentPart,
     ) -> Result<(Expression, CqlType), CqlError> {
-        if let Part::Nested { timed, whole } = part {
+        if let ArgumentPart::Nested { timed, whole } = part {
             let (time, cql_type) = self.time(function, column, timed)?;
             let (part, _) = self.selector(whole)?;
             let time = Expression::IfPresent {
@@ -299,7 +299,7 @@ impl Builder<'_> {
             Selector::Cast { selector, cql_type } => {
                 let (argument, from) = self.selector(selector)?;
                 let cast = Expression::Cast {
-                    cast: Cast::new(&from, cql_type)?,
+                    cast: TypeCast::new(&from, cql_type)?,
                     argument: Box::new(argument),
                 };
                 Ok((cast, cql_type.clone()))
@@ -352,8 +352,8 @@ impl Builder<'_> {
             self.read.push(column.clone());
         }
         Expression::Column {
-            place: Place::of(column),
-            shape: Shape::of(&column.cql_type),
+            place: ColumnLocation::of(column),
+            shape: ValueShape::of(&column.cql_type),
         }
     }
 
@@ -384,7 +384,7 @@ impl Builder<'_> {
             return self.token(&call.arguments);
         }
         let takes_vectors = functions::takes_float_vectors(&call.name);
-        let pending: Vec<Pending<'_>> = call
+        let pending: Vec<UnresolvedArgument<'_>> = call
             .arguments
             .iter()
             .map(|argument| match argument {
@@ -392,14 +392,17 @@ impl Builder<'_> {
                 argument => self.pending(argument),
             })
             .collect::<Result<_, _>>()?;
-        let arguments: Vec<Argument<'_>> = pending.iter().map(Pending::as_argument).collect();
+        let arguments: Vec<CallArgument<'_>> = pending
+            .iter()
+            .map(UnresolvedArgument::as_argument)
+            .collect();
         let function = functions::resolve(call.keyspace.as_deref(), &call.name, &arguments, None)?;
         let arguments = pending
             .into_iter()
             .zip(&function.argument_types)
             .map(|(pending, cql_type)| match pending {
-                Pending::Term(term) => self.term(term, cql_type),
-                Pending::Typed { expression, .. } => Ok(expression),
+                UnresolvedArgument::Term(term) => self.term(term, cql_type),
+                UnresolvedArgument::Typed { expression, .. } => Ok(expression),
             })
             .collect::<Result<_, _>>()?;
         let return_type = function.return_type.clone();
@@ -412,12 +415,12 @@ impl Builder<'_> {
         ))
     }
 
-    fn pending<'s>(&mut self, argument: &'s Selector) -> Result<Pending<'s>, CqlError> {
+    fn pending<'s>(&mut self, argument: &'s Selector) -> Result<UnresolvedArgument<'s>, CqlError> {
         if let Selector::Term(term) = argument {
-            return Ok(Pending::Term(term));
+            return Ok(UnresolvedArgument::Term(term));
         }
         let (expression, cql_type) = self.selector(argument)?;
-        Ok(Pending::Typed {
+        Ok(UnresolvedArgument::Typed {
             expression,
             cql_type,
             text: selector_name(argument),
@@ -429,12 +432,12 @@ impl Builder<'_> {
         &mut self,
         list: &'s Selector,
         length: usize,
-    ) -> Result<Pending<'s>, CqlError> {
+    ) -> Result<UnresolvedArgument<'s>, CqlError> {
         let cql_type = CqlType::Vector {
             element: Box::new(CqlType::Float),
             dimensions: u16::try_from(length).unwrap_or(u16::MAX),
         };
-        Ok(Pending::Typed {
+        Ok(UnresolvedArgument::Typed {
             expression: self.wanted(list, &cql_type)?,
             cql_type,
             text: selector_name(list),
@@ -458,8 +461,8 @@ impl Builder<'_> {
         let mut expressions = Vec::new();
         for (index, (column, argument)) in key.iter().zip(arguments).enumerate() {
             let expression = match self.pending(argument)? {
-                Pending::Term(term) => self.term(term, &column.cql_type)?,
-                Pending::Typed {
+                UnresolvedArgument::Term(term) => self.term(term, &column.cql_type)?,
+                UnresolvedArgument::Typed {
                     expression,
                     cql_type,
                     text,
@@ -548,11 +551,13 @@ pub(super) fn field_of<'t>(
     Ok((definition, position))
 }
 
-impl Pending<'_> {
-    fn as_argument(&self) -> Argument<'_> {
+impl UnresolvedArgument<'_> {
+    fn as_argument(&self) -> CallArgument<'_> {
         match self {
-            Pending::Term(term) => Argument::Term(term),
-            Pending::Typed { cql_type, text, .. } => Argument::Typed { cql_type, text },
+            UnresolvedArgument::Term(term) => CallArgument::Term(term),
+            UnresolvedArgument::Typed { cql_type, text, .. } => {
+                CallArgument::Typed { cql_type, text }
+            }
         }
     }
 }

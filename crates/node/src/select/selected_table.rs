@@ -6,7 +6,7 @@ use cql::ast::TableName;
 use cql::error::CqlError;
 use schema::Table;
 
-use crate::database::{Database, resolve};
+use crate::database::{CqlDatabase, resolve};
 
 /// A table to read.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl SelectedTable {
     /// # Errors
     /// If there is no such table, or no keyspace is named or in use.
     pub(super) fn find(
-        database: &Database,
+        database: &CqlDatabase,
         keyspace: Option<&str>,
         name: &TableName,
     ) -> Result<SelectedTable, CqlError> {

@@ -12,7 +12,7 @@ use value::compare;
 
 /// A bound on one or more successive clustering columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Edge<'a> {
+pub struct SliceBound<'a> {
     /// Serialised values, at least one, of the columns that follow the prefix.
     pub values: &'a [Bytes],
     /// Whether rows with exactly these values are within the bound.
@@ -27,8 +27,8 @@ pub struct Edge<'a> {
 pub fn slices_between(
     clustering: &[&Column],
     prefix: &[Bytes],
-    lower: Option<Edge<'_>>,
-    upper: Option<Edge<'_>>,
+    lower: Option<SliceBound<'_>>,
+    upper: Option<SliceBound<'_>>,
 ) -> Vec<ClusteringSlice> {
     let columns = &clustering[prefix.len()..];
     let mut out = Vec::new();
@@ -64,7 +64,11 @@ fn is_descending(column: &Column) -> bool {
 }
 
 /// Whether no row can be between the edges.
-fn is_empty(columns: &[&Column], lower: Option<Edge<'_>>, upper: Option<Edge<'_>>) -> bool {
+fn is_empty(
+    columns: &[&Column],
+    lower: Option<SliceBound<'_>>,
+    upper: Option<SliceBound<'_>>,
+) -> bool {
     let (Some(lower), Some(upper)) = (lower, upper) else {
         return false;
     };
@@ -89,11 +93,11 @@ fn is_empty(columns: &[&Column], lower: Option<Edge<'_>>, upper: Option<Edge<'_>
 /// The one slice between two edges, if all their columns have the same direction.
 fn slice(
     prefix: &[Bytes],
-    lower: Option<Edge<'_>>,
-    upper: Option<Edge<'_>>,
+    lower: Option<SliceBound<'_>>,
+    upper: Option<SliceBound<'_>>,
     reversed: bool,
 ) -> ClusteringSlice {
-    let bound = |edge: Option<Edge<'_>>| match edge {
+    let bound = |edge: Option<SliceBound<'_>>| match edge {
         None if prefix.is_empty() => ClusteringBound::Unbounded,
         None => ClusteringBound::Inclusive(prefix.to_vec()),
         Some(edge) => {
@@ -122,8 +126,8 @@ fn slice(
 fn split(
     columns: &[&Column],
     prefix: &[Bytes],
-    lower: Option<Edge<'_>>,
-    upper: Option<Edge<'_>>,
+    lower: Option<SliceBound<'_>>,
+    upper: Option<SliceBound<'_>>,
     out: &mut Vec<ClusteringSlice>,
 ) {
     if lower.is_none() && upper.is_none() {
@@ -144,7 +148,7 @@ fn split(
         return;
     }
     let reversed = is_descending(columns[0]);
-    let at_edge = |edge: Option<Edge<'_>>, is_lower: bool, out: &mut Vec<ClusteringSlice>| {
+    let at_edge = |edge: Option<SliceBound<'_>>, is_lower: bool, out: &mut Vec<ClusteringSlice>| {
         if let Some(edge) = edge
             && let Some(rest) = rest(edge)
         {
@@ -162,8 +166,8 @@ fn split(
 }
 
 /// The part of an edge after its first column; `None` if it has no more columns.
-fn rest(edge: Edge<'_>) -> Option<Edge<'_>> {
-    (edge.values.len() > 1).then(|| Edge {
+fn rest(edge: SliceBound<'_>) -> Option<SliceBound<'_>> {
+    (edge.values.len() > 1).then(|| SliceBound {
         values: &edge.values[1..],
         ..edge
     })
@@ -171,8 +175,8 @@ fn rest(edge: Edge<'_>) -> Option<Edge<'_>> {
 
 /// The edge's bound on only the first column. If the edge has more columns, the rows that share its
 /// first value are excluded, since the later columns decide on them.
-fn first(edge: Edge<'_>) -> Edge<'_> {
-    Edge {
+fn first(edge: SliceBound<'_>) -> SliceBound<'_> {
+    SliceBound {
         values: &edge.values[..1],
         inclusive: edge.inclusive && edge.values.len() == 1,
     }
@@ -255,8 +259,8 @@ mod tests {
         edges
     }
 
-    fn edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
-        owned.map(|(values, inclusive)| Edge {
+    fn edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<SliceBound<'_>> {
+        owned.map(|(values, inclusive)| SliceBound {
             values,
             inclusive: *inclusive,
         })
@@ -324,7 +328,7 @@ mod tests {
         let slices = slices_between(
             &columns,
             &bytes(&[1]),
-            Some(Edge {
+            Some(SliceBound {
                 values: &edge,
                 inclusive: false,
             }),

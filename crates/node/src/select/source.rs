@@ -3,17 +3,17 @@
 
 use std::collections::VecDeque;
 
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::error::CqlError;
-use storage::read::{Next, Partitions, Position, ReadRequest, Row};
+use storage::read::{NextRow, PartitionSelection, ReadRequest, Row, RowPosition};
 use storage::{RowStream, Storage};
 
-use super::held::{HeldRow, charge_rows};
-use super::indexed::{Found, Indexed};
-use super::memory::MemoryTable;
+use super::indexed::{IndexRowSource, IndexScanStep};
+use super::memory_table::MemoryTable;
 use super::order::RowOrder;
+use super::partition_query::PartitionQuery;
 use super::partitions::WantedPartitions;
-use super::question::Question;
+use super::retained_rows::{HeldRow, charge_rows};
 use crate::statement::storage_error;
 
 /// The most partitions that one query may merge, as all of them are open at the same time.
@@ -21,12 +21,12 @@ pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;
 
 /// The data that rows are read from.
 #[derive(Clone)]
-pub(super) enum Reader {
+pub(super) enum TableSource {
     /// A table of the storage.
     Stored {
         storage: Storage,
         /// The present as the client sent it, in seconds since the epoch.
-        told_s: Option<i64>,
+        client_now_s: Option<i64>,
         /// The most tombstones that a read may pass.
         tombstones_max: u64,
     },
@@ -34,79 +34,87 @@ pub(super) enum Reader {
     Memory(MemoryTable),
 }
 
-enum Rows {
+enum PartitionRowStream {
     Stored(Box<RowStream>),
     Memory(std::vec::IntoIter<Row>),
 }
 
-impl Reader {
+impl TableSource {
     /// The most tombstones that a read may pass.
     fn tombstones_max(&self) -> u64 {
         match self {
-            Reader::Stored { tombstones_max, .. } => *tombstones_max,
-            Reader::Memory(_) => u64::MAX,
+            TableSource::Stored { tombstones_max, .. } => *tombstones_max,
+            TableSource::Memory(_) => u64::MAX,
         }
     }
 
     /// Opens a read. `passed` is the number of tombstones that were passed before.
-    fn open(&self, request: ReadRequest, passed: u64) -> Result<Rows, CqlError> {
+    fn open(&self, request: ReadRequest, passed: u64) -> Result<PartitionRowStream, CqlError> {
         match self {
-            Reader::Stored {
-                storage, told_s, ..
+            TableSource::Stored {
+                storage,
+                client_now_s: told_s,
+                ..
             } => {
                 let view = storage.view_at(request.table, *told_s);
                 let stream = view.and_then(|view| view.read(&request));
                 let stream = stream.map_err(storage_error)?;
-                let mut rows = Rows::Stored(Box::new(stream));
+                let mut rows = PartitionRowStream::Stored(Box::new(stream));
                 rows.stop_at_tombstones(self.tombstones_max().saturating_sub(passed));
                 Ok(rows)
             }
-            Reader::Memory(table) => Ok(Rows::Memory(table.read(&request)?.into_iter())),
+            TableSource::Memory(table) => Ok(PartitionRowStream::Memory(
+                table.read(&request)?.into_iter(),
+            )),
         }
     }
 }
 
-impl Rows {
+impl PartitionRowStream {
     /// The next row. A record that is longer than `record_bytes_max` is not decoded.
-    fn advance(&mut self, record_bytes_max: usize) -> Result<Next, CqlError> {
+    fn advance(&mut self, record_bytes_max: usize) -> Result<NextRow, CqlError> {
         match self {
-            Rows::Stored(stream) => stream.advance(record_bytes_max).map_err(storage_error),
-            Rows::Memory(rows) => Ok(rows.next().map_or(Next::Nothing, Next::Row)),
+            PartitionRowStream::Stored(stream) => {
+                stream.advance(record_bytes_max).map_err(storage_error)
+            }
+            PartitionRowStream::Memory(rows) => {
+                Ok(rows.next().map_or(NextRow::Nothing, NextRow::Row))
+            }
         }
     }
 
     /// Lets go of what was read ahead.
     fn let_go(&mut self) {
         match self {
-            Rows::Stored(stream) => stream.let_go(),
-            Rows::Memory(_) => {}
+            PartitionRowStream::Stored(stream) => stream.let_go(),
+            PartitionRowStream::Memory(_) => {}
         }
     }
 
     /// Makes the read fail once it has passed more tombstones than this.
     fn stop_at_tombstones(&mut self, max: u64) {
         match self {
-            Rows::Stored(stream) => stream.stop_at_tombstones(max),
-            Rows::Memory(_) => {}
+            PartitionRowStream::Stored(stream) => stream.stop_at_tombstones(max),
+            PartitionRowStream::Memory(_) => {}
         }
     }
 
     /// The number of tombstones that were passed so far.
     fn tombstones(&self) -> u64 {
         match self {
-            Rows::Stored(stream) => stream.tombstones(),
-            Rows::Memory(_) => 0,
+            PartitionRowStream::Stored(stream) => stream.tombstones(),
+            PartitionRowStream::Memory(_) => 0,
         }
     }
 }
 
 /// The outcome of one step of a source.
-pub(super) enum Fetched {
+pub(super) enum FetchOutcome {
     /// A row, and the slot of its partition: the index of the partition among the query's keys, or
     /// 0 in a range of tokens.
     Row(usize, Row),
     /// A position of a secondary index where there is no row any more.
-    Gone(Position),
+    Gone(RowPosition),
     /// The step did some work, but there is no row yet.
     Nothing,
     /// A record comes next that is longer than the step may decode.
@@ -116,41 +124,42 @@ pub(super) enum Fetched {
 }
 
 /// A source of rows.
-pub(super) enum Source {
+pub(super) enum RowSource {
     /// Partitions are read one after the other.
-    Sequence(Sequence),
+    Sequence(PartitionSequence),
     /// Partitions are merged by ORDER BY.
-    Merge(Merge),
+    Merge(PartitionMerge),
     /// Secondary indexes find rows.
     Indexed {
-        rows: Box<Indexed>,
+        rows: Box<IndexRowSource>,
         /// The reader of a scan, if one takes the place of the indexes.
-        reader: Reader,
+        reader: TableSource,
     },
 }
 
-impl Source {
+impl RowSource {
     /// Takes one step, which opens a partition or reads a row. A record that is longer than
     /// `record_bytes_max` is not decoded.
     ///
     /// # Errors
     /// Failures of the storage, and a paging state that can't be read.
-    pub(super) fn fetch(&mut self, record_bytes_max: usize) -> Result<Fetched, CqlError> {
+    pub(super) fn fetch(&mut self, record_bytes_max: usize) -> Result<FetchOutcome, CqlError> {
         match self {
-            Source::Sequence(sequence) => sequence.fetch(record_bytes_max),
-            Source::Merge(merge) => merge.fetch(record_bytes_max),
-            Source::Indexed { rows, reader } => Ok(match rows.fetch(record_bytes_max)? {
-                Found::Row(row) => Fetched::Row(0, row),
-                Found::Gone(position) => Fetched::Gone(position),
-                Found::Nothing => Fetched::Nothing,
-                Found::Large => Fetched::Large,
-                Found::End => Fetched::End,
-                Found::Scan(after) => {
+            RowSource::Sequence(sequence) => sequence.fetch(record_bytes_max),
+            RowSource::Merge(merge) => merge.fetch(record_bytes_max),
+            RowSource::Indexed { rows, reader } => Ok(match rows.fetch(record_bytes_max)? {
+                IndexScanStep::Row(row) => FetchOutcome::Row(0, row),
+                IndexScanStep::Gone(position) => FetchOutcome::Gone(position),
+                IndexScanStep::Nothing => FetchOutcome::Nothing,
+                IndexScanStep::Large => FetchOutcome::Large,
+                IndexScanStep::End => FetchOutcome::End,
+                IndexScanStep::Scan(after) => {
                     let (question, (start, end)) = rows.scan();
                     let wanted = WantedPartitions::Tokens(start, end);
-                    let mut scan = Sequence::new(reader.clone(), question, wanted, 0, after);
+                    let mut scan =
+                        PartitionSequence::new(reader.clone(), question, wanted, 0, after);
                     let fetched = scan.fetch(record_bytes_max);
-                    *self = Source::Sequence(scan);
+                    *self = RowSource::Sequence(scan);
                     return fetched;
                 }
             }),
@@ -164,14 +173,14 @@ impl Source {
     /// Rows for which there is no memory.
     pub(super) fn let_go(&mut self) -> Result<(), CqlError> {
         match self {
-            Source::Sequence(sequence) => {
+            RowSource::Sequence(sequence) => {
                 if let Some(rows) = &mut sequence.open {
                     rows.let_go();
                 }
                 Ok(())
             }
-            Source::Merge(merge) => merge.let_go(),
-            Source::Indexed { rows, .. } => {
+            RowSource::Merge(merge) => merge.let_go(),
+            RowSource::Indexed { rows, .. } => {
                 rows.let_go();
                 Ok(())
             }
@@ -182,7 +191,7 @@ impl Source {
     /// Always `None` for merged partitions.
     pub(super) fn between_partitions(&self) -> Option<usize> {
         match self {
-            Source::Sequence(sequence) if sequence.open.is_none() => Some(sequence.slot),
+            RowSource::Sequence(sequence) if sequence.open.is_none() => Some(sequence.slot),
             _ => None,
         }
     }
@@ -191,61 +200,63 @@ impl Source {
     /// tokens and on merged partitions.
     pub(super) fn skip_partition(&mut self) {
         match self {
-            Source::Sequence(sequence) if matches!(sequence.wanted, WantedPartitions::Keys(_)) => {
-                sequence.leave();
+            RowSource::Sequence(sequence)
+                if matches!(sequence.wanted, WantedPartitions::Keys(_)) =>
+            {
+                sequence.close_partition();
             }
-            Source::Indexed { rows, .. } => rows.skip_partition(),
-            Source::Sequence(_) | Source::Merge(_) => {}
+            RowSource::Indexed { rows, .. } => rows.skip_partition(),
+            RowSource::Sequence(_) | RowSource::Merge(_) => {}
         }
     }
 
     /// Whether secondary indexes find rows, and have them under single values.
     pub(super) fn is_quick_lookup(&self) -> bool {
-        matches!(self, Source::Indexed { rows, .. } if rows.is_quick())
+        matches!(self, RowSource::Indexed { rows, .. } if rows.is_quick())
     }
 
     /// The number of tombstones that were passed so far.
     pub(super) fn tombstones(&self) -> u64 {
         match self {
-            Source::Sequence(sequence) => sequence.tombstones(),
-            Source::Merge(merge) => merge.tombstones,
-            Source::Indexed { rows, .. } => rows.tombstones(),
+            RowSource::Sequence(sequence) => sequence.tombstones(),
+            RowSource::Merge(merge) => merge.tombstones,
+            RowSource::Indexed { rows, .. } => rows.tombstones(),
         }
     }
 
     /// Whether a page may end after any row.
     pub(super) fn can_resume(&self) -> bool {
-        !matches!(self, Source::Merge(_))
+        !matches!(self, RowSource::Merge(_))
     }
 }
 
 /// A source that reads partitions one after the other, or one range of tokens.
-pub(super) struct Sequence {
-    reader: Reader,
-    question: Question,
+pub(super) struct PartitionSequence {
+    reader: TableSource,
+    question: PartitionQuery,
     wanted: WantedPartitions,
     /// The slot of the partition that is open or comes next; 1 after a range of tokens.
     slot: usize,
     /// The rows of the partition that is open.
-    open: Option<Rows>,
+    open: Option<PartitionRowStream>,
     /// The most rows that the open partition can still have.
     left: usize,
     /// The tombstones of the partitions that were left.
     tombstones: u64,
     /// The row after which the first partition is read.
-    resume_after: Option<Position>,
+    resume_after: Option<RowPosition>,
 }
 
-impl Sequence {
+impl PartitionSequence {
     /// Makes a source that begins with the partition at `slot`, after the row at `resume_after`.
     pub(super) fn new(
-        reader: Reader,
-        question: Question,
+        reader: TableSource,
+        question: PartitionQuery,
         wanted: WantedPartitions,
         slot: usize,
-        resume_after: Option<Position>,
-    ) -> Sequence {
-        Sequence {
+        resume_after: Option<RowPosition>,
+    ) -> PartitionSequence {
+        PartitionSequence {
             reader,
             question,
             wanted,
@@ -258,43 +269,43 @@ impl Sequence {
     }
 
     fn tombstones(&self) -> u64 {
-        self.tombstones + self.open.as_ref().map_or(0, Rows::tombstones)
+        self.tombstones + self.open.as_ref().map_or(0, PartitionRowStream::tombstones)
     }
 
-    fn fetch(&mut self, record_bytes_max: usize) -> Result<Fetched, CqlError> {
+    fn fetch(&mut self, record_bytes_max: usize) -> Result<FetchOutcome, CqlError> {
         if let Some(rows) = &mut self.open {
             if self.left > 0 {
                 match rows.advance(record_bytes_max)? {
-                    Next::Row(row) => {
+                    NextRow::Row(row) => {
                         self.left -= 1;
-                        return Ok(Fetched::Row(self.slot, row));
+                        return Ok(FetchOutcome::Row(self.slot, row));
                     }
-                    Next::Large => return Ok(Fetched::Large),
-                    Next::Nothing => {}
+                    NextRow::Large => return Ok(FetchOutcome::Large),
+                    NextRow::Nothing => {}
                 }
             }
-            self.leave();
-            return Ok(Fetched::Nothing);
+            self.close_partition();
+            return Ok(FetchOutcome::Nothing);
         }
         let partitions = match &self.wanted {
-            WantedPartitions::Nothing => return Ok(Fetched::End),
+            WantedPartitions::Nothing => return Ok(FetchOutcome::End),
             WantedPartitions::Keys(keys) => match keys.get(self.slot) {
-                Some(key) => Partitions::One(key.clone()),
-                None => return Ok(Fetched::End),
+                Some(key) => PartitionSelection::One(key.clone()),
+                None => return Ok(FetchOutcome::End),
             },
-            WantedPartitions::Tokens(_, _) if self.slot > 0 => return Ok(Fetched::End),
-            WantedPartitions::Tokens(start, end) => Partitions::Tokens(*start, *end),
+            WantedPartitions::Tokens(_, _) if self.slot > 0 => return Ok(FetchOutcome::End),
+            WantedPartitions::Tokens(start, end) => PartitionSelection::Tokens(*start, *end),
         };
         self.left = match partitions {
-            Partitions::One(_) => self.question.rows_max(),
-            Partitions::Tokens(_, _) => usize::MAX,
+            PartitionSelection::One(_) => self.question.rows_max(),
+            PartitionSelection::Tokens(_, _) => usize::MAX,
         };
         let request = self.question.ask(partitions, self.resume_after.take());
         self.open = Some(self.reader.open(request, self.tombstones)?);
-        Ok(Fetched::Nothing)
+        Ok(FetchOutcome::Nothing)
     }
 
-    fn leave(&mut self) {
+    fn close_partition(&mut self) {
         self.tombstones = self.tombstones();
         self.open = None;
         self.slot += 1;
@@ -302,43 +313,43 @@ impl Sequence {
 }
 
 /// A source that reads partitions side by side and merges their rows.
-pub(super) struct Merge {
-    reader: Reader,
-    question: Question,
+pub(super) struct PartitionMerge {
+    reader: TableSource,
+    question: PartitionQuery,
     /// The order of the rows.
     order: RowOrder,
     /// The partitions that are not open yet, as (slot, key).
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
     /// The open partitions. The one whose row is to return first comes last.
-    heads: Vec<Head>,
+    heads: Vec<MergedPartition>,
     /// A partition that is open and whose next row is not decoded yet, as it is large.
-    put_off: Option<(usize, Rows)>,
+    put_off: Option<(usize, PartitionRowStream)>,
     /// The tombstones of all partitions so far.
     tombstones: u64,
     /// The memory that the rows of the heads are charged for between two steps.
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// A partition that is merged.
-struct Head {
+struct MergedPartition {
     slot: usize,
     /// The next row.
     row: HeldRow,
     /// The rows after it.
-    rows: Rows,
+    rows: PartitionRowStream,
 }
 
-impl Merge {
+impl PartitionMerge {
     /// Makes a source that merges the partitions of these keys. The rows that it holds between two
     /// steps are charged to `memory`.
     pub(super) fn new(
-        reader: Reader,
-        question: Question,
+        reader: TableSource,
+        question: PartitionQuery,
         keys: Vec<Vec<bytes::Bytes>>,
         order: RowOrder,
-        memory: &Account,
-    ) -> Merge {
-        Merge {
+        memory: &MemoryAccount,
+    ) -> PartitionMerge {
+        PartitionMerge {
             reader,
             question,
             order,
@@ -350,32 +361,32 @@ impl Merge {
         }
     }
 
-    fn fetch(&mut self, record_bytes_max: usize) -> Result<Fetched, CqlError> {
+    fn fetch(&mut self, record_bytes_max: usize) -> Result<FetchOutcome, CqlError> {
         if let Some((slot, rows)) = self.put_off.take() {
             return self.advanced(slot, rows, record_bytes_max);
         }
         if let Some((slot, key)) = self.waiting.pop_front() {
-            let request = self.question.ask(Partitions::One(key), None);
+            let request = self.question.ask(PartitionSelection::One(key), None);
             let rows = self.reader.open(request, self.tombstones)?;
             return self.advanced(slot, rows, record_bytes_max);
         }
-        let Some(Head { slot, row, rows }) = self.heads.pop() else {
-            return Ok(Fetched::End);
+        let Some(MergedPartition { slot, row, rows }) = self.heads.pop() else {
+            return Ok(FetchOutcome::End);
         };
         self.advance(slot, rows, record_bytes_max)?;
-        Ok(Fetched::Row(slot, row.into_row()))
+        Ok(FetchOutcome::Row(slot, row.into_row()))
     }
 
     fn advanced(
         &mut self,
         slot: usize,
-        rows: Rows,
+        rows: PartitionRowStream,
         record_bytes_max: usize,
-    ) -> Result<Fetched, CqlError> {
+    ) -> Result<FetchOutcome, CqlError> {
         self.advance(slot, rows, record_bytes_max)?;
         Ok(match self.put_off {
-            Some(_) => Fetched::Large,
-            None => Fetched::Nothing,
+            Some(_) => FetchOutcome::Large,
+            None => FetchOutcome::Nothing,
         })
     }
 
@@ -384,7 +395,7 @@ impl Merge {
     fn advance(
         &mut self,
         slot: usize,
-        mut rows: Rows,
+        mut rows: PartitionRowStream,
         record_bytes_max: usize,
     ) -> Result<(), CqlError> {
         // What the others have passed counts, too.
@@ -394,12 +405,12 @@ impl Merge {
         let next = rows.advance(record_bytes_max)?;
         self.tombstones = of_others + rows.tombstones();
         let row = match next {
-            Next::Row(row) => HeldRow::new(row),
-            Next::Large => {
+            NextRow::Row(row) => HeldRow::new(row),
+            NextRow::Large => {
                 self.put_off = Some((slot, rows));
                 return Ok(());
             }
-            Next::Nothing => return Ok(()),
+            NextRow::Nothing => return Ok(()),
         };
         let at = self.heads.partition_point(|other| {
             let (theirs, own) = (other.row.row(), row.row());
@@ -408,7 +419,7 @@ impl Merge {
                 .then(other.slot.cmp(&slot))
                 .is_gt()
         });
-        self.heads.insert(at, Head { slot, row, rows });
+        self.heads.insert(at, MergedPartition { slot, row, rows });
         Ok(())
     }
 

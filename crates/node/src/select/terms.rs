@@ -8,21 +8,21 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use index::Analysis;
 use value::CqlType;
-use value::predicate::{Observed, Predicate};
+use value::predicate::{ColumnObservation, Predicate};
 
-use super::place::Content;
+use super::column_location::ColumnContent;
 
 /// A predicate on the terms of a column's texts.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
+pub(super) struct TermPredicate {
     /// The predicate, whose texts are terms.
     pub predicate: Predicate,
-    analyser: Analyser,
+    analyser: TextAnalyser,
 }
 
 /// An analysis, and the parts of a column that are texts.
 #[derive(Clone, Copy, Debug)]
-struct Analyser {
+struct TextAnalyser {
     analysis: Analysis,
     /// Whether the elements of a set, or the keys of a map, are texts.
     has_path_texts: bool,
@@ -30,9 +30,13 @@ struct Analyser {
     has_value_texts: bool,
 }
 
-impl Terms {
+impl TermPredicate {
     /// Makes the predicate for a column of this type.
-    pub(super) fn new(cql_type: &CqlType, predicate: Predicate, analysis: Analysis) -> Terms {
+    pub(super) fn new(
+        cql_type: &CqlType,
+        predicate: Predicate,
+        analysis: Analysis,
+    ) -> TermPredicate {
         let is_text = |cql_type: &CqlType| matches!(cql_type, CqlType::Ascii | CqlType::Text);
         let (path, value) = match cql_type {
             CqlType::Map { key, value, .. } => (is_text(key), is_text(value)),
@@ -40,40 +44,40 @@ impl Terms {
             CqlType::List { element, .. } => (false, is_text(element)),
             whole => (false, is_text(whole)),
         };
-        let analyser = Analyser {
+        let analyser = TextAnalyser {
             analysis,
             has_path_texts: path,
             has_value_texts: value,
         };
-        Terms {
+        TermPredicate {
             predicate: analyser.analysed(predicate),
             analyser,
         }
     }
 
     /// Whether the predicate holds for the terms of a column's content.
-    pub(super) fn hold(&self, content: Content<'_>) -> bool {
+    pub(super) fn hold(&self, content: ColumnContent<'_>) -> bool {
         let analyser = self.analyser;
         match content {
-            Content::Null => false,
-            Content::Value(value) => {
+            ColumnContent::Null => false,
+            ColumnContent::Value(value) => {
                 let term = analyser.value(value);
                 self.predicate
-                    .holds(Observed::<std::iter::Empty<_>>::Value(&term))
+                    .holds(ColumnObservation::<std::iter::Empty<_>>::Value(&term))
             }
-            Content::Elements(elements) => {
+            ColumnContent::Elements(elements) => {
                 let terms: Vec<_> = elements
                     .iter()
                     .map(|(path, cell)| (analyser.path(path), analyser.value(&cell.value)))
                     .collect();
                 let terms = terms.iter().map(|(path, value)| (&path[..], &value[..]));
-                self.predicate.holds(Observed::Elements(terms))
+                self.predicate.holds(ColumnObservation::Elements(terms))
             }
         }
     }
 }
 
-impl Analyser {
+impl TextAnalyser {
     fn path<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         self.term(self.has_path_texts, text)
     }

@@ -2,36 +2,36 @@
 //!
 //! A request beyond the bound is answered Overloaded at once, which costs next to nothing, so the
 //! client can go elsewhere or come back later. The bytes of requests are charged to the client's
-//! [`Account`].
+//! [`MemoryAccount`].
 
 use std::sync::Arc;
 
-use client_memory::{Account, Charge, NoRoom};
-use cql::wire::{Compression, Flags, Frame};
+use client_memory::{MemoryAccount, MemoryCharge, NoRoom};
+use cql::wire::{Compression, Frame, FrameFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The requests that a listener may still take on.
-pub(super) struct Admission {
+pub(super) struct RequestLimiter {
     requests: Arc<Semaphore>,
 }
 
 /// The right to work on a request. It is given back when this is dropped.
-pub(super) struct Admitted {
+pub(super) struct RequestPermit {
     _of_listener: OwnedSemaphorePermit,
     _of_connection: OwnedSemaphorePermit,
 }
 
-impl Admission {
+impl RequestLimiter {
     /// The admission of a listener that works on at most `requests_max` requests at once.
     pub fn new(requests_max: usize) -> Self {
-        Admission {
+        RequestLimiter {
             requests: semaphore(requests_max),
         }
     }
 
     /// Takes a request on; `None` if the listener or the connection has too many requests.
-    pub fn admit(&self, of_connection: &Arc<Semaphore>) -> Option<Admitted> {
-        Some(Admitted {
+    pub fn admit(&self, of_connection: &Arc<Semaphore>) -> Option<RequestPermit> {
+        Some(RequestPermit {
             _of_connection: of_connection.clone().try_acquire_owned().ok()?,
             _of_listener: self.requests.clone().try_acquire_owned().ok()?,
         })
@@ -45,12 +45,12 @@ impl Admission {
 /// If there is no room now. It does not wait for room, since waiting while it holds a frame could
 /// last for ever.
 pub(super) fn charge_plain(
-    account: &Account,
+    account: &MemoryAccount,
     frame: &Frame,
     compression: Option<Compression>,
-) -> Result<Charge, NoRoom> {
+) -> Result<MemoryCharge, NoRoom> {
     let mut charge = account.charge();
-    if frame.header.flags.contains(Flags::COMPRESSION)
+    if frame.header.flags.contains(FrameFlags::COMPRESSION)
         && let Some(compression) = compression
     {
         charge.resize(stated_length(compression, &frame.body))?;
@@ -86,8 +86,8 @@ fn stated_length(compression: Compression, body: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use bytes::{Bytes, BytesMut};
-    use client_memory::Budget;
-    use cql::wire::{Direction, FrameDecoder, QueryParameters, Request};
+    use client_memory::MemoryBudget;
+    use cql::wire::{FrameDecoder, FrameDirection, QueryParameters, Request};
 
     use super::*;
 
@@ -98,13 +98,13 @@ mod tests {
             parameters: QueryParameters::default(),
         }
         .encode(1, compression, &mut bytes);
-        let mut decoder = FrameDecoder::new(Direction::Request, 1 << 30);
+        let mut decoder = FrameDecoder::new(FrameDirection::Request, 1 << 30);
         decoder.decode(&mut bytes).unwrap().unwrap()
     }
 
     #[test]
     fn requests_are_admitted_up_to_both_limits() {
-        let admission = Admission::new(2);
+        let admission = RequestLimiter::new(2);
         let connection = semaphore(1);
         let other = semaphore(5);
         let first = admission.admit(&connection);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_stated_length_of_a_compressed_body_is_charged() {
         for compression in Compression::EVERY {
-            let account = Budget::new(3 << 20).client().unwrap();
+            let account = MemoryBudget::new(3 << 20).client().unwrap();
             let large = frame(900 << 10, Some(compression));
             assert!(stated_length(compression, &large.body) > 900 << 10);
             let held = charge_plain(&account, &large, Some(compression)).unwrap();

@@ -8,7 +8,7 @@ const KEPT_BYTES: usize = 16 << 10;
 
 /// Frames that are collected to be written together.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct OutgoingFrames {
     segments: Option<SegmentForm>,
     /// The frames of the segment that is not closed yet.
     open: BytesMut,
@@ -19,7 +19,7 @@ pub(super) struct Batch {
     counted: usize,
 }
 
-impl Batch {
+impl OutgoingFrames {
     /// Puts the frames that are added from now on into segments.
     pub fn begin_segments(&mut self, form: SegmentForm) {
         self.segments = Some(form);

@@ -2,25 +2,25 @@
 //!
 //! The reader takes frames off the socket in order, and handles the handshake itself. Each
 //! statement becomes a task of its own, and answers go out in the order in which they are done. The
-//! connection does not know the meaning of statements; the [`Service`] does.
+//! connection does not know the meaning of statements; the [`CqlService`] does.
 //!
 //! A client that closes its side, fails, or takes no more answers has hung up, and the service
-//! learns of it ([`Service::hung_up`]). Requests in flight still get answers, but those of long
+//! learns of it ([`CqlService::hung_up`]). Requests in flight still get answers, but those of long
 //! reads are errors. Where the server itself ends connections, reads go on to their end.
 
 use std::io;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use client_memory::{Account, Charge, FLOOR_BYTES};
+use client_memory::{FLOOR_BYTES, MemoryAccount, MemoryCharge};
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
-    Direction, EVENT_STREAM, EventKind, Frame, Opcode, ProtocolVersion, Request, Response,
+    EVENT_STREAM, EventKind, Frame, FrameDirection, Opcode, ProtocolVersion, Request, Response,
     ResponseContext, Startup, StreamDecoder,
 };
+use net::pending_connections::ConnectionAdmission;
 use net::sockets::linger;
-use net::strangers::Guest;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -29,12 +29,12 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{charge_plain, semaphore};
-use super::entrance::{Entered, enter};
 use super::framing::Framing;
 use super::outbox::{Outbox, encode, outbox};
-use super::request::{self, Of};
-use super::service::Service;
-use super::shared::Shared;
+use super::request::{self, ConnectionContext};
+use super::service::CqlService;
+use super::shared::ListenerState;
+use super::tls_handshake::{AcceptedConnection, enter};
 
 /// The room that is made at once for reading from the socket, in bytes. A request holds on to the
 /// memory in which it came, so many requests share it.
@@ -58,7 +58,7 @@ const REQUEST_BYTES: usize = 2 << 10;
 
 /// The reason for which no more requests are read.
 #[derive(Debug)]
-enum End {
+enum CloseReason {
     /// The client has closed its side.
     Eof,
     /// The server stops, the rules for clients have changed, the writer has ended, or the client
@@ -71,11 +71,11 @@ enum End {
 }
 
 /// A connection, from the reader's side.
-struct Connection<S: Service> {
-    shared: Arc<Shared<S>>,
-    guest: Guest,
+struct ServedConnection<S: CqlService> {
+    shared: Arc<ListenerState<S>>,
+    guest: ConnectionAdmission,
     session: Arc<S::Session>,
-    account: Account,
+    account: MemoryAccount,
     outbox: Outbox,
     in_flight: Arc<Semaphore>,
     /// Cancelled when the reader has ended or must end.
@@ -90,7 +90,11 @@ struct Connection<S: Service> {
 }
 
 /// Serves a connection until it ends. It is dropped if the guest has to give way.
-pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>, guest: Guest) {
+pub(super) async fn serve<S: CqlService>(
+    stream: TcpStream,
+    shared: Arc<ListenerState<S>>,
+    guest: ConnectionAdmission,
+) {
     let closing = shared.connections.load().child_token();
     let _closing = closing.clone().drop_guard();
     let handshake_deadline = Instant::now() + shared.options.connection.handshake_timeout;
@@ -98,7 +102,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>,
         return;
     };
     let entered = enter(stream, &shared, &account, &guest, handshake_deadline).await;
-    let Some(Entered {
+    let Some(AcceptedConnection {
         socket,
         peer,
         tls_memory,
@@ -109,7 +113,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>,
     let (reader, writer_half) = socket.into_split();
     let unread_bytes_max = shared.options.connection.unread_bytes_max;
     let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
-    let connection = Connection {
+    let connection = ServedConnection {
         session: Arc::new(shared.service.open_session(peer).await),
         account,
         in_flight: semaphore(shared.options.connection.requests_max),
@@ -139,7 +143,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>,
                     }
                 }
                 () = kill => shared.service.hung_up(&session),
-                () = guest.sent_away() => {}
+                () = guest.evicted() => {}
             }
             closing.cancel();
         }
@@ -147,22 +151,25 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>,
     let writing = tokio::spawn(writing);
     let (end, mut reader) = connection.read(reader).await;
     closing.cancel();
-    if matches!(end, End::Eof | End::Failed(_)) {
+    if matches!(end, CloseReason::Eof | CloseReason::Failed(_)) {
         shared.service.hung_up(&session);
     }
     // The writer ends when the requests in flight are answered.
     let _ = writing.await;
     match end {
-        End::Refused => linger(&mut reader).await,
-        End::Failed(error) => tracing::debug!(%error, "a connection failed"),
-        End::Eof | End::Closing => {}
+        CloseReason::Refused => linger(&mut reader).await,
+        CloseReason::Failed(error) => tracing::debug!(%error, "a connection failed"),
+        CloseReason::Eof | CloseReason::Closing => {}
     }
     drop(tls_memory);
 }
 
 /// Opens the account of a connection. `None` if clients hold all the memory, and none of them can
 /// give way.
-async fn open_account<S: Service>(shared: &Shared<S>, guest: &Guest) -> Option<Account> {
+async fn open_account<S: CqlService>(
+    shared: &ListenerState<S>,
+    guest: &ConnectionAdmission,
+) -> Option<MemoryAccount> {
     let account = guest.find_room(|| shared.options.memory.client().ok());
     let account = account.await;
     if account.is_none() {
@@ -172,22 +179,22 @@ async fn open_account<S: Service>(shared: &Shared<S>, guest: &Guest) -> Option<A
     account
 }
 
-impl<S: Service> Connection<S> {
-    async fn read<R: AsyncRead + Unpin>(mut self, mut reader: R) -> (End, R) {
+impl<S: CqlService> ServedConnection<S> {
+    async fn read<R: AsyncRead + Unpin>(mut self, mut reader: R) -> (CloseReason, R) {
         let closing = self.closing.clone();
         let end = tokio::select! {
             end = self.read_frames(&mut reader) => end,
-            () = closing.cancelled() => End::Closing,
+            () = closing.cancelled() => CloseReason::Closing,
         };
         match end {
-            End::Closing if self.logging_in.is_closed() => (End::Refused, reader),
+            CloseReason::Closing if self.logging_in.is_closed() => (CloseReason::Refused, reader),
             end => (end, reader),
         }
     }
 
-    async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> End {
+    async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> CloseReason {
         let options = self.shared.options.connection.clone();
-        let mut decoder = StreamDecoder::new(Direction::Request, self.body_max());
+        let mut decoder = StreamDecoder::new(FrameDirection::Request, self.body_max());
         let mut input = BytesMut::new();
         // The bytes of an unfinished frame are charged as they come. The charge goes with the
         // frame.
@@ -212,8 +219,8 @@ impl<S: Service> Connection<S> {
                     if decoder.held_bytes() > FLOOR_BYTES
                         && !has_room(&mut charge, decoder.held_capacity(), None).await
                     {
-                        self.no_room(decoder.unfinished(&input));
-                        return End::Refused;
+                        self.refuse_for_memory(decoder.unfinished(&input));
+                        return CloseReason::Refused;
                     }
                     continue;
                 }
@@ -222,7 +229,7 @@ impl<S: Service> Connection<S> {
                     let (stream, fatal) = (error.stream(), error.is_fatal());
                     self.refuse(stream, error.into());
                     if fatal {
-                        return End::Refused;
+                        return CloseReason::Refused;
                     }
                     continue;
                 }
@@ -242,17 +249,17 @@ impl<S: Service> Connection<S> {
                 && !has_room(&mut charge, held, deadline).await
             {
                 // The buffer is given up, to make room for others that may be waiting for it.
-                self.no_room(decoder.unfinished(&input));
-                return End::Refused;
+                self.refuse_for_memory(decoder.unfinished(&input));
+                return CloseReason::Refused;
             }
             match read_some(reader, &mut input, deadline).await {
-                Ok(0) => return End::Eof,
+                Ok(0) => return CloseReason::Eof,
                 Ok(bytes) => self.shared.counters.bytes_read.add(bytes as u64),
                 // The client has logged in meanwhile, so the handshake's deadline is void.
                 Err(error)
                     if error.kind() == io::ErrorKind::TimedOut && is_stranger && self.is_open() => {
                 }
-                Err(error) => return End::Failed(error),
+                Err(error) => return CloseReason::Failed(error),
             }
         }
     }
@@ -267,7 +274,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// Answers the requests that concern the connection itself, and makes a task of each statement.
-    fn take(&mut self, frame: Frame, charge: Charge, decoder: &mut StreamDecoder) {
+    fn take(&mut self, frame: Frame, charge: MemoryCharge, decoder: &mut StreamDecoder) {
         let stream = frame.header.stream;
         match frame.header.opcode {
             Opcode::Options => {
@@ -335,7 +342,7 @@ impl<S: Service> Connection<S> {
                     .started(&self.session, version, &startup);
                 Ok(Some(match self.is_open() {
                     true => {
-                        self.guest.let_in();
+                        self.guest.admit();
                         Response::Ready
                     }
                     false => Response::Authenticate {
@@ -391,7 +398,7 @@ impl<S: Service> Connection<S> {
             let is_refused = checked.is_err();
             let answer = match checked {
                 Ok(()) => {
-                    guest.let_in();
+                    guest.admit();
                     Some(Response::AuthSuccess {
                         token: Secret::new(None),
                     })
@@ -450,7 +457,7 @@ impl<S: Service> Connection<S> {
         });
     }
 
-    fn spawn(&self, frame: Frame, mut charge: Charge) {
+    fn spawn(&self, frame: Frame, mut charge: MemoryCharge) {
         let stream = frame.header.stream;
         let shared = self.shared.clone();
         shared.counters.requests.add(1);
@@ -466,7 +473,7 @@ impl<S: Service> Connection<S> {
             self.overloaded(stream, "too many bytes of requests and answers in memory");
             return;
         };
-        let of = Of {
+        let of = ConnectionContext {
             session: self.session.clone(),
             account: self.account.clone(),
             framing: self.framing,
@@ -486,7 +493,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// Answers that there is no memory for the unfinished frame that begins so.
-    fn no_room(&self, unfinished: &[u8]) {
+    fn refuse_for_memory(&self, unfinished: &[u8]) {
         self.overloaded(stream_of(unfinished), "no memory for so large a request");
     }
 
@@ -518,7 +525,7 @@ impl<S: Service> Connection<S> {
 
 /// Charges bytes that were read, and waits for room until the deadline, but not for long. Returns
 /// whether there is room.
-async fn has_room(charge: &mut Charge, bytes: usize, deadline: Option<Instant>) -> bool {
+async fn has_room(charge: &mut MemoryCharge, bytes: usize, deadline: Option<Instant>) -> bool {
     let patience = Instant::now() + ROOM_WITHIN;
     let patience = deadline.map_or(patience, |deadline| deadline.min(patience));
     timeout_at(patience, charge.resize_when_free(bytes))

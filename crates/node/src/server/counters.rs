@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that only rises, or that rises and falls.
 #[derive(Debug, Default)]
-pub(super) struct Counter(AtomicU64);
+pub(super) struct AtomicCounter(AtomicU64);
 
-impl Counter {
+impl AtomicCounter {
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
@@ -23,17 +23,17 @@ impl Counter {
 
 /// The live counters of a listener.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub connections_open: Counter,
-    pub connections_accepted: Counter,
-    pub connections_refused: Counter,
-    pub connections_given_way: Counter,
-    pub requests: Counter,
-    pub requests_overloaded: Counter,
-    pub requests_failed: Counter,
-    pub panics: Counter,
-    pub bytes_read: Counter,
-    pub bytes_written: Counter,
+pub(super) struct ListenerCounters {
+    pub connections_open: AtomicCounter,
+    pub connections_accepted: AtomicCounter,
+    pub connections_refused: AtomicCounter,
+    pub connections_given_way: AtomicCounter,
+    pub requests: AtomicCounter,
+    pub requests_overloaded: AtomicCounter,
+    pub requests_failed: AtomicCounter,
+    pub panics: AtomicCounter,
+    pub bytes_read: AtomicCounter,
+    pub bytes_written: AtomicCounter,
 }
 
 /// The counters of a listener at one moment. All except `connections_open` count since the listener
@@ -62,7 +62,7 @@ pub struct CounterValues {
     pub bytes_written: u64,
 }
 
-impl Counters {
+impl ListenerCounters {
     /// The values of the counters now.
     pub fn values(&self) -> CounterValues {
         CounterValues {
@@ -83,9 +83,9 @@ impl Counters {
 /// The live counters of some listeners, by the listeners' names. It keeps nothing else of them
 /// alive.
 #[derive(Clone, Debug)]
-pub struct ListenerCounters(pub(super) Vec<(&'static str, Arc<Counters>)>);
+pub struct LiveCounters(pub(super) Vec<(&'static str, Arc<ListenerCounters>)>);
 
-impl ListenerCounters {
+impl LiveCounters {
     /// The values of the counters now.
     pub fn values(&self) -> Vec<(&'static str, CounterValues)> {
         let listeners = self.0.iter();

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use client_memory::FLOOR_BYTES;
-use net::listener::{BindError, Limits, Listener, Place};
+use net::listener::{AcceptLimits, BindError, ConnectionPermit, Listener};
 use net::stream::TLS_BYTES;
 use rustls::ServerConfig;
 
-use super::admission::Admission;
+use super::admission::RequestLimiter;
 use super::connection;
-use super::counters::{CounterValues, ListenerCounters};
-use super::options::ListenerOptions;
-use super::service::Service;
-use super::shared::{Refusals, Shared, Shutdown};
+use super::counters::{CounterValues, LiveCounters};
+use super::options::CqlListenerOptions;
+use super::service::CqlService;
+use super::shared::{HandshakeLogLimits, ListenerState, StopSignals};
 
 /// A socket that listens but is not served yet.
 pub struct BoundListener {
     listener: Listener,
-    options: ListenerOptions,
+    options: CqlListenerOptions,
 }
 
 impl BoundListener {
@@ -29,7 +29,7 @@ impl BoundListener {
     ///
     /// # Errors
     /// If the address is in use or is not this machine's.
-    pub async fn bind(options: ListenerOptions) -> Result<BoundListener, BindError> {
+    pub async fn bind(options: CqlListenerOptions) -> Result<BoundListener, BindError> {
         Ok(BoundListener {
             listener: Listener::bind(options.address).await?,
             options,
@@ -43,26 +43,26 @@ impl BoundListener {
 }
 
 /// Listeners that one service serves.
-pub struct Server<S> {
-    listeners: Vec<(SocketAddr, Arc<Shared<S>>)>,
-    shutdown: Shutdown,
+pub struct CqlServer<S> {
+    listeners: Vec<(SocketAddr, Arc<ListenerState<S>>)>,
+    shutdown: StopSignals,
 }
 
 /// Serves listeners. Must be called within a Tokio runtime.
-pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Server<S> {
-    let shutdown = Shutdown::default();
+pub fn serve<S: CqlService>(listeners: Vec<BoundListener>, service: Arc<S>) -> CqlServer<S> {
+    let shutdown = StopSignals::default();
     let listeners = listeners
         .into_iter()
         .map(|listener| {
             let address = listener.address();
-            let shared = Arc::new(Shared {
+            let shared = Arc::new(ListenerState {
                 service: service.clone(),
-                admission: Admission::new(listener.options.requests_max),
+                admission: RequestLimiter::new(listener.options.requests_max),
                 counters: Arc::default(),
                 shutdown: shutdown.clone(),
                 tls: ArcSwapOption::new(listener.options.tls.clone()),
                 connections: ArcSwap::from_pointee(shutdown.stop.child_token()),
-                seldom: Refusals::default(),
+                seldom: HandshakeLogLimits::default(),
                 options: listener.options,
             });
             let accepting = accept(listener.listener, shared.clone());
@@ -70,13 +70,13 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
             (address, shared)
         })
         .collect();
-    Server {
+    CqlServer {
         listeners,
         shutdown,
     }
 }
 
-impl<S: Service> Server<S> {
+impl<S: CqlService> CqlServer<S> {
     /// The addresses of the listeners, in the order in which they were given.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().map(|(address, _)| *address).collect()
@@ -88,10 +88,10 @@ impl<S: Service> Server<S> {
     }
 
     /// The counters of the listeners, to be read at any time.
-    pub fn live_counters(&self) -> ListenerCounters {
+    pub fn live_counters(&self) -> LiveCounters {
         let listeners = self.listeners.iter();
         let counters = listeners.map(|(_, shared)| (shared.options.name, shared.counters.clone()));
-        ListenerCounters(counters.collect())
+        LiveCounters(counters.collect())
     }
 
     /// Uses another certificate for clients that connect from now on, at the listeners that have
@@ -123,17 +123,17 @@ impl<S: Service> Server<S> {
     }
 }
 
-async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>) {
+async fn accept<S: CqlService>(listener: Listener, shared: Arc<ListenerState<S>>) {
     let stop = shared.shutdown.stop.clone();
     let refused = || shared.counters.connections_refused.add(1);
-    let serve = |stream, place: Place| {
+    let serve = |stream, place: ConnectionPermit| {
         let shared = shared.clone();
         let tasks = shared.shutdown.tasks.clone();
         tasks.spawn(async move {
             shared.counters.connections_accepted.add(1);
             shared.counters.connections_open.add(1);
             {
-                let guest = place.guest();
+                let guest = place.admission();
                 let serving = pin!(connection::serve(stream, shared.clone(), guest.clone()));
                 if guest.run(serving).await {
                     shared.counters.connections_given_way.add(1);
@@ -148,13 +148,13 @@ async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>) {
 }
 
 /// The limits of a listener. Connections that have not begun take half of the memory at most.
-fn limits(options: &ListenerOptions) -> Limits {
+fn limits(options: &CqlListenerOptions) -> AcceptLimits {
     let of_connection = match options.tls {
         Some(_) => FLOOR_BYTES + TLS_BYTES,
         None => FLOOR_BYTES,
     };
-    Limits {
+    AcceptLimits {
         connections: options.connections_max,
-        strangers: options.memory.bytes_max() / 2 / of_connection,
+        unauthenticated: options.memory.bytes_max() / 2 / of_connection,
     }
 }

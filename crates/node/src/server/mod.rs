@@ -7,15 +7,14 @@
 //! socket <- outbox: one writer, several frames a write <-------+
 //! ```
 //!
-//! [`BoundListener`] and [`serve`] turn any [`Service`] into a server. The service answers the
+//! [`BoundListener`] and [`serve`] turn any [`CqlService`] into a server. The service answers the
 //! statements; the server knows nothing of their meaning, nor of what they are executed on.
-//! [`ListenerOptions`] bounds everything that a client can make the server hold.
+//! [`CqlListenerOptions`] bounds everything that a client can make the server hold.
 
 mod admission;
 mod batch;
 mod connection;
 mod counters;
-mod entrance;
 mod framing;
 mod listener;
 mod options;
@@ -24,11 +23,12 @@ mod peer;
 mod request;
 mod service;
 mod shared;
+mod tls_handshake;
 mod unread;
 
-pub use counters::{CounterValues, ListenerCounters};
-pub use listener::{BoundListener, Server, serve};
-pub use options::{ConnectionOptions, ListenerOptions};
-pub use peer::Peer;
+pub use counters::{CounterValues, LiveCounters};
+pub use listener::{BoundListener, CqlServer, serve};
+pub use options::{ConnectionOptions, CqlListenerOptions};
+pub use peer::ConnectionInfo;
 pub(crate) use request::KIND_BYTES;
-pub use service::{Reply, Service};
+pub use service::{CqlService, StatementReply};

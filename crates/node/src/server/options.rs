@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use client_memory::{Budget, Shares};
+use client_memory::{MemoryBudget, MemoryShares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use rustls::ServerConfig;
 
 /// A listener with bounds of its own. The requests at one listener take nothing from another's.
 #[derive(Clone, Debug)]
-pub struct ListenerOptions {
+pub struct CqlListenerOptions {
     /// The name of the listener in logs and metrics.
     pub name: &'static str,
     /// The address to listen on. With port 0 the system chooses a free port.
@@ -26,20 +26,20 @@ pub struct ListenerOptions {
     /// The memory that requests and answers may hold. The bytes of a large request stay in the
     /// socket for a while if there is no room. A request or an answer that gets no room is answered
     /// Overloaded.
-    pub memory: Budget,
+    pub memory: MemoryBudget,
     /// The bounds of each connection.
     pub connection: ConnectionOptions,
 }
 
-impl Default for ListenerOptions {
+impl Default for CqlListenerOptions {
     fn default() -> Self {
-        ListenerOptions {
+        CqlListenerOptions {
             name: "public",
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042),
             connections_max: 10_000,
             requests_max: 32_768,
             tls: None,
-            memory: Budget::new(Shares::default().cql),
+            memory: MemoryBudget::new(MemoryShares::default().cql),
             connection: ConnectionOptions::default(),
         }
     }

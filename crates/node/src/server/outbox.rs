@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use client_memory::{Charge, NoRoom};
+use client_memory::{MemoryCharge, NoRoom};
 use cql::wire::{Compression, Response, ResponseContext, SegmentForm, segments_of};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::batch::Batch;
-use super::counters::Counters;
-use super::unread::Unread;
+use super::batch::OutgoingFrames;
+use super::counters::ListenerCounters;
+use super::unread::ResponseBacklog;
 
 /// The size in bytes up to which frames are collected before they are written.
 const BATCH_BYTES: usize = 64 << 10;
@@ -23,9 +23,9 @@ const BATCH_BYTES: usize = 64 << 10;
 const COPY_BYTES_MAX: usize = 16 << 10;
 
 /// The things that the writer takes, in order.
-enum Item {
+enum WriterCommand {
     /// A frame, or the segments of one.
-    Answer(Encoded),
+    Answer(EncodedResponse),
     /// The frames after this go out within segments of a form.
     Segments(SegmentForm),
 }
@@ -33,33 +33,33 @@ enum Item {
 /// The entry for answers. It is cheap to clone. The writer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Outbox {
-    items: mpsc::UnboundedSender<Item>,
-    unread: Arc<Unread>,
+    items: mpsc::UnboundedSender<WriterCommand>,
+    unread: Arc<ResponseBacklog>,
     /// The form of segments, once they have begun.
     segments: Arc<OnceLock<SegmentForm>>,
 }
 
 /// The writing side of an outbox.
-pub(super) struct Writer {
-    items: mpsc::UnboundedReceiver<Item>,
-    unread: Arc<Unread>,
+pub(super) struct ResponseWriter {
+    items: mpsc::UnboundedReceiver<WriterCommand>,
+    unread: Arc<ResponseBacklog>,
 }
 
 /// Makes an outbox and its writer. While more than `unread_bytes_max` bytes of answers wait for the
-/// client, no request gets a [`Turn`].
-pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
+/// client, no request gets a [`ResponseReservation`].
+pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, ResponseWriter) {
     #[expect(
         clippy::disallowed_methods,
         reason = "`Unread` limits the bytes that wait"
     )]
     let (sender, receiver) = mpsc::unbounded_channel();
-    let unread = Arc::new(Unread::new(unread_bytes_max));
+    let unread = Arc::new(ResponseBacklog::new(unread_bytes_max));
     let outbox = Outbox {
         items: sender,
         unread: unread.clone(),
         segments: Arc::default(),
     };
-    let writer = Writer {
+    let writer = ResponseWriter {
         items: receiver,
         unread,
     };
@@ -67,40 +67,40 @@ pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
 }
 
 /// An encoded response, with the charges for its memory.
-pub(super) struct Encoded {
-    parts: Parts,
-    charges: [Option<Charge>; 2],
+pub(super) struct EncodedResponse {
+    parts: ResponseBytes,
+    charges: [Option<MemoryCharge>; 2],
 }
 
 /// The bytes of an encoded response.
-enum Parts {
+enum ResponseBytes {
     /// A frame. The writer puts it into a segment if the connection has segments.
     Frame([Bytes; 2]),
     /// The segments of a large frame, as they go out.
     Segments(Vec<Bytes>),
 }
 
-impl Parts {
+impl ResponseBytes {
     fn bytes(&self) -> usize {
         match self {
-            Parts::Frame(parts) => parts.iter().map(Bytes::len).sum(),
-            Parts::Segments(parts) => parts.iter().map(Bytes::len).sum(),
+            ResponseBytes::Frame(parts) => parts.iter().map(Bytes::len).sum(),
+            ResponseBytes::Segments(parts) => parts.iter().map(Bytes::len).sum(),
         }
     }
 }
 
-impl Encoded {
+impl EncodedResponse {
     fn length(&self) -> usize {
         self.parts.bytes()
     }
 
     /// Puts a large frame into segments of its own, if the connection has segments. Small frames
     /// share one.
-    pub fn within(mut self, segments: Option<SegmentForm>) -> Encoded {
-        if let (Some(form), Parts::Frame([head, tail])) = (segments, &self.parts)
+    pub fn within(mut self, segments: Option<SegmentForm>) -> EncodedResponse {
+        if let (Some(form), ResponseBytes::Frame([head, tail])) = (segments, &self.parts)
             && head.len() + tail.len() > COPY_BYTES_MAX
         {
-            self.parts = Parts::Segments(segments_of(form, head, tail));
+            self.parts = ResponseBytes::Segments(segments_of(form, head, tail));
         }
         self
     }
@@ -110,8 +110,12 @@ impl Encoded {
     ///
     /// # Errors
     /// If there is no room.
-    pub fn charged(mut self, mut charge: Charge, rows: Option<Charge>) -> Result<Encoded, NoRoom> {
-        let of_rows = rows.as_ref().map_or(0, Charge::bytes);
+    pub fn charged(
+        mut self,
+        mut charge: MemoryCharge,
+        rows: Option<MemoryCharge>,
+    ) -> Result<EncodedResponse, NoRoom> {
+        let of_rows = rows.as_ref().map_or(0, MemoryCharge::bytes);
         charge.resize(self.length().saturating_sub(of_rows))?;
         self.charges = [Some(charge), rows];
         Ok(self)
@@ -123,36 +127,36 @@ pub(super) fn encode(
     response: &Response,
     context: &ResponseContext,
     compression: Option<Compression>,
-) -> Encoded {
+) -> EncodedResponse {
     let mut head = BytesMut::new();
     let tail = response.encode_parts(context, compression, &mut head);
-    Encoded {
-        parts: Parts::Frame([head.freeze(), tail]),
+    EncodedResponse {
+        parts: ResponseBytes::Frame([head.freeze(), tail]),
         charges: [None, None],
     }
 }
 
 impl Outbox {
     /// Hands in a frame. It is dropped if the client has disconnected.
-    pub fn send(&self, frame: Encoded) {
+    pub fn send(&self, frame: EncodedResponse) {
         let frame = frame.within(self.segments.get().copied());
         self.unread.add(frame.length());
         // It fails only if the writer has ended, and then the connection has ended, too.
-        let _ = self.items.send(Item::Answer(frame));
+        let _ = self.items.send(WriterCommand::Answer(frame));
     }
 
     /// Puts the frames that are handed in from now on into segments.
     pub fn begin_segments(&self, form: SegmentForm) {
         if self.segments.set(form).is_ok() {
-            let _ = self.items.send(Item::Segments(form));
+            let _ = self.items.send(WriterCommand::Segments(form));
         }
     }
 
     /// Waits until work on the answer to one more request may begin; `None` if the client has
     /// disconnected.
-    pub async fn turn(&self) -> Option<Turn> {
+    pub async fn turn(&self) -> Option<ResponseReservation> {
         let expected = self.unread.expect().await?;
-        Some(Turn {
+        Some(ResponseReservation {
             outbox: self.clone(),
             expected,
         })
@@ -166,33 +170,33 @@ impl Outbox {
 }
 
 /// The right to work on one answer.
-pub(super) struct Turn {
+pub(super) struct ResponseReservation {
     outbox: Outbox,
     /// The bytes that were set aside for the answer.
     expected: usize,
 }
 
-impl Turn {
+impl ResponseReservation {
     /// Hands in the answer.
-    pub fn send(self, frame: Encoded) {
+    pub fn send(self, frame: EncodedResponse) {
         self.outbox.unread.learn(frame.length());
         self.outbox.send(frame);
     }
 }
 
-impl Drop for Turn {
+impl Drop for ResponseReservation {
     fn drop(&mut self) {
         self.outbox.unread.subtract(self.expected);
     }
 }
 
-impl Drop for Writer {
+impl Drop for ResponseWriter {
     fn drop(&mut self) {
         self.unread.gone.cancel();
     }
 }
 
-impl Writer {
+impl ResponseWriter {
     /// Writes until the last [`Outbox`] is dropped, then shuts down its side of the socket.
     ///
     /// # Errors
@@ -201,21 +205,21 @@ impl Writer {
         mut self,
         mut socket: impl AsyncWrite + Unpin,
         stall: Duration,
-        counters: &Counters,
+        counters: &ListenerCounters,
     ) -> io::Result<()> {
-        let mut batch = Batch::default();
+        let mut batch = OutgoingFrames::default();
         // The charges of the frames in the batch.
         let mut charges = Vec::new();
         while let Some(first) = self.items.recv().await {
             let mut next = Some(first);
             while let Some(item) = next {
                 match item {
-                    Item::Segments(form) => batch.begin_segments(form),
-                    Item::Answer(answer) => {
+                    WriterCommand::Segments(form) => batch.begin_segments(form),
+                    WriterCommand::Answer(answer) => {
                         charges.push(answer.charges);
                         let parts = match answer.parts {
-                            Parts::Frame(frame) => batch.add_frame(frame),
-                            Parts::Segments(parts) => {
+                            ResponseBytes::Frame(frame) => batch.add_frame(frame),
+                            ResponseBytes::Segments(parts) => {
                                 batch.close_segment();
                                 parts
                             }
@@ -248,9 +252,9 @@ impl Writer {
     async fn write_batch(
         &self,
         socket: &mut (impl AsyncWrite + Unpin),
-        batch: &mut Batch,
+        batch: &mut OutgoingFrames,
         stall: Duration,
-        counters: &Counters,
+        counters: &ListenerCounters,
     ) -> io::Result<()> {
         let (bytes, counted) = batch.ready();
         self.write(socket, bytes, counted, stall, counters).await?;
@@ -266,7 +270,7 @@ impl Writer {
         mut bytes: &[u8],
         mut counted: usize,
         stall: Duration,
-        counters: &Counters,
+        counters: &ListenerCounters,
     ) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = in_time(stall, socket.write(bytes)).await?;
@@ -326,9 +330,12 @@ mod tests {
         }
     }
 
-    fn frame(head: &[u8], tail: &[u8]) -> Encoded {
-        Encoded {
-            parts: Parts::Frame([Bytes::copy_from_slice(head), Bytes::copy_from_slice(tail)]),
+    fn frame(head: &[u8], tail: &[u8]) -> EncodedResponse {
+        EncodedResponse {
+            parts: ResponseBytes::Frame([
+                Bytes::copy_from_slice(head),
+                Bytes::copy_from_slice(tail),
+            ]),
             charges: [None, None],
         }
     }
@@ -343,7 +350,7 @@ mod tests {
         outbox.send(frame(b"e", b""));
         drop(outbox);
         let wire = Wire::default();
-        let counters = Counters::default();
+        let counters = ListenerCounters::default();
         writer
             .run(wire.clone(), Duration::from_secs(1), &counters)
             .await
@@ -375,7 +382,11 @@ mod tests {
             drop(outbox);
             let wire = Wire::default();
             writer
-                .run(wire.clone(), Duration::from_secs(1), &Counters::default())
+                .run(
+                    wire.clone(),
+                    Duration::from_secs(1),
+                    &ListenerCounters::default(),
+                )
                 .await
                 .unwrap();
             let mut written = BytesMut::from(&wire.0.lock().unwrap().concat()[..]);
@@ -409,7 +420,7 @@ mod tests {
         let (outbox, writer) = outbox(20);
         let (ours, mut theirs) = tokio::io::duplex(8);
         outbox.send(frame(&[1; 100], b""));
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(ListenerCounters::default());
         tokio::spawn(async move {
             let _ = writer.run(ours, Duration::from_secs(5), &counters).await;
         });
@@ -430,7 +441,7 @@ mod tests {
         let (ours, _theirs) = tokio::io::duplex(8);
         outbox.send(frame(&[1; 100], b""));
         let error = writer
-            .run(ours, Duration::from_secs(60), &Counters::default())
+            .run(ours, Duration::from_secs(60), &ListenerCounters::default())
             .await
             .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -6,7 +6,7 @@ use net::stream::TlsSession;
 
 /// The addresses of a connection, and the identity that its client has proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct ConnectionInfo {
     /// The address of this server to which the client connected.
     pub local: SocketAddr,
     /// The address of the client.

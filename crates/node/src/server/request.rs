@@ -5,15 +5,15 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use client_memory::{Account, Charge, NoRoom};
+use client_memory::{MemoryAccount, MemoryCharge, NoRoom};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Flags, Frame, Request, Response, ResponseContext, SegmentForm};
+use cql::wire::{Frame, FrameFlags, Request, Response, ResponseContext, SegmentForm};
 use futures::FutureExt;
 
 use super::framing::Framing;
-use super::outbox::{Encoded, encode};
-use super::service::Service;
-use super::shared::Shared;
+use super::outbox::{EncodedResponse, encode};
+use super::service::CqlService;
+use super::shared::ListenerState;
 
 /// Rows up to this many bytes are compressed without a charge for the memory that compression
 /// takes.
@@ -28,21 +28,21 @@ const SERVICE_BYTES: usize = 3 << 9;
 pub(crate) const KIND_BYTES: usize = 16 << 8;
 
 /// The parts of a connection that its requests need.
-pub(super) struct Of<S: Service> {
+pub(super) struct ConnectionContext<S: CqlService> {
     pub session: Arc<S::Session>,
-    pub account: Account,
+    pub account: MemoryAccount,
     pub framing: Framing,
 }
 
 /// The frame with the answer to a request. `charge` is the charge for the request's frame.
-pub(super) async fn answer<S: Service>(
-    shared: &Shared<S>,
-    of: &Of<S>,
+pub(super) async fn answer<S: CqlService>(
+    shared: &ListenerState<S>,
+    of: &ConnectionContext<S>,
     frame: Frame,
-    charge: Charge,
-) -> Encoded {
+    charge: MemoryCharge,
+) -> EncodedResponse {
     let context = ResponseContext::new(frame.header.stream).at(of.framing.version);
-    let answer = AssertUnwindSafe(work_out(shared, of, frame, charge));
+    let answer = AssertUnwindSafe(execute_request(shared, of, frame, charge));
     match answer.catch_unwind().await {
         Ok(frame) => frame,
         Err(panic) => {
@@ -54,22 +54,22 @@ pub(super) async fn answer<S: Service>(
     }
 }
 
-async fn work_out<S: Service>(
-    shared: &Shared<S>,
-    of: &Of<S>,
+async fn execute_request<S: CqlService>(
+    shared: &ListenerState<S>,
+    of: &ConnectionContext<S>,
     frame: Frame,
-    mut charge: Charge,
-) -> Encoded {
+    mut charge: MemoryCharge,
+) -> EncodedResponse {
     let framing = of.framing;
     let mut context = ResponseContext::new(frame.header.stream).at(framing.version);
-    let traced = frame.header.flags.contains(Flags::TRACING);
+    let traced = frame.header.flags.contains(FrameFlags::TRACING);
     let limit = shared.options.connection.frame_body_max;
     let request = Request::decode(&frame, framing.frames, limit);
     drop(frame);
     let mut rows = None;
     let room = charge.resize(charge.bytes() + WORK_BYTES);
     let answer = match request {
-        Ok(_) if room.is_err() => Err(no_room("this request")),
+        Ok(_) if room.is_err() => Err(memory_error("this request")),
         Ok(request) => {
             let service = &shared.service;
             let trace = traced.then(|| service.begin_trace(&of.session, &request, &of.account));
@@ -106,7 +106,7 @@ async fn work_out<S: Service>(
     encoded(response, &context, framing, charge, rows).unwrap_or_else(|NoRoom| {
         shared.counters.requests_failed.add(1);
         shared.counters.requests_overloaded.add(1);
-        let error = no_room("this answer, as others are not read yet");
+        let error = memory_error("this answer, as others are not read yet");
         let context = ResponseContext::new(stream).at(framing.version);
         encode(&Response::Error(error), &context, None)
     })
@@ -117,13 +117,13 @@ fn encoded(
     response: Response,
     context: &ResponseContext,
     framing: Framing,
-    mut charge: Charge,
-    mut rows: Option<Charge>,
-) -> Result<Encoded, NoRoom> {
+    mut charge: MemoryCharge,
+    mut rows: Option<MemoryCharge>,
+) -> Result<EncodedResponse, NoRoom> {
     let is_compressed = framing.frames.is_some() || framing.segments == Some(SegmentForm::Lz4);
     if is_compressed {
         // The rows are copied to be compressed. They are dropped afterwards.
-        let bytes = rows.as_ref().map_or(0, Charge::bytes);
+        let bytes = rows.as_ref().map_or(0, MemoryCharge::bytes);
         if bytes > COMPRESSED_UNCHARGED_BYTES {
             charge.resize(2 * bytes)?;
         }
@@ -136,7 +136,7 @@ fn encoded(
     frame.charged(charge, rows)
 }
 
-fn no_room(what: &str) -> CqlError {
+fn memory_error(what: &str) -> CqlError {
     let message = format!("Overloaded: there is no memory for {what}");
     CqlError::new(ErrorKind::Overloaded, message)
 }

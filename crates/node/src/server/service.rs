@@ -3,23 +3,23 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::error::CqlError;
 use cql::secret::Secret;
-use cql::wire::{Event, ProtocolVersion, Request, Response, Startup};
+use cql::wire::{ProtocolVersion, Request, Response, ServerEvent, Startup};
 use tokio::sync::broadcast;
 use traces::Trace;
 
-use super::peer::Peer;
+use super::peer::ConnectionInfo;
 
 /// Answers the requests of connections. The connection handles the handshake, admission and
 /// framing. A service sees only `QUERY`, `PREPARE`, `EXECUTE` and `BATCH`, many of them at once.
-pub trait Service: Send + Sync + 'static {
+pub trait CqlService: Send + Sync + 'static {
     /// The state that lives as long as a connection, such as the keyspace in use.
     type Session: Send + Sync + 'static;
 
     /// Makes the session of a new connection.
-    fn open_session(&self, peer: Peer) -> impl Future<Output = Self::Session> + Send;
+    fn open_session(&self, peer: ConnectionInfo) -> impl Future<Output = Self::Session> + Send;
 
     /// Whether the client has to log in before it may send requests.
     fn must_log_in(&self, session: &Self::Session) -> bool;
@@ -48,8 +48,8 @@ pub trait Service: Send + Sync + 'static {
         &self,
         session: &Self::Session,
         request: Request,
-        memory: &Account,
-    ) -> impl Future<Output = Result<Reply, CqlError>> + Send;
+        memory: &MemoryAccount,
+    ) -> impl Future<Output = Result<StatementReply, CqlError>> + Send;
 
     /// Begins the trace of a request, which is charged to `memory`. `None` from a service that
     /// makes no traces.
@@ -57,7 +57,7 @@ pub trait Service: Send + Sync + 'static {
         &self,
         _session: &Self::Session,
         _request: &Request,
-        _memory: &Account,
+        _memory: &MemoryAccount,
     ) -> Option<Trace> {
         None
     }
@@ -67,23 +67,23 @@ pub trait Service: Send + Sync + 'static {
 
     /// Schema events from now on, for a connection that registers for them. A receiver that lags
     /// too far loses its connection, since a driver refreshes its schema when it connects again.
-    fn events(&self) -> broadcast::Receiver<Event>;
+    fn events(&self) -> broadcast::Receiver<ServerEvent>;
 }
 
 /// The answer to a request that succeeded.
 #[derive(Debug)]
-pub struct Reply {
+pub struct StatementReply {
     /// The answer itself.
     pub response: Response,
     /// Warnings, which drivers show with the answer.
     pub warnings: Vec<String>,
     /// The charge for the rows of the answer, if they were charged as they grew.
-    pub charge: Option<Charge>,
+    pub charge: Option<MemoryCharge>,
 }
 
-impl From<Response> for Reply {
+impl From<Response> for StatementReply {
     fn from(response: Response) -> Self {
-        Reply {
+        StatementReply {
             response,
             warnings: Vec::new(),
             charge: None,

@@ -3,42 +3,42 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use net::seldom::Seldom;
+use net::log_limiter::LogLimiter;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::admission::Admission;
-use super::counters::Counters;
-use super::options::ListenerOptions;
+use super::admission::RequestLimiter;
+use super::counters::ListenerCounters;
+use super::options::CqlListenerOptions;
 
 /// The parts that the connections of a listener share.
-pub(super) struct Shared<S> {
+pub(super) struct ListenerState<S> {
     pub service: Arc<S>,
-    pub options: ListenerOptions,
-    pub admission: Admission,
-    pub counters: Arc<Counters>,
-    pub shutdown: Shutdown,
+    pub options: CqlListenerOptions,
+    pub admission: RequestLimiter,
+    pub counters: Arc<ListenerCounters>,
+    pub shutdown: StopSignals,
     /// The certificate for clients that connect from now on. `None` for no TLS.
     pub tls: ArcSwapOption<ServerConfig>,
     /// Cancelled when the present connections must end. A connection takes it before it looks at
     /// `tls`.
     pub connections: ArcSwap<CancellationToken>,
-    pub seldom: Refusals,
+    pub seldom: HandshakeLogLimits,
 }
 
 /// Limits the log lines about clients that fail before their first frame.
 #[derive(Default)]
-pub(super) struct Refusals {
+pub(super) struct HandshakeLogLimits {
     /// Clients that speak no TLS where it is required.
-    pub without_tls: Seldom,
+    pub without_tls: LogLimiter,
     /// Handshakes that failed.
-    pub handshakes: Seldom,
+    pub handshakes: LogLimiter,
 }
 
 /// Signals the tasks of a server to stop, and the server that they have stopped.
 #[derive(Clone, Default)]
-pub(super) struct Shutdown {
+pub(super) struct StopSignals {
     /// Cancelled when no more connections and requests may be taken.
     pub stop: CancellationToken,
     /// Cancelled when the server no longer waits for clients to take their answers.

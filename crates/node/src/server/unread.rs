@@ -20,7 +20,7 @@ const EXPECTED_BYTES_FIRST: usize = 256 << 10;
 const FORGET_OVER: usize = 16;
 
 /// The count of unread bytes of a connection.
-pub(super) struct Unread {
+pub(super) struct ResponseBacklog {
     limit: usize,
     /// The bytes of answers that were handed in and not yet written, and the bytes set aside for
     /// answers that are being made.
@@ -36,9 +36,9 @@ pub(super) struct Unread {
     pub gone: CancellationToken,
 }
 
-impl Unread {
+impl ResponseBacklog {
     pub fn new(limit: usize) -> Self {
-        Unread {
+        ResponseBacklog {
             limit,
             bytes: AtomicUsize::new(0),
             expected: AtomicUsize::new(EXPECTED_BYTES_FIRST),
@@ -133,7 +133,7 @@ mod tests {
 
     #[tokio::test]
     async fn turns_are_given_while_their_answers_fit() {
-        let unread = Unread::new(3 * EXPECTED_BYTES_FIRST);
+        let unread = ResponseBacklog::new(3 * EXPECTED_BYTES_FIRST);
         for _ in 0..3 {
             assert_eq!(unread.expect().await, Some(EXPECTED_BYTES_FIRST));
         }
@@ -144,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn small_answers_let_more_requests_in_and_large_ones_fewer() {
-        let unread = Unread::new(1 << 20);
+        let unread = ResponseBacklog::new(1 << 20);
         for _ in 0..200 {
             unread.learn(1000);
         }
@@ -159,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn everybody_who_waits_gets_a_turn_in_the_end() {
-        let unread = Arc::new(Unread::new(EXPECTED_BYTES_FIRST));
+        let unread = Arc::new(ResponseBacklog::new(EXPECTED_BYTES_FIRST));
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..500 {
             let unread = unread.clone();
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_wait_ends_when_the_client_disconnects() {
-        let unread = Arc::new(Unread::new(1));
+        let unread = Arc::new(ResponseBacklog::new(1));
         assert!(unread.expect().await.is_some());
         let waiting = tokio::spawn({
             let unread = unread.clone();

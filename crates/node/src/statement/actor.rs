@@ -14,13 +14,13 @@ pub enum Actor {
     #[default]
     Anybody,
     /// This role, which has logged in.
-    Role(LoggedIn),
+    Role(LoggedInRole),
 }
 
 /// A role that has logged in. If it is dropped, another role of its name is not the same one.
 /// Small, as the future of each request holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LoggedIn(Arc<RoleIdentity>);
+pub struct LoggedInRole(Arc<RoleIdentity>);
 
 /// The name of a role, and the id that it was created with.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -29,12 +29,12 @@ struct RoleIdentity {
     id: Uuid,
 }
 
-impl LoggedIn {
+impl LoggedInRole {
     /// The role of this name; `None` if there is none.
-    pub fn of(catalog: &Catalog, name: &str) -> Option<LoggedIn> {
+    pub fn of(catalog: &Catalog, name: &str) -> Option<LoggedInRole> {
         let id = catalog.roles.get(name)?.id;
         let name = name.into();
-        Some(LoggedIn(Arc::new(RoleIdentity { name, id })))
+        Some(LoggedInRole(Arc::new(RoleIdentity { name, id })))
     }
 
     /// The name of the role.
@@ -50,16 +50,16 @@ impl LoggedIn {
 }
 
 #[cfg(test)]
-impl From<&str> for LoggedIn {
+impl From<&str> for LoggedInRole {
     /// A role without an id, as tests make it.
-    fn from(name: &str) -> LoggedIn {
+    fn from(name: &str) -> LoggedInRole {
         let id = Uuid::nil();
         let name = name.into();
-        LoggedIn(Arc::new(RoleIdentity { name, id }))
+        LoggedInRole(Arc::new(RoleIdentity { name, id }))
     }
 }
 
-impl Deref for LoggedIn {
+impl Deref for LoggedInRole {
     type Target = str;
 
     /// The name of the role.
@@ -73,7 +73,7 @@ impl Actor {
     ///
     /// # Errors
     /// Unauthorized if the node requires no login.
-    pub fn role(&self) -> Result<&LoggedIn, CqlError> {
+    pub fn role(&self) -> Result<&LoggedInRole, CqlError> {
         match self {
             Actor::Role(role) => Ok(role),
             Actor::Anybody => Err(CqlError::new(

@@ -6,13 +6,13 @@
 use cql::error::CqlError;
 use cql::wire::Consistency;
 
-use super::Parameters;
+use super::ExecutionParameters;
 
 /// Checks the consistency level of a SELECT.
 ///
 /// # Errors
 /// If the level is `ANY`.
-pub(crate) fn check_read(parameters: &Parameters) -> Result<(), CqlError> {
+pub(crate) fn check_read(parameters: &ExecutionParameters) -> Result<(), CqlError> {
     match parameters.consistency {
         Consistency::Any => Err(CqlError::invalid(
             "ANY ConsistencyLevel is only supported for writes",
@@ -25,7 +25,7 @@ pub(crate) fn check_read(parameters: &Parameters) -> Result<(), CqlError> {
 ///
 /// # Errors
 /// If the level is serial.
-pub(crate) fn check_write(parameters: &Parameters) -> Result<(), CqlError> {
+pub(crate) fn check_write(parameters: &ExecutionParameters) -> Result<(), CqlError> {
     match parameters.consistency.is_serial() {
         true => Err(CqlError::invalid(
             "You must use conditional updates for serializable writes",
@@ -39,7 +39,7 @@ pub(crate) fn check_write(parameters: &Parameters) -> Result<(), CqlError> {
 ///
 /// # Errors
 /// If the level of the condition is not serial, or the level of the write is.
-pub(crate) fn check_conditional(parameters: &Parameters) -> Result<(), CqlError> {
+pub(crate) fn check_conditional(parameters: &ExecutionParameters) -> Result<(), CqlError> {
     let serial = parameters.serial_consistency;
     if serial.is_some_and(|level| !level.is_serial()) {
         return Err(CqlError::invalid(

@@ -1,15 +1,15 @@
 //! The deadline of a statement with `USING TIMEOUT`.
 //!
 //! As in ScyllaDB a statement that takes longer fails with a timeout. A write that was handed over
-//! by then may be carried out all the same. Without the clause the limits of [`super::Timeouts`]
-//! count, for a page of rows or for the wait of a write until it begins.
+//! by then may be carried out all the same. Without the clause the limits of
+//! [`super::DefaultTimeouts`] count, for a page of rows or for the wait of a write until it begins.
 
 use std::time::Duration;
 
 use cql::error::{CqlError, ErrorKind};
 use schema::Table;
 
-use super::Parameters;
+use super::ExecutionParameters;
 
 /// Does some work of a statement within the time of its clause; without one, in any time.
 ///
@@ -32,7 +32,7 @@ pub(crate) async fn within<T>(
 }
 
 /// The error of a SELECT that takes too long.
-pub(crate) fn late_read(table: &Table, parameters: &Parameters) -> CqlError {
+pub(crate) fn read_timeout(table: &Table, parameters: &ExecutionParameters) -> CqlError {
     let kind = ErrorKind::ReadTimeout {
         consistency: parameters.consistency as u16,
         received: 0,
@@ -43,9 +43,9 @@ pub(crate) fn late_read(table: &Table, parameters: &Parameters) -> CqlError {
 }
 
 /// The error of a write that takes too long. `write_type` is in the words of the protocol.
-pub(crate) fn late_write(
+pub(crate) fn write_timeout(
     table: &Table,
-    parameters: &Parameters,
+    parameters: &ExecutionParameters,
     write_type: &'static str,
 ) -> CqlError {
     let kind = ErrorKind::WriteTimeout {
@@ -59,14 +59,14 @@ pub(crate) fn late_write(
 }
 
 /// The error of a TRUNCATE that takes too long.
-pub(crate) fn late_truncate() -> CqlError {
+pub(crate) fn truncate_timeout() -> CqlError {
     CqlError::new(
         ErrorKind::TruncateError,
         "Truncate timed out - received only 0 responses",
     )
 }
 
-fn text(table: &Table, parameters: &Parameters) -> String {
+fn text(table: &Table, parameters: &ExecutionParameters) -> String {
     format!(
         "Operation timed out for {}.{} - received only 0 responses from 1 CL={}.",
         table.keyspace, table.name, parameters.consistency

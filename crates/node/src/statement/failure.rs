@@ -1,6 +1,6 @@
 //! Errors that statements of several kinds have, in the form that clients see.
 
-use cql::error::{CqlError, ErrorKind, Failures};
+use cql::error::{CqlError, ErrorKind, ReplicaFailures};
 use cql::wire::Consistency;
 use storage::StorageError;
 
@@ -18,7 +18,7 @@ pub(crate) fn storage_error(error: StorageError) -> CqlError {
                 consistency: Consistency::One.code(),
                 received: 0,
                 block_for: 1,
-                failures: Failures::Count(1),
+                failures: ReplicaFailures::Count(1),
                 data_present: false,
             },
             "Operation failed - received 0 responses and 1 failures: READ_TOO_MANY_TOMBSTONES: the query scanned \
@@ -37,7 +37,7 @@ pub(crate) fn storage_error(error: StorageError) -> CqlError {
 }
 
 /// The error of an answer that gets no more memory, of which there are so many bytes.
-pub(crate) fn no_room(bytes: usize) -> CqlError {
+pub(crate) fn answer_memory_error(bytes: usize) -> CqlError {
     let message = format!(
         "Overloaded: after {} KiB there is no memory for more of this answer, as others are not read yet; read them first, \
          use paging or a LIMIT, or start the server with a larger --memory-limit",

@@ -11,11 +11,13 @@ mod parameters;
 mod presence;
 mod timeouts;
 
-pub use actor::{Actor, LoggedIn};
-pub use answer::{Answer, ChangedObject, Outcome, Rows, SchemaChange, SchemaChangeKind};
+pub use actor::{Actor, LoggedInRole};
+pub use answer::{
+    CatalogChange, CatalogChangeKind, ChangedObject, ExecutionOutcome, ExecutionResult, ResultRows,
+};
 pub use cql::wire::{BoundValue, ColumnSpec};
-pub(crate) use failure::{no_room, storage_error};
+pub(crate) use failure::{answer_memory_error, storage_error};
 pub(crate) use names::keyspace_name;
-pub use parameters::Parameters;
-pub use presence::Presence;
-pub use timeouts::Timeouts;
+pub use parameters::ExecutionParameters;
+pub use presence::ClientPresence;
+pub use timeouts::DefaultTimeouts;

@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 /// Whether the client of a statement is still connected. By default the statement is the process's
 /// own and has no client. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Presence(Option<CancellationToken>);
+pub struct ClientPresence(Option<CancellationToken>);
 
-impl Presence {
+impl ClientPresence {
     /// The presence of a client that has just connected.
-    pub fn of_client() -> Presence {
-        Presence(Some(CancellationToken::new()))
+    pub fn of_client() -> ClientPresence {
+        ClientPresence(Some(CancellationToken::new()))
     }
 
     /// Whether a client has sent the statement.
@@ -70,7 +70,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_ends_with_the_client_that_it_is_for() {
-        let client = Presence::of_client();
+        let client = ClientPresence::of_client();
         assert_eq!(client.during(async { Ok(1) }).await, Ok(1));
         assert_eq!(client.check(), Ok(()));
         let of_request = client.clone();
@@ -82,7 +82,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_work_of_the_process_itself_has_no_client_to_end_with() {
-        let own = Presence::default();
+        let own = ClientPresence::default();
         own.end();
         assert_eq!(own.check(), Ok(()));
         assert_eq!(own.during(async { Ok(1) }).await, Ok(1));

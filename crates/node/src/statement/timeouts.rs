@@ -6,7 +6,7 @@ use std::time::Duration;
 /// `None` is any time. Changes of the schema and TRUNCATE have no limit, nor have statements of the
 /// process itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct DefaultTimeouts {
     /// A page of a SELECT that names its partitions.
     pub read: Option<Duration>,
     /// A page of any other SELECT. An aggregate reads many pages within.
@@ -15,9 +15,9 @@ pub struct Timeouts {
     pub write: Option<Duration>,
 }
 
-impl Default for Timeouts {
+impl Default for DefaultTimeouts {
     fn default() -> Self {
-        Timeouts {
+        DefaultTimeouts {
             read: Some(Duration::from_secs(5)),
             range: Some(Duration::from_secs(10)),
             write: Some(Duration::from_secs(2)),

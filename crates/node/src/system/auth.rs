@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use schema::Permission;
 use value::Value;
 
-use super::Source;
-use super::definition::Declaration;
-use super::record::{Record, record, text};
+use super::VirtualTableInputs;
+use super::definition::VirtualTable;
+use super::record::{NamedValues, record, text};
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system_auth.roles (
             role text PRIMARY KEY,
             can_login boolean,
@@ -22,14 +22,14 @@ pub(super) const TABLES: &[Declaration] = &[
             salted_hash text)",
         records: roles,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_auth.role_members (
             role text,
             member text,
             PRIMARY KEY (role, member))",
         records: role_members,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_auth.role_permissions (
             role text,
             resource text,
@@ -37,14 +37,14 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (role, resource))",
         records: role_permissions,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_auth.resource_role_permissons_index (
             resource text,
             role text,
             PRIMARY KEY (resource, role))",
         records: resource_role_permissions,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_auth.identity_to_role (
             identity text PRIMARY KEY,
             role text)",
@@ -52,7 +52,7 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-fn roles(source: &Source<'_>) -> Vec<Record> {
+fn roles(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let roles = source.catalog.roles.iter();
     let records = roles.map(|(name, role)| {
         let member_of = role.member_of.iter().map(text).collect::<Vec<_>>();
@@ -71,7 +71,7 @@ fn roles(source: &Source<'_>) -> Vec<Record> {
     records.collect()
 }
 
-fn role_members(source: &Source<'_>) -> Vec<Record> {
+fn role_members(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let roles = source.catalog.roles.iter();
     let members = roles.flat_map(|(member, of)| {
         let roles = of.member_of.iter();
@@ -80,7 +80,7 @@ fn role_members(source: &Source<'_>) -> Vec<Record> {
     members.collect()
 }
 
-fn role_permissions(source: &Source<'_>) -> Vec<Record> {
+fn role_permissions(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let roles = source.catalog.roles.iter();
     let grants = roles.flat_map(|(name, role)| {
         role.grants.iter().map(move |(resource, granted)| {
@@ -97,7 +97,7 @@ fn role_permissions(source: &Source<'_>) -> Vec<Record> {
     grants.collect()
 }
 
-fn resource_role_permissions(source: &Source<'_>) -> Vec<Record> {
+fn resource_role_permissions(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let roles = source.catalog.roles.iter();
     let grants = roles.flat_map(|(name, role)| {
         let resources = role.grants.keys();
@@ -108,7 +108,7 @@ fn resource_role_permissions(source: &Source<'_>) -> Vec<Record> {
     grants.collect()
 }
 
-fn identity_to_role(source: &Source<'_>) -> Vec<Record> {
+fn identity_to_role(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let roles = source.catalog.roles.iter();
     let identities = roles.flat_map(|(name, role)| {
         let identities = role.identities.iter();

@@ -7,16 +7,16 @@ use bytes::Bytes;
 use schema::{StreamGeneration, Table};
 use value::Value;
 
-use super::Source;
-use super::definition::Declaration;
-use super::record::{Record, record, text};
+use super::VirtualTableInputs;
+use super::definition::VirtualTable;
+use super::record::{NamedValues, record, text};
 
 /// The `stream_state` of the streams that belong to a generation. The states 1 and 2, for streams
 /// that it closed and opened, are left out, since they follow from two generations.
 const STATE_CURRENT: i8 = 0;
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system.cdc_timestamps (
             keyspace_name text,
             table_name text,
@@ -25,7 +25,7 @@ pub(super) const TABLES: &[Declaration] = &[
             WITH CLUSTERING ORDER BY (timestamp DESC)",
         records: timestamps,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.cdc_streams (
             keyspace_name text,
             table_name text,
@@ -36,7 +36,7 @@ pub(super) const TABLES: &[Declaration] = &[
             WITH CLUSTERING ORDER BY (timestamp DESC, stream_state ASC, stream_id ASC)",
         records: streams,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_distributed.cdc_generation_timestamps (
             key text,
             time timestamp,
@@ -44,7 +44,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (key, time)) WITH CLUSTERING ORDER BY (time DESC)",
         records: generation_timestamps,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_distributed.cdc_streams_descriptions_v2 (
             time timestamp,
             range_end bigint,
@@ -56,7 +56,7 @@ pub(super) const TABLES: &[Declaration] = &[
 
 /// The tables with streams of their own, and these streams.
 fn tables_with_streams<'a>(
-    source: &'a Source<'_>,
+    source: &'a VirtualTableInputs<'_>,
 ) -> impl Iterator<Item = (&'a Table, &'a StreamGeneration)> {
     source.tables().filter_map(|table| {
         let streams = table.log.as_ref()?.streams.as_ref()?;
@@ -64,7 +64,7 @@ fn tables_with_streams<'a>(
     })
 }
 
-fn timestamps(source: &Source<'_>) -> Vec<Record> {
+fn timestamps(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     tables_with_streams(source)
         .map(|(table, generation)| {
             record([
@@ -76,7 +76,7 @@ fn timestamps(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-fn streams(source: &Source<'_>) -> Vec<Record> {
+fn streams(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     tables_with_streams(source)
         .flat_map(|(table, generation)| {
             generation.streams.iter().map(|stream| {
@@ -92,7 +92,7 @@ fn streams(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-fn generation_timestamps(source: &Source<'_>) -> Vec<Record> {
+fn generation_timestamps(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     vec![record([
         ("key", text("timestamps")),
         (
@@ -102,7 +102,7 @@ fn generation_timestamps(source: &Source<'_>) -> Vec<Record> {
     ])]
 }
 
-fn streams_descriptions(source: &Source<'_>) -> Vec<Record> {
+fn streams_descriptions(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let generation = &source.catalog.vnode_streams;
     let mut by_range_end: BTreeMap<i64, Vec<Bytes>> = BTreeMap::new();
     for stream in &generation.streams {

@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use cql::wire::ProtocolVersion;
 use net::stream::TlsSession;
 
-use crate::statement::LoggedIn;
+use crate::statement::LoggedInRole;
 
 /// The most options of STARTUP that are stored for a connection, and the most bytes of them all.
 const OPTIONS_MAX: usize = 32;
@@ -17,56 +17,56 @@ const OPTIONS_BYTES_MAX: usize = 2 << 10;
 
 /// The connections that are open. Listeners bound their number.
 #[derive(Debug, Default)]
-pub(crate) struct Clients {
-    open: Mutex<BTreeMap<u64, Arc<Client>>>,
+pub(crate) struct ConnectionRegistry {
+    open: Mutex<BTreeMap<u64, Arc<OpenConnection>>>,
     next: AtomicU64,
 }
 
 /// An open connection.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct OpenConnection {
     /// The client's address.
     pub address: SocketAddr,
     /// The TLS of the connection; `None` if it is in clear.
     pub tls: Option<TlsSession>,
     /// Whether the client has to log in.
-    asks_for_login: bool,
+    requires_login: bool,
     /// The role that has logged in.
-    pub role: OnceLock<LoggedIn>,
+    pub role: OnceLock<LoggedInRole>,
     /// The keyspace in use.
     pub keyspace: ArcSwapOption<String>,
     /// The statements that the connection has sent.
     pub requests: AtomicU64,
-    begun: OnceLock<Begun>,
+    begun: OnceLock<StartupOptions>,
 }
 
 /// The choices of a client at the begin of its connection.
 #[derive(Debug)]
-struct Begun {
+struct StartupOptions {
     version: ProtocolVersion,
     options: BTreeMap<String, String>,
 }
 
 /// A connection among those that are open. It is taken out when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Registered {
-    client: Arc<Client>,
-    clients: Arc<Clients>,
+pub(crate) struct ConnectionRegistration {
+    client: Arc<OpenConnection>,
+    clients: Arc<ConnectionRegistry>,
     number: u64,
 }
 
-impl Clients {
+impl ConnectionRegistry {
     /// Adds the connection of a client at an address.
     pub fn register(
         self: &Arc<Self>,
         address: SocketAddr,
         tls: Option<TlsSession>,
         asks_for_login: bool,
-    ) -> Registered {
-        let client = Arc::new(Client {
+    ) -> ConnectionRegistration {
+        let client = Arc::new(OpenConnection {
             address,
             tls,
-            asks_for_login,
+            requires_login: asks_for_login,
             role: OnceLock::new(),
             keyspace: ArcSwapOption::empty(),
             requests: AtomicU64::new(0),
@@ -74,7 +74,7 @@ impl Clients {
         });
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.open().insert(number, Arc::clone(&client));
-        Registered {
+        ConnectionRegistration {
             client,
             clients: Arc::clone(self),
             number,
@@ -82,16 +82,16 @@ impl Clients {
     }
 
     /// The connections that are open, the oldest first.
-    pub fn all(&self) -> Vec<Arc<Client>> {
+    pub fn all(&self) -> Vec<Arc<OpenConnection>> {
         self.open().values().cloned().collect()
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenConnection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Client {
+impl OpenConnection {
     /// Notes that the connection has begun, with these options of STARTUP. Those beyond a bound are
     /// not stored.
     pub fn started(&self, version: ProtocolVersion, options: &[(String, String)]) {
@@ -105,7 +105,7 @@ impl Client {
             }
         }
         // A connection begins once.
-        let _ = self.begun.set(Begun {
+        let _ = self.begun.set(StartupOptions {
             version,
             options: kept,
         });
@@ -115,7 +115,7 @@ impl Client {
     pub fn stage(&self) -> &'static str {
         match self.begun.get() {
             None => "established",
-            Some(_) if self.asks_for_login && self.role.get().is_none() => "authenticating",
+            Some(_) if self.requires_login && self.role.get().is_none() => "authenticating",
             Some(_) => "ready",
         }
     }
@@ -131,15 +131,15 @@ impl Client {
     }
 }
 
-impl std::ops::Deref for Registered {
-    type Target = Client;
+impl std::ops::Deref for ConnectionRegistration {
+    type Target = OpenConnection;
 
-    fn deref(&self) -> &Client {
+    fn deref(&self) -> &OpenConnection {
         &self.client
     }
 }
 
-impl Drop for Registered {
+impl Drop for ConnectionRegistration {
     fn drop(&mut self) {
         self.clients.open().remove(&self.number);
     }
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn connections_are_there_while_they_are_open() {
-        let clients = Arc::new(Clients::default());
+        let clients = Arc::new(ConnectionRegistry::default());
         let first = clients.register("127.0.0.1:1".parse().unwrap(), None, false);
         let second = clients.register("127.0.0.1:2".parse().unwrap(), None, false);
-        let ports = |clients: &Clients| -> Vec<u16> {
+        let ports = |clients: &ConnectionRegistry| -> Vec<u16> {
             let all = clients.all();
             all.iter().map(|client| client.address.port()).collect()
         };
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_connection_goes_from_stage_to_stage() {
-        let clients = Arc::new(Clients::default());
+        let clients = Arc::new(ConnectionRegistry::default());
         let client = clients.register("127.0.0.1:1".parse().unwrap(), None, true);
         assert_eq!(client.stage(), "established");
         client.started(ProtocolVersion::V5, &[]);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn options_have_a_bound() {
-        let clients = Arc::new(Clients::default());
+        let clients = Arc::new(ConnectionRegistry::default());
         let client = clients.register("127.0.0.1:1".parse().unwrap(), None, false);
         assert!(client.options().is_none());
         let long = ("LONG".to_owned(), "x".repeat(OPTIONS_BYTES_MAX));

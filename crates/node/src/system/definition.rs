@@ -4,30 +4,30 @@
 use std::collections::BTreeMap;
 
 use cql::ast::data_type::no_user_types;
-use cql::ast::{CreateTable, Direction, Statement};
+use cql::ast::{CreateTable, SortDirection, Statement};
 use schema::{Column, ColumnId, ColumnKind, Table, TableId};
 use uuid::Uuid;
 use value::token::Partitioner;
 
-use super::Source;
-use super::record::Record;
+use super::VirtualTableInputs;
+use super::record::NamedValues;
 
 /// A system table.
-pub(super) struct Declaration {
+pub(super) struct VirtualTable {
     /// A `CREATE TABLE` statement with the keyspace in the name, and with no option except the
     /// clustering order.
     pub cql: &'static str,
     /// Makes the rows of the table, at least the wanted ones, in any order.
-    pub records: fn(&Source<'_>) -> Vec<Record>,
+    pub records: fn(&VirtualTableInputs<'_>) -> Vec<NamedValues>,
 }
 
 /// Makes no rows. It is for tables that drivers read, and for which this database has nothing to
 /// show.
-pub(super) fn none(_: &Source<'_>) -> Vec<Record> {
+pub(super) fn none(_: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     Vec::new()
 }
 
-impl Declaration {
+impl VirtualTable {
     /// The table in the form of the catalog.
     ///
     /// # Panics
@@ -95,7 +95,7 @@ fn kind(create: &CreateTable, name: &str, is_static: bool) -> ColumnKind {
         let descending = create
             .clustering_order
             .iter()
-            .any(|(column, direction)| column == name && *direction == Direction::Descending);
+            .any(|(column, direction)| column == name && *direction == SortDirection::Descending);
         ColumnKind::Clustering {
             position,
             descending,

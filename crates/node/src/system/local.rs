@@ -8,16 +8,16 @@ use std::net::IpAddr;
 use bytes::{BufMut, Bytes, BytesMut};
 use schema::RING_TOKENS;
 use storage::Storage;
-use store_api::Stores;
+use store_api::IndexServices;
 use uuid::Uuid;
 use value::{CqlType, Value, compare};
 
-use super::definition::Declaration;
-use super::record::{Record, record, text};
-use super::{CQL_VERSION, PARTITIONER, RACK, RELEASE_VERSION, Source};
+use super::definition::VirtualTable;
+use super::record::{NamedValues, record, text};
+use super::{CQL_VERSION, PARTITIONER, RACK, RELEASE_VERSION, VirtualTableInputs};
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system.local (
             key text PRIMARY KEY,
             bootstrapped text,
@@ -41,7 +41,7 @@ pub(super) const TABLES: &[Declaration] = &[
             truncated_at map<uuid, blob>)",
         records: local,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.versions (
             key text PRIMARY KEY,
             build_id text,
@@ -51,7 +51,7 @@ pub(super) const TABLES: &[Declaration] = &[
     },
     // ScyllaDB's history of changes to the cluster's shared state. Clients that follow the schema
     // read its newest entry, so only that entry is stored here.
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.group0_history (
             key text,
             state_id timeuuid,
@@ -60,7 +60,7 @@ pub(super) const TABLES: &[Declaration] = &[
         records: group0_history,
     },
     // The column that Cassandra calls table_name has the keyspace of the index, there, too.
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.\"IndexInfo\" (
             table_name text,
             index_name text,
@@ -68,14 +68,14 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (table_name, index_name))",
         records: index_info,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.prepared_statements (
             prepared_id blob PRIMARY KEY,
             logged_keyspace text,
             query_string text)",
         records: prepared_statements,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.truncated (
             table_uuid uuid PRIMARY KEY,
             truncated_at timestamp)",
@@ -87,7 +87,7 @@ pub(super) const TABLES: &[Declaration] = &[
 /// read a port here.
 const STORAGE_PORT: i32 = 7000;
 
-fn local(source: &Source<'_>) -> Vec<Record> {
+fn local(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let catalog = source.catalog;
     let address = source.server;
     let inet = |address: IpAddr| Value::Inet(address);
@@ -129,7 +129,7 @@ fn tokens() -> Value {
 
 /// The value of `truncated_at`: by table id, a position in a commit log (zero, since there is no
 /// such log) and the time in milliseconds.
-fn truncated_at(source: &Source<'_>) -> Value {
+fn truncated_at(source: &VirtualTableInputs<'_>) -> Value {
     let mut entries: Vec<(Uuid, i64)> = truncations(source).collect();
     entries.sort_by(|(a, _), (b, _)| compare(&CqlType::Uuid, a.as_bytes(), b.as_bytes()));
     Value::Map(
@@ -148,20 +148,20 @@ fn truncation_record(at_ms: i64) -> Bytes {
     out.freeze()
 }
 
-fn truncations<'a>(source: &'a Source<'_>) -> impl Iterator<Item = (Uuid, i64)> + 'a {
+fn truncations<'a>(source: &'a VirtualTableInputs<'_>) -> impl Iterator<Item = (Uuid, i64)> + 'a {
     source
         .tables()
         .filter_map(|table| Some((table.id.0, table.truncated_at_ms?)))
 }
 
-fn versions(_: &Source<'_>) -> Vec<Record> {
+fn versions(_: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     vec![record([
         ("key", text("local")),
         ("version", text(env!("CARGO_PKG_VERSION"))),
     ])]
 }
 
-fn group0_history(source: &Source<'_>) -> Vec<Record> {
+fn group0_history(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     vec![record([
         ("key", text("history")),
         ("state_id", Value::Timeuuid(source.catalog.version)),
@@ -169,7 +169,7 @@ fn group0_history(source: &Source<'_>) -> Vec<Record> {
     ])]
 }
 
-fn truncated(source: &Source<'_>) -> Vec<Record> {
+fn truncated(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     truncations(source)
         .map(|(id, at_ms)| {
             record([
@@ -181,13 +181,13 @@ fn truncated(source: &Source<'_>) -> Vec<Record> {
 }
 
 /// The indexes that are built.
-fn index_info(source: &Source<'_>) -> Vec<Record> {
+fn index_info(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let tables = source
         .keyspaces_of_users()
         .flat_map(|keyspace| keyspace.tables.values());
     let built = tables.flat_map(|table| {
         let vector = table.indexes.values().filter(|index| {
-            let serves = |(_, stores): (_, &Stores)| {
+            let serves = |(_, stores): (_, &IndexServices)| {
                 stores.serves(&table.keyspace, &index.name, index.version)
             };
             source.running.is_none_or(serves)
@@ -208,7 +208,7 @@ fn index_info(source: &Source<'_>) -> Vec<Record> {
     built.collect()
 }
 
-fn prepared_statements(source: &Source<'_>) -> Vec<Record> {
+fn prepared_statements(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let id = source.wanted.key.and_then(|key| key.first());
     let prepared = source.system.prepared.list(id.map(|id| &id[..]));
     let records = prepared.into_iter().map(|prepared| {

@@ -4,7 +4,7 @@
 //!
 //! Drivers, `cqlsh` and CDC readers learn from them everything about a node. So their names and
 //! types are those of Cassandra 5, or of ScyllaDB where Cassandra has no such table. Each table is
-//! a [`definition::Declaration`] in the file of its kind: its `CREATE TABLE` statement next to the
+//! a [`definition::VirtualTable`] in the file of its kind: its `CREATE TABLE` statement next to the
 //! function that makes its rows.
 
 mod auth;
@@ -15,10 +15,10 @@ mod local;
 mod peers;
 pub(crate) mod prepared_texts;
 mod record;
-mod schema;
 mod schema_empty;
+mod schema_tables;
 mod table_options;
-mod traces;
+mod trace_tables;
 mod views;
 mod virtual_schema;
 
@@ -28,17 +28,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use ::schema::{Catalog, Keyspace, Table, TableId};
-use ::traces::Traces;
+use ::traces::FinishedTraces;
 use bytes::Bytes;
-use clients::Clients;
+use clients::ConnectionRegistry;
 use cql::error::CqlError;
 use prepared_texts::PreparedTexts;
-use record::Record;
-pub(crate) use schema::cdc_options;
+use record::NamedValues;
+pub(crate) use schema_tables::cdc_options;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
-use store_api::Stores;
+use store_api::IndexServices;
 
 use crate::guardrails::Guardrails;
 
@@ -66,12 +66,12 @@ const UNCONNECTED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST),
 /// The definitions and contents of the system tables.
 pub struct SystemTables {
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
-    contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
+    contents: HashMap<TableId, fn(&VirtualTableInputs<'_>) -> Vec<NamedValues>>,
     data_center: String,
-    traces: Arc<Traces>,
-    clients: Arc<Clients>,
+    traces: Arc<FinishedTraces>,
+    clients: Arc<ConnectionRegistry>,
     prepared: Arc<PreparedTexts>,
-    settings: Vec<Setting>,
+    settings: Vec<ProcessSetting>,
     guardrails: Arc<Guardrails>,
     /// The time at which the node started, in seconds since the epoch.
     started_at_s: i64,
@@ -79,7 +79,7 @@ pub struct SystemTables {
 
 /// A setting of the process, as `system_views.settings` and `system.config` show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct ProcessSetting {
     /// The name of the setting.
     pub name: String,
     /// The value that counts, as text.
@@ -93,7 +93,7 @@ pub struct Setting {
 /// The keyspaces and tables whose rows are wanted. After each change drivers read the rows of one
 /// table, and this must not cost as much as the rows of all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct RequestedRows<'a> {
     /// The name of the one wanted keyspace; `None` for all.
     pub keyspace: Option<&'a str>,
     /// The name of the one wanted table; `None` for all. It is set only together with a keyspace.
@@ -103,15 +103,15 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// The data from which rows are made.
-struct Source<'a> {
+struct VirtualTableInputs<'a> {
     catalog: &'a Catalog,
-    wanted: Wanted<'a>,
+    wanted: RequestedRows<'a>,
     system: &'a SystemTables,
     /// The address at which the client reaches the node.
     server: SocketAddr,
     /// The storage and the index services, which know the indexes that are built. Without them all
     /// indexes count as built.
-    running: Option<(&'a Storage, &'a Stores)>,
+    running: Option<(&'a Storage, &'a IndexServices)>,
 }
 
 impl Default for SystemTables {
@@ -128,12 +128,12 @@ impl SystemTables {
         let declarations = [
             local::TABLES,
             peers::TABLES,
-            schema::TABLES,
+            schema_tables::TABLES,
             schema_empty::TABLES,
             virtual_schema::TABLES,
             cdc::TABLES,
             auth::TABLES,
-            traces::TABLES,
+            trace_tables::TABLES,
             views::TABLES,
         ];
         for declaration in declarations.into_iter().flatten() {
@@ -172,7 +172,7 @@ impl SystemTables {
 
     /// These tables for a node with these settings.
     #[must_use]
-    pub fn with_settings(self, settings: Vec<Setting>) -> SystemTables {
+    pub fn with_settings(self, settings: Vec<ProcessSetting>) -> SystemTables {
         SystemTables { settings, ..self }
     }
 
@@ -188,7 +188,7 @@ impl SystemTables {
     }
 
     /// The open connections that `system_views.clients` shows.
-    pub(crate) fn clients(&self) -> &Arc<Clients> {
+    pub(crate) fn clients(&self) -> &Arc<ConnectionRegistry> {
         &self.clients
     }
 
@@ -203,7 +203,7 @@ impl SystemTables {
     }
 
     /// The traces that `system_traces` shows.
-    pub fn traces(&self) -> &Traces {
+    pub fn traces(&self) -> &FinishedTraces {
         &self.traces
     }
 
@@ -229,13 +229,13 @@ impl SystemTables {
     /// If the table is not a system table.
     pub(crate) fn rows(
         &self,
-        (storage, stores): (&Storage, &Stores),
+        (storage, stores): (&Storage, &IndexServices),
         table: &Table,
-        wanted: Wanted<'_>,
+        wanted: RequestedRows<'_>,
         server: Option<SocketAddr>,
     ) -> Result<Vec<Row>, CqlError> {
         self.rows_from(
-            &Source {
+            &VirtualTableInputs {
                 catalog: &storage.catalog(),
                 wanted,
                 system: self,
@@ -246,7 +246,11 @@ impl SystemTables {
         )
     }
 
-    fn rows_from(&self, source: &Source<'_>, table: &Table) -> Result<Vec<Row>, CqlError> {
+    fn rows_from(
+        &self,
+        source: &VirtualTableInputs<'_>,
+        table: &Table,
+    ) -> Result<Vec<Row>, CqlError> {
         let records = self.contents.get(&table.id).ok_or_else(|| {
             CqlError::invalid(format!(
                 "table {}.{} does not exist",
@@ -261,7 +265,7 @@ impl SystemTables {
     }
 }
 
-impl Source<'_> {
+impl VirtualTableInputs<'_> {
     /// The wanted ones of the keyspaces that `system_schema` lists: the system's by name, then the
     /// users' by name.
     fn keyspaces(&self) -> impl Iterator<Item = &Arc<Keyspace>> {

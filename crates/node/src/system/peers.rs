@@ -1,10 +1,10 @@
 //! The system tables about other nodes, of which there are none, and about the distribution of
 //! data.
 
-use super::definition::{Declaration, none};
+use super::definition::{VirtualTable, none};
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system.peers (
             peer inet PRIMARY KEY,
             data_center text,
@@ -17,7 +17,7 @@ pub(super) const TABLES: &[Declaration] = &[
             tokens set<text>)",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.peers_v2 (
             peer inet,
             peer_port int,
@@ -34,7 +34,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (peer, peer_port))",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.size_estimates (
             keyspace_name text,
             table_name text,
@@ -45,7 +45,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (keyspace_name, table_name, range_start, range_end))",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.table_estimates (
             keyspace_name text,
             table_name text,
@@ -57,7 +57,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (keyspace_name, table_name, range_type, range_start, range_end))",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.tablets (
             table_id uuid,
             last_token bigint,

@@ -16,12 +16,12 @@ pub(crate) struct PreparedText {
 }
 
 /// Gives the statement with an id, or all of them if no id is given.
-type List = dyn Fn(Option<&[u8]>) -> Vec<PreparedText> + Send + Sync;
+type StatementLister = dyn Fn(Option<&[u8]>) -> Vec<PreparedText> + Send + Sync;
 
 /// The statements that are prepared. There are none until a server keeps some.
 #[derive(Default)]
 pub(crate) struct PreparedTexts {
-    list: OnceLock<Box<List>>,
+    list: OnceLock<Box<StatementLister>>,
 }
 
 impl PreparedTexts {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{Column, ColumnKind, Table};
-use storage::read::{Cell, LiveCell, Partition, Position, Row};
+use storage::read::{Cell, LiveCell, Partition, Row, RowPosition};
 use value::{CqlType, Value, compare, token::routing_key};
 
 /// A row as values by column name. A column that is left out is null.
-pub(super) struct Record(pub Vec<(&'static str, Value)>);
+pub(super) struct NamedValues(pub Vec<(&'static str, Value)>);
 
 /// A record from its columns.
-pub(super) fn record<const N: usize>(columns: [(&'static str, Value); N]) -> Record {
-    Record(columns.into())
+pub(super) fn record<const N: usize>(columns: [(&'static str, Value); N]) -> NamedValues {
+    NamedValues(columns.into())
 }
 
-impl Record {
+impl NamedValues {
     /// Adds a column if there is a value for it.
-    pub fn with(mut self, name: &'static str, value: Option<Value>) -> Record {
+    pub fn with(mut self, name: &'static str, value: Option<Value>) -> NamedValues {
         self.0.extend(value.map(|value| (name, value)));
         self
     }
@@ -59,7 +59,7 @@ pub(super) fn text_map<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a Stri
 ///
 /// # Panics
 /// If a record names a column that the table does not have, or lacks a key column.
-pub(super) fn assemble(table: &Table, records: &[Record], written_at_micros: i64) -> Vec<Row> {
+pub(super) fn assemble(table: &Table, records: &[NamedValues], written_at_micros: i64) -> Vec<Row> {
     for (name, _) in records.iter().flat_map(|record| &record.0) {
         assert!(
             table.column(name).is_some(),
@@ -85,7 +85,7 @@ pub(super) fn assemble(table: &Table, records: &[Record], written_at_micros: i64
                 partition: Arc::new(partition),
                 clustering: Some(clustering),
                 cells: cells(table, record, ColumnKind::Regular, written_at_micros),
-                position: Position(Bytes::new()),
+                position: RowPosition(Bytes::new()),
             }
         })
         .collect();
@@ -128,7 +128,7 @@ fn share_partitions(rows: &mut [Row]) {
 
 fn cells(
     table: &Table,
-    record: &Record,
+    record: &NamedValues,
     kind: ColumnKind,
     written_at_micros: i64,
 ) -> Vec<(schema::ColumnId, Cell)> {

@@ -1,10 +1,10 @@
 //! The tables of `system_schema` for objects that do not exist here, such as views and functions.
 //! They are empty, but drivers read all of them.
 
-use super::definition::{Declaration, none};
+use super::definition::{VirtualTable, none};
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system_schema.views (
             keyspace_name text,
             view_name text,
@@ -37,7 +37,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (keyspace_name, view_name))",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_schema.functions (
             keyspace_name text,
             function_name text,
@@ -50,7 +50,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (keyspace_name, function_name, argument_types))",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_schema.aggregates (
             keyspace_name text,
             aggregate_name text,
@@ -63,7 +63,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (keyspace_name, aggregate_name, argument_types))",
         records: none,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_schema.triggers (
             keyspace_name text,
             table_name text,

@@ -9,7 +9,7 @@ use super::record::text;
 
 /// The default of an option, which also says the option's type.
 #[derive(Clone, Copy)]
-enum Default {
+enum OptionDefault {
     Text(&'static str),
     Boolean(bool),
     Double(f64),
@@ -20,18 +20,18 @@ enum Default {
 
 /// The options that [`Table::options`] may hold, if Cassandra 5 has a column for them. The column
 /// has the option's name.
-const OPTIONS: &[(&str, Default)] = &[
-    ("additional_write_policy", Default::Text("99p")),
-    ("allow_auto_snapshot", Default::Boolean(true)),
-    ("bloom_filter_fp_chance", Default::Double(0.01)),
+const OPTIONS: &[(&str, OptionDefault)] = &[
+    ("additional_write_policy", OptionDefault::Text("99p")),
+    ("allow_auto_snapshot", OptionDefault::Boolean(true)),
+    ("bloom_filter_fp_chance", OptionDefault::Double(0.01)),
     (
         "caching",
-        Default::Map(&[("keys", "ALL"), ("rows_per_partition", "NONE")]),
+        OptionDefault::Map(&[("keys", "ALL"), ("rows_per_partition", "NONE")]),
     ),
-    ("comment", Default::Text("")),
+    ("comment", OptionDefault::Text("")),
     (
         "compaction",
-        Default::Map(&[
+        OptionDefault::Map(&[
             (
                 "class",
                 "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy",
@@ -42,20 +42,20 @@ const OPTIONS: &[(&str, Default)] = &[
     ),
     (
         "compression",
-        Default::Map(&[
+        OptionDefault::Map(&[
             ("chunk_length_in_kb", "16"),
             ("class", "org.apache.cassandra.io.compress.LZ4Compressor"),
         ]),
     ),
-    ("crc_check_chance", Default::Double(1.0)),
-    ("dclocal_read_repair_chance", Default::Double(0.0)),
-    ("incremental_backups", Default::Boolean(true)),
-    ("max_index_interval", Default::Int(2048)),
-    ("memtable_flush_period_in_ms", Default::Int(0)),
-    ("min_index_interval", Default::Int(128)),
-    ("read_repair", Default::Text("BLOCKING")),
-    ("read_repair_chance", Default::Double(0.0)),
-    ("speculative_retry", Default::Text("99p")),
+    ("crc_check_chance", OptionDefault::Double(1.0)),
+    ("dclocal_read_repair_chance", OptionDefault::Double(0.0)),
+    ("incremental_backups", OptionDefault::Boolean(true)),
+    ("max_index_interval", OptionDefault::Int(2048)),
+    ("memtable_flush_period_in_ms", OptionDefault::Int(0)),
+    ("min_index_interval", OptionDefault::Int(128)),
+    ("read_repair", OptionDefault::Text("BLOCKING")),
+    ("read_repair_chance", OptionDefault::Double(0.0)),
+    ("speculative_retry", OptionDefault::Text("99p")),
 ];
 
 /// The columns of `system_schema.tables` that show these options, with their values.
@@ -83,15 +83,17 @@ fn read(value: &str) -> Option<OptionValue> {
 }
 
 /// Converts a value to the type of the option; `None` if it does not fit.
-fn typed(value: &OptionValue, default: Default) -> Option<Value> {
+fn typed(value: &OptionValue, default: OptionDefault) -> Option<Value> {
     match (default, value) {
-        (Default::Text(_), OptionValue::Scalar(value)) => Some(text(value)),
-        (Default::Boolean(_), OptionValue::Scalar(value)) => {
+        (OptionDefault::Text(_), OptionValue::Scalar(value)) => Some(text(value)),
+        (OptionDefault::Boolean(_), OptionValue::Scalar(value)) => {
             value.to_lowercase().parse().ok().map(Value::Boolean)
         }
-        (Default::Double(_), OptionValue::Scalar(value)) => value.parse().ok().map(Value::Double),
-        (Default::Int(_), OptionValue::Scalar(value)) => value.parse().ok().map(Value::Int),
-        (Default::Map(_), OptionValue::Map(pairs)) => {
+        (OptionDefault::Double(_), OptionValue::Scalar(value)) => {
+            value.parse().ok().map(Value::Double)
+        }
+        (OptionDefault::Int(_), OptionValue::Scalar(value)) => value.parse().ok().map(Value::Int),
+        (OptionDefault::Map(_), OptionValue::Map(pairs)) => {
             let mut pairs: Vec<_> = pairs.iter().collect();
             pairs.sort();
             pairs.dedup_by(|(a, _), (b, _)| a == b);
@@ -104,13 +106,13 @@ fn typed(value: &OptionValue, default: Default) -> Option<Value> {
     }
 }
 
-fn default_value(default: Default) -> Value {
+fn default_value(default: OptionDefault) -> Value {
     match default {
-        Default::Text(value) => text(value),
-        Default::Boolean(value) => Value::Boolean(value),
-        Default::Double(value) => Value::Double(value),
-        Default::Int(value) => Value::Int(value),
-        Default::Map(pairs) => {
+        OptionDefault::Text(value) => text(value),
+        OptionDefault::Boolean(value) => Value::Boolean(value),
+        OptionDefault::Double(value) => Value::Double(value),
+        OptionDefault::Int(value) => Value::Int(value),
+        OptionDefault::Map(pairs) => {
             let pairs = pairs.iter();
             Value::Map(
                 pairs

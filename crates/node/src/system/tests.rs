@@ -20,10 +20,10 @@ impl SystemTables {
         &self,
         catalog: &Catalog,
         table: &Table,
-        wanted: Wanted<'_>,
+        wanted: RequestedRows<'_>,
         server: SocketAddr,
     ) -> Result<Vec<Row>, CqlError> {
-        let source = Source {
+        let source = VirtualTableInputs {
             catalog,
             wanted,
             system: self,
@@ -38,7 +38,7 @@ fn rows(catalog: &Catalog, keyspace: &str, name: &str) -> Vec<BTreeMap<String, V
     let system = tables();
     let table = system.table(keyspace, name).unwrap();
     system
-        .rows_of(catalog, table, Wanted::default(), SERVER)
+        .rows_of(catalog, table, RequestedRows::default(), SERVER)
         .unwrap()
         .iter()
         .map(|row| decoded(table, row))
@@ -120,7 +120,7 @@ fn every_table_has_valid_rows_in_order() {
         .flat_map(|keyspace| keyspace.tables.values())
     {
         let rows = system
-            .rows_of(&catalog, table, Wanted::default(), SERVER)
+            .rows_of(&catalog, table, RequestedRows::default(), SERVER)
             .unwrap();
         let mut keys = std::collections::HashSet::new();
         for row in &rows {
@@ -144,14 +144,14 @@ fn of_one_table_no_more_rows_are_made_than_it_has() {
     let mut found = 0;
     for table in of_tables {
         let all = system
-            .rows_of(&catalog, table, Wanted::default(), SERVER)
+            .rows_of(&catalog, table, RequestedRows::default(), SERVER)
             .unwrap();
         for (keyspace, name) in [
             ("shop", Some("films")),
             ("shop", None),
             ("none", Some("films")),
         ] {
-            let wanted = Wanted {
+            let wanted = RequestedRows {
                 keyspace: Some(keyspace),
                 table: name,
                 key: None,
@@ -183,7 +183,7 @@ fn a_partition_is_shared_and_its_rows_are_in_clustering_order() {
     let system = tables();
     let table = system.table("system_schema", "columns").unwrap();
     let rows = system
-        .rows_of(&catalog, table, Wanted::default(), SERVER)
+        .rows_of(&catalog, table, RequestedRows::default(), SERVER)
         .unwrap();
     let of_shop: Vec<&Row> = rows
         .iter()
@@ -203,7 +203,7 @@ fn the_data_center_bears_the_name_it_was_given() {
     let rows = |keyspace: &str, name: &str| -> Vec<BTreeMap<String, Value>> {
         let table = system.table(keyspace, name).unwrap();
         let rows = system
-            .rows_of(&catalog, table, Wanted::default(), SERVER)
+            .rows_of(&catalog, table, RequestedRows::default(), SERVER)
             .unwrap();
         rows.iter().map(|row| decoded(table, row)).collect()
     };
@@ -486,7 +486,7 @@ fn the_newest_state_is_the_catalogs_version() {
 
 #[test]
 fn settings_and_clients_are_shown() {
-    let system = tables().with_settings(vec![Setting {
+    let system = tables().with_settings(vec![ProcessSetting {
         name: "cql-port".to_owned(),
         value: "9142".to_owned(),
         source: "file",
@@ -495,7 +495,7 @@ fn settings_and_clients_are_shown() {
     let catalog = fixtures::catalog();
     let shown = |keyspace, name| {
         let table = system.table(keyspace, name).unwrap();
-        let rows = system.rows_of(&catalog, table, Wanted::default(), SERVER);
+        let rows = system.rows_of(&catalog, table, RequestedRows::default(), SERVER);
         let rows = rows.unwrap();
         rows.iter()
             .map(|row| decoded(table, row))
@@ -531,7 +531,7 @@ fn a_users_table_is_none_of_these() {
     let films = catalog.table("shop", "films").unwrap();
     assert!(
         tables()
-            .rows_of(&catalog, films, Wanted::default(), SERVER)
+            .rows_of(&catalog, films, RequestedRows::default(), SERVER)
             .is_err()
     );
 }

@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 
 use value::Value;
 
-use super::Source;
-use super::clients::Client;
-use super::definition::Declaration;
-use super::record::{Record, record, text, text_map};
+use super::VirtualTableInputs;
+use super::clients::OpenConnection;
+use super::definition::VirtualTable;
+use super::record::{NamedValues, record, text, text_map};
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system_views.clients (
             address inet,
             port int,
@@ -31,11 +31,11 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (address, port))",
         records: clients,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_views.settings (name text PRIMARY KEY, value text)",
         records: settings,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.clients (
             address inet,
             port int,
@@ -53,7 +53,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (address, port, client_type))",
         records: scylla_clients,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.config (
             name text PRIMARY KEY,
             source text,
@@ -61,7 +61,7 @@ pub(super) const TABLES: &[Declaration] = &[
             value text)",
         records: config,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system.large_data (
             keyspace_name text,
             table_name text,
@@ -80,7 +80,7 @@ pub(super) const TABLES: &[Declaration] = &[
 /// The name of whoever connects without a login, as in Cassandra.
 const ANONYMOUS: &str = "anonymous";
 
-fn clients(source: &Source<'_>) -> Vec<Record> {
+fn clients(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let clients = source.system.clients.all();
     let clients = clients.iter().map(|client| {
         let requests = client.requests.load(Ordering::Relaxed);
@@ -93,7 +93,7 @@ fn clients(source: &Source<'_>) -> Vec<Record> {
     clients.collect()
 }
 
-fn scylla_clients(source: &Source<'_>) -> Vec<Record> {
+fn scylla_clients(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let clients = source.system.clients.all();
     let clients = clients
         .iter()
@@ -102,7 +102,7 @@ fn scylla_clients(source: &Source<'_>) -> Vec<Record> {
 }
 
 /// The columns that both tables of connections have.
-fn of_client(client: &Client) -> Record {
+fn of_client(client: &OpenConnection) -> NamedValues {
     let option = |name: &str| client.options()?.get(name).map(text);
     let version = client.version();
     let version = version.map(|version| Value::Int(i32::from(version.number())));
@@ -122,7 +122,7 @@ fn of_client(client: &Client) -> Record {
     .with("ssl_cipher_suite", tls.map(|tls| text(&tls.cipher_suite)))
 }
 
-fn settings(source: &Source<'_>) -> Vec<Record> {
+fn settings(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let settings = source.system.settings.iter();
     let settings = settings.map(|setting| {
         record([
@@ -133,7 +133,7 @@ fn settings(source: &Source<'_>) -> Vec<Record> {
     settings.collect()
 }
 
-fn config(source: &Source<'_>) -> Vec<Record> {
+fn config(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let settings = source.system.settings.iter().map(|setting| {
         record([
             ("name", text(&setting.name)),
@@ -145,8 +145,8 @@ fn config(source: &Source<'_>) -> Vec<Record> {
     settings.collect()
 }
 
-fn large_data(source: &Source<'_>) -> Vec<Record> {
-    let seen = source.system.guardrails.seen().into_iter();
+fn large_data(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
+    let seen = source.system.guardrails.violations().into_iter();
     let seen = seen.map(|(key, entry)| {
         let count = |count: u64| Value::Bigint(count.cast_signed());
         let partition = Some(entry.partition).filter(|partition| !partition.is_empty());

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use schema::Table;
 
-use super::definition::Declaration;
-use super::record::{Record, record, text};
-use super::schema::column_record;
-use super::{Source, VIRTUAL};
+use super::definition::VirtualTable;
+use super::record::{NamedValues, record, text};
+use super::schema_tables::column_record;
+use super::{VIRTUAL, VirtualTableInputs};
 
-pub(super) const TABLES: &[Declaration] = &[
-    Declaration {
+pub(super) const TABLES: &[VirtualTable] = &[
+    VirtualTable {
         cql: "CREATE TABLE system_virtual_schema.keyspaces (keyspace_name text PRIMARY KEY)",
         records: keyspaces,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_virtual_schema.tables (
             keyspace_name text,
             table_name text,
@@ -23,7 +23,7 @@ pub(super) const TABLES: &[Declaration] = &[
             PRIMARY KEY (keyspace_name, table_name))",
         records: tables,
     },
-    Declaration {
+    VirtualTable {
         cql: "CREATE TABLE system_virtual_schema.columns (
             keyspace_name text,
             table_name text,
@@ -38,7 +38,7 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-fn keyspaces(_: &Source<'_>) -> Vec<Record> {
+fn keyspaces(_: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     let keyspaces = VIRTUAL.into_iter();
     keyspaces
         .map(|name| record([("keyspace_name", text(name))]))
@@ -46,12 +46,12 @@ fn keyspaces(_: &Source<'_>) -> Vec<Record> {
 }
 
 /// The tables without storage.
-fn listed<'a>(source: &'a Source<'_>) -> impl Iterator<Item = &'a Arc<Table>> {
+fn listed<'a>(source: &'a VirtualTableInputs<'_>) -> impl Iterator<Item = &'a Arc<Table>> {
     let keyspaces = VIRTUAL.into_iter();
     keyspaces.flat_map(|name| source.system.keyspaces[name].tables.values())
 }
 
-fn tables(source: &Source<'_>) -> Vec<Record> {
+fn tables(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     listed(source)
         .map(|table| {
             record([
@@ -63,7 +63,7 @@ fn tables(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-fn columns(source: &Source<'_>) -> Vec<Record> {
+fn columns(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     listed(source)
         .flat_map(|table| {
             table

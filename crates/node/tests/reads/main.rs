@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use cpu_scheduler::{CpuScheduler, WorkClass};
 use futures::future::join_all;
-use node::database::Database;
+use node::database::CqlDatabase;
 use node::planner;
-use node::statement::{Outcome, Parameters};
+use node::statement::{ExecutionOutcome, ExecutionParameters};
 use node::system::SystemTables;
 use storage::{Durability, Storage, StorageOptions};
-use store_api::Stores;
-use turns::{Class, Turns};
+use store_api::IndexServices;
 
 const TURNS: usize = 2;
 const ROWS: u32 = 5;
@@ -49,37 +49,40 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn open(directory: &Path) -> Arc<Database> {
+fn open(directory: &Path) -> Arc<CqlDatabase> {
     let options = StorageOptions {
         cache_bytes: 64 << 10,
         durability: Durability::Buffered {
             sync_interval: std::time::Duration::from_secs(3600),
         },
-        turns: Turns::of_threads(TURNS),
+        cpu_scheduler: CpuScheduler::of_threads(TURNS),
         ..StorageOptions::default()
     };
-    Arc::new(Database {
+    Arc::new(CqlDatabase {
         storage: Storage::open(directory, options).unwrap(),
         system: SystemTables::new(),
-        stores: Stores::disabled(),
+        stores: IndexServices::disabled(),
         access: Default::default(),
         timeouts: Default::default(),
     })
 }
 
 /// Runs a statement, and returns the number of its rows.
-async fn run(database: &Database, cql: &str) -> u32 {
+async fn run(database: &CqlDatabase, cql: &str) -> u32 {
     let parsed = cql::parser::parse_statement(cql).unwrap();
     let plan = planner::prepare(database, Some("ks"), &parsed).unwrap();
-    let answer = plan.execute(database, Parameters::default()).await.unwrap();
+    let answer = plan
+        .execute(database, ExecutionParameters::default())
+        .await
+        .unwrap();
     match answer.outcome {
-        Outcome::Rows(rows) => rows.count,
+        ExecutionOutcome::Rows(rows) => rows.count,
         _ => 0,
     }
 }
 
 /// The most bytes that so many reads at once have held, beyond those before.
-async fn most_of_many(database: &Arc<Database>, cql: &'static str, rows: u32) -> usize {
+async fn most_of_many(database: &Arc<CqlDatabase>, cql: &'static str, rows: u32) -> usize {
     let before = LIVE.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let reads = (0..READS).map(|_| {
@@ -92,7 +95,7 @@ async fn most_of_many(database: &Arc<Database>, cql: &'static str, rows: u32) ->
     usize::try_from(MOST.load(Ordering::Relaxed) - before).unwrap()
 }
 
-async fn fill(database: &Database) {
+async fn fill(database: &CqlDatabase) {
     for statement in [
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE ks.t (p int, c int, n int, b blob, PRIMARY KEY (p, c))",
@@ -119,7 +122,13 @@ async fn reads_hold_as_many_large_rows_as_there_are_turns() {
     drop(database);
     let database = open(&data);
 
-    let given = || database.storage.turns().counts(Class::Read).given;
+    let given = || {
+        database
+            .storage
+            .cpu_scheduler()
+            .counts(WorkClass::Read)
+            .given
+    };
     assert_eq!(run(&database, "SELECT n FROM small WHERE p = 1").await, 1);
     assert_eq!(given(), 0, "a small row is read without a turn");
     run(&database, "SELECT n FROM t WHERE p = 1 AND c = 1").await;
@@ -141,7 +150,7 @@ async fn reads_hold_as_many_large_rows_as_there_are_turns() {
     }
     let merged = "SELECT n FROM t WHERE p IN (1, 2) ORDER BY c";
     assert_eq!(run(&database, merged).await, ROWS);
-    let counts = database.storage.turns().counts(Class::Read);
+    let counts = database.storage.cpu_scheduler().counts(WorkClass::Read);
     assert_eq!((counts.running, counts.waiting), (0, 0));
     assert!(counts.given > of_a_row);
 }

@@ -171,7 +171,7 @@ async fn hundreds_of_silent_connections_shut_out_no_client() {
 
 #[tokio::test]
 async fn a_connection_that_has_not_begun_gives_its_memory_to_a_new_one() {
-    let memory = client_memory::Budget::new(5 * client_memory::FLOOR_BYTES);
+    let memory = client_memory::MemoryBudget::new(5 * client_memory::FLOOR_BYTES);
     let server = start(|options| options.memory = memory.clone()).await;
     let mut begun = Vec::new();
     for _ in 0..4 {
@@ -194,16 +194,16 @@ async fn a_connection_that_has_not_begun_gives_its_memory_to_a_new_one() {
 
 #[tokio::test]
 async fn listeners_have_budgets_of_their_own() {
-    use node::ListenerOptions;
+    use node::CqlListenerOptions;
     use node::server::{BoundListener, serve};
 
     let mut listeners = Vec::new();
     for name in ["public", "internal"] {
-        let options = ListenerOptions {
+        let options = CqlListenerOptions {
             name,
             address: "127.0.0.1:0".parse().unwrap(),
             requests_max: 1,
-            ..ListenerOptions::default()
+            ..CqlListenerOptions::default()
         };
         listeners.push(BoundListener::bind(options).await.unwrap());
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    BoundValue, Compression, Direction, Prepared, ProtocolVersion, QueryParameters, Request,
-    Response, ResponseContext, SEGMENT_PAYLOAD_MAX, SegmentForm, Startup, StreamDecoder, Values,
-    put_segment, segments_of,
+    BoundValue, Compression, FrameDirection, MarkerValues, PreparedResponse, ProtocolVersion,
+    QueryParameters, Request, Response, ResponseContext, SEGMENT_PAYLOAD_MAX, SegmentForm, Startup,
+    StreamDecoder, put_segment, segments_of,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -37,7 +37,7 @@ impl Client {
         Client {
             socket: TcpStream::connect(address).await.unwrap(),
             input: BytesMut::new(),
-            decoder: StreamDecoder::new(Direction::Response, BODY_LIMIT),
+            decoder: StreamDecoder::new(FrameDirection::Response, BODY_LIMIT),
             version: ProtocolVersion::V4,
             compression: None,
             segments: None,
@@ -169,7 +169,7 @@ impl Client {
         self.receive().await.1
     }
 
-    pub async fn prepare(&mut self, text: &str) -> Prepared {
+    pub async fn prepare(&mut self, text: &str) -> PreparedResponse {
         let statement = text.to_owned();
         let keyspace = None;
         let request = Request::Prepare {
@@ -226,7 +226,7 @@ pub fn literals(response: Response) -> (Vec<String>, Vec<Vec<String>>) {
 /// Values for markers in their order.
 pub fn positional<const N: usize>(values: [BoundValue; N]) -> QueryParameters {
     QueryParameters {
-        values: Values::Positional(values.into()),
+        values: MarkerValues::Positional(values.into()),
         ..QueryParameters::default()
     }
 }

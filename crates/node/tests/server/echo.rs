@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use client_memory::Account;
+use client_memory::MemoryAccount;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
-    ColumnSpec, Event, Metadata, Request, Response, RowsEncoder, SchemaChange, SchemaChangeKind,
-    SchemaTarget,
+    ColumnSpec, ColumnsMetadata, Request, Response, RowsEncoder, SchemaChange, SchemaChangeKind,
+    SchemaTarget, ServerEvent,
 };
-use node::ListenerOptions;
-use node::server::{BoundListener, Peer, Reply, Server, Service, serve};
+use node::CqlListenerOptions;
+use node::server::{BoundListener, ConnectionInfo, CqlServer, CqlService, StatementReply, serve};
 use test_support::eventually;
 use tokio::sync::{Semaphore, broadcast};
 use value::CqlType;
@@ -35,8 +35,8 @@ pub struct Echo {
     /// Whether clients have to log in, which they do with any token but the two above.
     pub asks_for_login: AtomicBool,
     /// The peers of all connections so far.
-    pub peers: Mutex<Vec<Peer>>,
-    events: broadcast::Sender<Event>,
+    pub peers: Mutex<Vec<ConnectionInfo>>,
+    events: broadcast::Sender<ServerEvent>,
 }
 
 impl Echo {
@@ -52,7 +52,7 @@ impl Echo {
         })
     }
 
-    async fn obey(&self, text: &str) -> Result<Reply, CqlError> {
+    async fn obey(&self, text: &str) -> Result<StatementReply, CqlError> {
         let (command, argument) = text.split_once(' ').unwrap_or((text, ""));
         match command {
             "panic" => panic!("as asked"),
@@ -62,14 +62,14 @@ impl Echo {
                 Ok(echoed(text).into())
             }
             "big" => Ok(rows(argument.parse().unwrap()).into()),
-            "warn" => Ok(Reply {
+            "warn" => Ok(StatementReply {
                 response: Response::Void,
                 warnings: vec!["careful".to_owned()],
                 charge: None,
             }),
             "change" => {
                 let change = change(argument);
-                let _ = self.events.send(Event::SchemaChange(change.clone()));
+                let _ = self.events.send(ServerEvent::SchemaChange(change.clone()));
                 Ok(Response::SchemaChange(change).into())
             }
             _ => Ok(echoed(text).into()),
@@ -77,11 +77,11 @@ impl Echo {
     }
 }
 
-impl Service for Echo {
+impl CqlService for Echo {
     /// Whether the client has logged in.
     type Session = AtomicBool;
 
-    async fn open_session(&self, peer: Peer) -> AtomicBool {
+    async fn open_session(&self, peer: ConnectionInfo) -> AtomicBool {
         self.peers.lock().unwrap().push(peer);
         AtomicBool::new(false)
     }
@@ -117,8 +117,8 @@ impl Service for Echo {
         &self,
         _: &AtomicBool,
         request: Request,
-        _: &Account,
-    ) -> Result<Reply, CqlError> {
+        _: &MemoryAccount,
+    ) -> Result<StatementReply, CqlError> {
         let answer = match request {
             Request::Query { statement, .. } | Request::Prepare { statement, .. } => {
                 self.obey(&statement).await
@@ -130,7 +130,7 @@ impl Service for Echo {
         answer
     }
 
-    fn events(&self) -> broadcast::Receiver<Event> {
+    fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.events.subscribe()
     }
 }
@@ -145,7 +145,7 @@ pub fn change(keyspace: &str) -> SchemaChange {
 
 /// A result set with one blob of this many bytes.
 fn rows(bytes: usize) -> Response {
-    let metadata = Metadata {
+    let metadata = ColumnsMetadata {
         columns: vec![ColumnSpec {
             keyspace: "k".into(),
             table: "t".into(),
@@ -160,16 +160,16 @@ fn rows(bytes: usize) -> Response {
 }
 
 pub struct TestServer {
-    pub server: Server<Echo>,
+    pub server: CqlServer<Echo>,
     pub echo: Arc<Echo>,
     pub address: SocketAddr,
 }
 
 /// Starts a server with the echo service on a free port.
-pub async fn start(adjust: impl FnOnce(&mut ListenerOptions)) -> TestServer {
-    let mut options = ListenerOptions {
+pub async fn start(adjust: impl FnOnce(&mut CqlListenerOptions)) -> TestServer {
+    let mut options = CqlListenerOptions {
         address: "127.0.0.1:0".parse().unwrap(),
-        ..ListenerOptions::default()
+        ..CqlListenerOptions::default()
     };
     adjust(&mut options);
     let listener = BoundListener::bind(options).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cql::wire::{EVENT_STREAM, Event, EventKind, Request, Response};
+use cql::wire::{EVENT_STREAM, EventKind, Request, Response, ServerEvent};
 use tokio::time::timeout;
 
 use crate::client::Client;
@@ -43,7 +43,7 @@ async fn registered_connections_hear_of_changes_once() {
     assert_eq!(context.stream, EVENT_STREAM);
     assert_eq!(
         response,
-        Response::Event(Event::SchemaChange(change("shop")))
+        Response::Event(ServerEvent::SchemaChange(change("shop")))
     );
     listening.assert_alive().await;
     deaf.assert_alive().await;

@@ -65,7 +65,7 @@ async fn a_node_tells_of_no_shards() {
 }
 
 #[tokio::test]
-async fn nothing_else_may_come_before_startup() {
+async fn requests_before_startup_are_refused() {
     let server = start(|_| {}).await;
     let mut client = Client::connect(server.address).await;
     for request in [

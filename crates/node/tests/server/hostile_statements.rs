@@ -2,7 +2,7 @@
 //! never runs into a bug.
 
 use cql::error::ErrorKind;
-use cql::wire::{BoundValue, QueryParameters, Response, Values};
+use cql::wire::{BoundValue, MarkerValues, QueryParameters, Response};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
@@ -215,7 +215,7 @@ fn parameters() -> impl Strategy<Value = QueryParameters> {
     )
         .prop_map(
             |(values, page_size, paging_state, timestamp)| QueryParameters {
-                values: Values::Positional(values),
+                values: MarkerValues::Positional(values),
                 page_size,
                 paging_state: paging_state.map(Into::into),
                 timestamp,
@@ -255,7 +255,7 @@ fn check<T: std::fmt::Debug>(
                         let prepared = client.prepare(&statement).await;
                         let columns = prepared.bind.columns.into_iter();
                         let types: Vec<CqlType> = columns.map(|column| column.cql_type).collect();
-                        if let Values::Positional(values) = &mut parameters.values {
+                        if let MarkerValues::Positional(values) = &mut parameters.values {
                             made_to_fit(values, &types, &fits);
                         }
                         let id = prepared.id;

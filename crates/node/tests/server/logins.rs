@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use cql::error::ErrorKind;
 use cql::wire::{Request, Response};
-use node::ListenerOptions;
+use node::CqlListenerOptions;
 use tokio::io::AsyncWriteExt;
 
 use crate::client::{Client, error, startup};
 use crate::echo::{CROWDED_TOKEN, TestServer, WRONG_TOKEN, start};
 
-async fn start_with_login(adjust: impl FnOnce(&mut ListenerOptions)) -> TestServer {
+async fn start_with_login(adjust: impl FnOnce(&mut CqlListenerOptions)) -> TestServer {
     let server = start(adjust).await;
     server.echo.asks_for_login.store(true, Ordering::SeqCst);
     server

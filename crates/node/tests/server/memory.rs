@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use client_memory::Budget;
+use client_memory::MemoryBudget;
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Response};
 use test_support::eventually;
@@ -24,7 +24,7 @@ fn begun(opcode: u8, announced: u32, sent: usize) -> BytesMut {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
-    let memory = Budget::new(16 * MIB);
+    let memory = MemoryBudget::new(16 * MIB);
     let (node, mut client) = real::start_with_memory(memory.clone()).await;
     client
         .run("CREATE TABLE k.t (p int, c int, b blob, PRIMARY KEY (p, c))")
@@ -91,7 +91,7 @@ async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
 
 #[tokio::test]
 async fn a_frame_is_charged_for_what_came_of_it_and_not_for_what_it_announces() {
-    let memory = Budget::new(16 * MIB);
+    let memory = MemoryBudget::new(16 * MIB);
     let server = echo::start(|options| options.memory = memory.clone()).await;
     let mut strangers = Vec::new();
     for opcode in [1, 7] {
@@ -118,7 +118,7 @@ async fn a_frame_is_charged_for_what_came_of_it_and_not_for_what_it_announces() 
 #[tokio::test]
 async fn frames_behind_another_in_a_segment_wait_for_memory() {
     const KIB: usize = 1 << 10;
-    let memory = Budget::new(512 * KIB);
+    let memory = MemoryBudget::new(512 * KIB);
     let server = echo::start(|options| options.memory = memory.clone()).await;
     let mut client = Client::open_v5(server.address, Some(Compression::Lz4)).await;
     let other = memory.client().unwrap();

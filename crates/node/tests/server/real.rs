@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use client_memory::Budget;
-use node::{ListenerOptions, Node, NodeOptions};
+use client_memory::MemoryBudget;
+use node::{CqlListenerOptions, Node, NodeOptions};
 use storage::{Durability, Storage, StorageOptions};
 use tempfile::TempDir;
 
@@ -18,10 +18,10 @@ pub struct RealNode {
 }
 
 pub async fn start() -> RealNode {
-    start_on(ListenerOptions::default().memory).await
+    start_on(CqlListenerOptions::default().memory).await
 }
 
-async fn start_on(memory: Budget) -> RealNode {
+async fn start_on(memory: MemoryBudget) -> RealNode {
     let directory = tempfile::tempdir().unwrap();
     let options = StorageOptions {
         durability: Durability::Buffered {
@@ -30,16 +30,16 @@ async fn start_on(memory: Budget) -> RealNode {
         ..StorageOptions::default()
     };
     let storage = Storage::open(directory.path(), options).unwrap();
-    let listener = ListenerOptions {
+    let listener = CqlListenerOptions {
         address: "127.0.0.1:0".parse().unwrap(),
         memory,
-        ..ListenerOptions::default()
+        ..CqlListenerOptions::default()
     };
     let options = NodeOptions {
         listeners: vec![listener],
         ..NodeOptions::default()
     };
-    let node = Node::start(storage, store_api::Client::disabled(), options)
+    let node = Node::start(storage, store_api::StoreClient::disabled(), options)
         .await
         .unwrap();
     RealNode {
@@ -51,12 +51,12 @@ async fn start_on(memory: Budget) -> RealNode {
 
 /// A node with keyspace `k`, and a connection that uses it.
 pub async fn start_with_keyspace() -> (RealNode, Client) {
-    start_with_memory(ListenerOptions::default().memory).await
+    start_with_memory(CqlListenerOptions::default().memory).await
 }
 
 /// A node with keyspace `k` whose clients may hold this much memory, and a connection that uses
 /// `k`.
-pub async fn start_with_memory(memory: Budget) -> (RealNode, Client) {
+pub async fn start_with_memory(memory: MemoryBudget) -> (RealNode, Client) {
     let node = start_on(memory).await;
     let mut client = Client::open(node.address).await;
     client

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use cql::error::ErrorKind;
-use cql::wire::{Flags, Response};
+use cql::wire::{FrameFlags, Response};
 
 use crate::client::{Client, echoed, error, raw_frame};
 use crate::echo::{start, until};
@@ -71,7 +71,7 @@ async fn a_service_without_traces_answers_a_request_for_one() {
     let mut client = Client::open(server.address).await;
     let mut body = vec![0, 0, 0, 2];
     body.extend_from_slice(b"hi\x00\x01\x00");
-    let frame = raw_frame(4, Flags::TRACING.0, 4, 7, &body);
+    let frame = raw_frame(4, FrameFlags::TRACING.0, 4, 7, &body);
     client.send_bytes(&frame).await;
     let (context, response) = client.receive().await;
     assert_eq!(response, echoed("hi"));
@@ -86,7 +86,7 @@ async fn a_custom_payload_is_passed_over() {
     let mut body = vec![0, 1, 0, 1, b'k', 0, 0, 0, 1, 1];
     body.extend_from_slice(&[0, 0, 0, 2]);
     body.extend_from_slice(b"hi\x00\x01\x00");
-    let frame = raw_frame(4, Flags::CUSTOM_PAYLOAD.0, 4, 7, &body);
+    let frame = raw_frame(4, FrameFlags::CUSTOM_PAYLOAD.0, 4, 7, &body);
     client.send_bytes(&frame).await;
     assert_eq!(client.receive().await.1, echoed("hi"));
 }

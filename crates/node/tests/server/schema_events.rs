@@ -1,6 +1,6 @@
 //! The schema events that registered clients get for changes by others.
 
-use cql::wire::{EVENT_STREAM, Event, EventKind, Request, Response, SchemaTarget};
+use cql::wire::{EVENT_STREAM, EventKind, Request, Response, SchemaTarget, ServerEvent};
 
 use crate::client::Client;
 use crate::real::start_with_keyspace;
@@ -8,7 +8,7 @@ use crate::real::start_with_keyspace;
 async fn next(client: &mut Client) -> String {
     let (context, response) = client.receive().await;
     assert_eq!(context.stream, EVENT_STREAM);
-    let Response::Event(Event::SchemaChange(change)) = response else {
+    let Response::Event(ServerEvent::SchemaChange(change)) = response else {
         panic!("{response:?}");
     };
     match change.target {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use cql::error::ErrorKind;
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, Flags,
-    QueryParameters, Request, Response, Values,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, BoundValue, Consistency, FrameFlags,
+    MarkerValues, QueryParameters, Request, Response,
 };
 
 use crate::client::{Client, error, int, literals, positional, text};
@@ -43,13 +43,13 @@ async fn values_come_by_position_and_by_name() {
             ..QueryParameters::default()
         },
     };
-    let by_name = Values::Named(vec![
+    let by_name = MarkerValues::Named(vec![
         ("v".to_owned(), text("one")),
         ("p".to_owned(), int(1)),
     ]);
     let request = insert("INSERT INTO t (p, v) VALUES (?, ?)", by_name);
     assert_eq!(client.request(&request).await, Response::Void);
-    let markers = Values::Named(vec![
+    let markers = MarkerValues::Named(vec![
         ("key".to_owned(), int(2)),
         ("value".to_owned(), text("two")),
     ]);
@@ -60,7 +60,7 @@ async fn values_come_by_position_and_by_name() {
 
     let too_few = insert(
         "INSERT INTO t (p, v) VALUES (?, ?)",
-        Values::Positional(vec![int(1)]),
+        MarkerValues::Positional(vec![int(1)]),
     );
     let refused = error(client.request(&too_few).await);
     assert_eq!(refused.kind, ErrorKind::Invalid);
@@ -291,7 +291,7 @@ async fn a_batch_takes_texts_and_prepared_statements() {
     client.run("INSERT INTO t (p, v) VALUES (3, 'old')").await;
     let insert = client.prepare("INSERT INTO t (p, v) VALUES (?, ?)").await;
     let batch = |statements| {
-        Request::Batch(Batch {
+        Request::Batch(BatchRequest {
             kind: BatchKind::Logged,
             statements,
             consistency: Consistency::One,
@@ -380,7 +380,7 @@ async fn a_traced_statement_has_a_trace() {
     let (_node, mut client) = start_with_keyspace().await;
     let mut frame = bytes::BytesMut::new();
     crate::client::query("SELECT key FROM system.local").encode(3, None, &mut frame);
-    frame[1] |= Flags::TRACING.0;
+    frame[1] |= FrameFlags::TRACING.0;
     client.send_bytes(&frame).await;
     let (context, response) = client.receive().await;
     assert_eq!(literals(response).1, [["'local'"]]);

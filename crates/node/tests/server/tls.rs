@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use client_memory::Budget;
-use cql::wire::{Direction, FrameDecoder, Request, Response};
+use client_memory::MemoryBudget;
+use cql::wire::{FrameDecoder, FrameDirection, Request, Response};
 use net::stream::TLS_BYTES;
-use net::tls::authority::Authority;
+use net::tls::authority::TestAuthority;
 use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, HandshakeKind, ServerConfig};
@@ -25,7 +25,7 @@ use crate::echo::{TestServer, start, until};
 const PATIENCE: Duration = Duration::from_secs(20);
 const BODY_LIMIT: usize = 1 << 30;
 
-fn server_of(authority: &Authority, clients: TlsClients) -> Arc<ServerConfig> {
+fn server_of(authority: &TestAuthority, clients: TlsClients) -> Arc<ServerConfig> {
     let (certificates, key) = authority.sign();
     let options = TlsOptions {
         certificates,
@@ -35,7 +35,7 @@ fn server_of(authority: &Authority, clients: TlsClients) -> Arc<ServerConfig> {
     tls::server(&options, &[]).unwrap()
 }
 
-fn client_of(authority: &Authority, own: Option<&(Pem, Pem)>) -> Arc<ClientConfig> {
+fn client_of(authority: &TestAuthority, own: Option<&(Pem, Pem)>) -> Arc<ClientConfig> {
     let own = own.map(|(certificate, key)| (certificate, key));
     tls::client(&authority.pem(), own).unwrap()
 }
@@ -55,7 +55,7 @@ impl TlsClient {
         Ok(TlsClient {
             socket: TlsConnector::from(tls).connect(name, socket).await?,
             input: BytesMut::new(),
-            decoder: FrameDecoder::new(Direction::Response, BODY_LIMIT),
+            decoder: FrameDecoder::new(FrameDirection::Response, BODY_LIMIT),
         })
     }
 
@@ -86,7 +86,7 @@ impl TlsClient {
 
 #[tokio::test]
 async fn answers_of_any_size_come_whole() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = server_of(&authority, TlsClients::Anyone);
     let server = start(|options| options.tls = Some(tls)).await;
     let mut client = TlsClient::open(&server, client_of(&authority, None)).await;
@@ -109,14 +109,14 @@ async fn answers_of_any_size_come_whole() {
 
 #[tokio::test]
 async fn a_session_knows_the_certificate_of_its_client() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = server_of(&authority, TlsClients::SignedBy(authority.pem()));
     let server = start(|options| options.tls = Some(tls)).await;
     let own = authority.sign();
     TlsClient::open(&server, client_of(&authority, Some(&own))).await;
     // Clients without a certificate, and with one of another authority. Under TLS 1.3 a client
     // learns of it when it reads.
-    let strange = Authority::new().sign();
+    let strange = TestAuthority::new().sign();
     for own in [None, Some(&strange)] {
         if let Ok(mut client) = TlsClient::connect(&server, client_of(&authority, own)).await {
             assert_eq!(client.ask(&startup(None)).await, None);
@@ -133,7 +133,7 @@ async fn a_session_knows_the_certificate_of_its_client() {
 
 #[tokio::test]
 async fn sessions_are_resumed_only_where_no_certificate_is_required() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let own = authority.sign();
     for (clients, expected) in [
         (TlsClients::Anyone, HandshakeKind::Resumed),
@@ -151,7 +151,7 @@ async fn sessions_are_resumed_only_where_no_certificate_is_required() {
 
 #[tokio::test]
 async fn a_client_in_clear_is_told_and_closed() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = server_of(&authority, TlsClients::Anyone);
     let server = start(|options| options.tls = Some(tls)).await;
     let mut client = Client::connect(server.address).await;
@@ -169,7 +169,7 @@ async fn a_client_in_clear_is_told_and_closed() {
 
 #[tokio::test]
 async fn a_stranger_has_until_the_deadline_for_all_its_handshakes() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = server_of(&authority, TlsClients::Anyone);
     let server = start(|options| {
         options.tls = Some(tls);
@@ -191,7 +191,7 @@ async fn a_stranger_has_until_the_deadline_for_all_its_handshakes() {
 
 #[tokio::test]
 async fn a_renewed_certificate_is_shown_to_new_clients() {
-    let (before, after) = (Authority::new(), Authority::new());
+    let (before, after) = (TestAuthority::new(), TestAuthority::new());
     let tls = server_of(&before, TlsClients::Anyone);
     let server = start(|options| options.tls = Some(tls)).await;
     let mut present = TlsClient::open(&server, client_of(&before, None)).await;
@@ -209,7 +209,7 @@ async fn a_renewed_certificate_is_shown_to_new_clients() {
 
 #[tokio::test]
 async fn connections_by_the_rules_of_before_end_with_their_requests() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = server_of(&authority, TlsClients::SignedBy(authority.pem()));
     let server = start(|options| options.tls = Some(tls)).await;
     let own = authority.sign();
@@ -222,7 +222,7 @@ async fn connections_by_the_rules_of_before_end_with_their_requests() {
             server.echo.waiting.load(Ordering::SeqCst) == 1
         })
         .await;
-        let rules = TlsClients::SignedBy(Authority::new().pem());
+        let rules = TlsClients::SignedBy(TestAuthority::new().pem());
         server.server.renew_tls(&server_of(&authority, rules), true);
         server.echo.release.add_permits(1);
     };
@@ -239,9 +239,9 @@ async fn connections_by_the_rules_of_before_end_with_their_requests() {
 
 #[tokio::test]
 async fn the_memory_of_tls_is_charged() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = server_of(&authority, TlsClients::Anyone);
-    let memory = Budget::new(4 * TLS_BYTES);
+    let memory = MemoryBudget::new(4 * TLS_BYTES);
     let server = start(|options| {
         options.tls = Some(tls);
         options.memory = memory.clone();

@@ -3,9 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use cql::error::ErrorKind;
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, DecodedRows,
-    Prepared, ProtocolVersion, QueryParameters, Request, Response, ResponseContext,
-    SEGMENT_PAYLOAD_MAX, SegmentForm, put_segment, segments_of,
+    BatchKind, BatchRequest, BatchStatement, BatchedStatement, Compression, Consistency,
+    DecodedRows, PreparedResponse, ProtocolVersion, QueryParameters, Request, Response,
+    ResponseContext, SEGMENT_PAYLOAD_MAX, SegmentForm, put_segment, segments_of,
 };
 
 use crate::client::{Client, echoed, error, query, raw_frame, startup};
@@ -191,7 +191,7 @@ fn in_keyspace(keyspace: &str) -> QueryParameters {
     }
 }
 
-async fn prepare_in(client: &mut Client, keyspace: Option<&str>, text: &str) -> Prepared {
+async fn prepare_in(client: &mut Client, keyspace: Option<&str>, text: &str) -> PreparedResponse {
     let request = Request::Prepare {
         statement: text.to_owned(),
         keyspace: keyspace.map(str::to_owned),
@@ -224,7 +224,7 @@ async fn a_request_has_a_keyspace_of_its_own() {
     let missing = ask(&mut client, "SELECT v FROM t", in_keyspace("missing")).await;
     assert_eq!(error(missing).message, "Keyspace 'missing' does not exist");
 
-    let batch = Request::Batch(Batch {
+    let batch = Request::Batch(BatchRequest {
         kind: BatchKind::Logged,
         statements: vec![BatchStatement {
             statement: BatchedStatement::Text("INSERT INTO t (k, v) VALUES (2, 'b')".to_owned()),
@@ -256,7 +256,7 @@ async fn a_request_has_a_keyspace_of_its_own() {
 
 async fn execute(
     client: &mut Client,
-    prepared: &Prepared,
+    prepared: &PreparedResponse,
     parameters: QueryParameters,
 ) -> (ResponseContext, Response) {
     let request = Request::Execute {
@@ -296,7 +296,7 @@ async fn an_answer_tells_of_columns_that_have_changed() {
     let (new_id, decoded) = rows(execute(&mut client, &before, skipping()).await);
     assert_ne!(new_id, before.result_metadata_id);
     assert_eq!(decoded.metadata.unwrap().columns.len(), 3);
-    let after = Prepared {
+    let after = PreparedResponse {
         result_metadata_id: new_id,
         ..before.clone()
     };

@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use cql::error::CqlError;
-use node::database::Database;
+use node::database::CqlDatabase;
 use node::planner::{self, StatementPlan};
-use node::statement::{Answer, BoundValue, Outcome, Parameters, Rows};
+use node::statement::{
+    BoundValue, ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows,
+};
 use node::system::SystemTables;
 use storage::clock::{Clock, SystemClock};
 use storage::{Durability, Storage, StorageOptions};
-use store_api::Client;
+use store_api::StoreClient;
 use value::Value;
 
 /// A database with the keyspace `ks` in use.
 pub struct Fixture {
-    pub database: Database,
+    pub database: CqlDatabase,
     runtime: tokio::runtime::Runtime,
     _directory: tempfile::TempDir,
 }
@@ -30,19 +32,19 @@ pub struct TextPage {
 
 impl Fixture {
     pub fn new() -> Fixture {
-        Fixture::with_stores(Client::disabled())
+        Fixture::with_stores(StoreClient::disabled())
     }
 
     /// A database that takes the present from this clock.
     pub fn at(clock: Arc<dyn Clock>) -> Fixture {
-        Fixture::open(Client::disabled(), clock)
+        Fixture::open(StoreClient::disabled(), clock)
     }
 
-    pub fn with_stores(stores: Client) -> Fixture {
+    pub fn with_stores(stores: StoreClient) -> Fixture {
         Fixture::open(stores, Arc::new(SystemClock))
     }
 
-    fn open(stores: Client, clock: Arc<dyn Clock>) -> Fixture {
+    fn open(stores: StoreClient, clock: Arc<dyn Clock>) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let options = StorageOptions {
             durability: Durability::Buffered {
@@ -54,7 +56,7 @@ impl Fixture {
         let storage = Storage::open_with_clock(&data, options, clock).unwrap();
         let system = SystemTables::new();
         let fixture = Fixture {
-            database: Database {
+            database: CqlDatabase {
                 storage,
                 system,
                 stores: stores.into(),
@@ -87,7 +89,11 @@ impl Fixture {
         planner::prepare(&self.database, Some("ks"), &parsed)
     }
 
-    pub fn execute(&self, cql: &str, parameters: Parameters) -> Result<Answer, CqlError> {
+    pub fn execute(
+        &self,
+        cql: &str,
+        parameters: ExecutionParameters,
+    ) -> Result<ExecutionResult, CqlError> {
         let plan = self.plan(cql)?;
         self.runtime
             .block_on(plan.execute(&self.database, parameters))
@@ -95,7 +101,7 @@ impl Fixture {
 
     /// Runs a statement that succeeds.
     pub fn run(&self, cql: &str) {
-        if let Err(error) = self.execute(cql, Parameters::default()) {
+        if let Err(error) = self.execute(cql, ExecutionParameters::default()) {
             panic!("{cql}: {error}");
         }
     }
@@ -107,9 +113,9 @@ impl Fixture {
 
     /// The rows of a query with values.
     pub fn bound(&self, cql: &str, values: &[BoundValue]) -> Vec<String> {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values: values.to_vec(),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         match self.page(cql, parameters) {
             Ok(page) => page.rows,
@@ -118,9 +124,9 @@ impl Fixture {
     }
 
     /// One page of a query.
-    pub fn page(&self, cql: &str, parameters: Parameters) -> Result<TextPage, CqlError> {
+    pub fn page(&self, cql: &str, parameters: ExecutionParameters) -> Result<TextPage, CqlError> {
         let answer = self.execute(cql, parameters)?;
-        let Outcome::Rows(rows) = answer.outcome else {
+        let ExecutionOutcome::Rows(rows) = answer.outcome else {
             panic!("{cql}: no rows but {:?}", answer.outcome);
         };
         Ok(TextPage {
@@ -135,11 +141,11 @@ impl Fixture {
         let mut rows = Vec::new();
         let mut paging_state = None;
         loop {
-            let parameters = Parameters {
+            let parameters = ExecutionParameters {
                 values: values.to_vec(),
                 page_size: Some(page_size),
                 paging_state,
-                ..Parameters::default()
+                ..ExecutionParameters::default()
             };
             let page = match self.page(cql, parameters) {
                 Ok(page) => page,
@@ -156,9 +162,9 @@ impl Fixture {
 
     /// The error message of a statement that is refused.
     pub fn refused(&self, cql: &str, values: &[BoundValue]) -> String {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values: values.to_vec(),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         match self.execute(cql, parameters) {
             Ok(_) => panic!("{cql}: not refused"),
@@ -194,7 +200,7 @@ impl Fixture {
     }
 }
 
-fn to_text(rows: &Rows) -> Vec<String> {
+fn to_text(rows: &ResultRows) -> Vec<String> {
     let mut body = Bytes::copy_from_slice(&rows.body);
     let columns = Arc::clone(&rows.columns);
     let texts = (0..rows.count)

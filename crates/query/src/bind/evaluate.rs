@@ -5,8 +5,8 @@ use cql::error::CqlError;
 use cql::wire::BoundValue;
 use value::{CqlType, Value};
 
-use super::prepare::{Node, invalid_value, null_inside};
-use super::{Bound, PreparedTerm, StatementClock};
+use super::prepare::{TermNode, invalid_value, null_inside};
+use super::{PreparedTerm, StatementClock, TermValue};
 
 impl PreparedTerm {
     /// The value of the term. The values bound to markers are checked against their types here.
@@ -18,50 +18,50 @@ impl PreparedTerm {
         &self,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Bound, CqlError> {
+    ) -> Result<TermValue, CqlError> {
         match &self.node {
-            Node::Constant(bound) => Ok(bound.clone()),
-            Node::Marker(index) => self.bound(values.get(usize::from(*index))),
-            Node::Elements(terms) => self.elements(terms, values, clock),
-            Node::Fields(terms) => self.fields(terms, values, clock, |position| {
+            TermNode::Constant(bound) => Ok(bound.clone()),
+            TermNode::Marker(index) => self.bound(values.get(usize::from(*index))),
+            TermNode::Elements(terms) => self.elements(terms, values, clock),
+            TermNode::Fields(terms) => self.fields(terms, values, clock, |position| {
                 let field = match &self.cql_type {
                     CqlType::UserType { definition, .. } => &definition.field_names[position],
                     _ => "",
                 };
                 format!("Invalid unset value for field '{field}' of {}", self.name)
             }),
-            Node::Entries(entries) => self.entries(entries, values, clock),
-            Node::Hinted(inner) => inner.evaluate(values, clock),
-            Node::Function {
+            TermNode::Entries(entries) => self.entries(entries, values, clock),
+            TermNode::Hinted(inner) => inner.evaluate(values, clock),
+            TermNode::Function {
                 function,
                 arguments,
             } => {
                 let arguments = arguments
                     .iter()
                     .map(|argument| match argument.evaluate(values, clock)? {
-                        Bound::Value(bytes) => Ok(Some(bytes)),
-                        Bound::Null => Ok(None),
-                        Bound::Unset => Err(CqlError::invalid(format!(
+                        TermValue::Value(bytes) => Ok(Some(bytes)),
+                        TermValue::Null => Ok(None),
+                        TermValue::Unset => Err(CqlError::invalid(format!(
                             "Invalid unset value for argument in call to function {}",
                             function.name
                         ))),
                     })
                     .collect::<Result<Vec<_>, _>>()?;
                 Ok(match function.evaluate(&arguments, clock)? {
-                    Some(bytes) => Bound::Value(bytes),
-                    None => Bound::Null,
+                    Some(bytes) => TermValue::Value(bytes),
+                    None => TermValue::Null,
                 })
             }
         }
     }
 
-    fn bound(&self, value: Option<&BoundValue>) -> Result<Bound, CqlError> {
+    fn bound(&self, value: Option<&BoundValue>) -> Result<TermValue, CqlError> {
         match value {
             Some(BoundValue::Value(bytes)) => value::canonical(&self.cql_type, bytes)
-                .map(Bound::Value)
+                .map(TermValue::Value)
                 .map_err(|error| invalid_value(&self.name, &error.0)),
-            Some(BoundValue::Null) => Ok(Bound::Null),
-            Some(BoundValue::Unset) => Ok(Bound::Unset),
+            Some(BoundValue::Null) => Ok(TermValue::Null),
+            Some(BoundValue::Unset) => Ok(TermValue::Unset),
             // The server checks the count of the values before it executes a plan.
             None => Err(CqlError::server(format!(
                 "no value was bound for {}",
@@ -75,7 +75,7 @@ impl PreparedTerm {
         terms: &[PreparedTerm],
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Bound, CqlError> {
+    ) -> Result<TermValue, CqlError> {
         if let CqlType::Tuple(_) = self.cql_type {
             return self.fields(terms, values, clock, |position| {
                 format!(
@@ -106,7 +106,7 @@ impl PreparedTerm {
         entries: &[(PreparedTerm, PreparedTerm)],
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Bound, CqlError> {
+    ) -> Result<TermValue, CqlError> {
         let entries = entries
             .iter()
             .map(|(key, value)| {
@@ -129,9 +129,9 @@ impl PreparedTerm {
         clock: &StatementClock,
     ) -> Result<Bytes, CqlError> {
         match term.evaluate(values, clock)? {
-            Bound::Value(bytes) => Ok(bytes),
-            Bound::Null => Err(null_inside(kind, &self.name)),
-            Bound::Unset => Err(CqlError::invalid(format!(
+            TermValue::Value(bytes) => Ok(bytes),
+            TermValue::Null => Err(null_inside(kind, &self.name)),
+            TermValue::Unset => Err(CqlError::invalid(format!(
                 "unset value is not supported inside {kind}s (column {})",
                 self.name
             ))),
@@ -146,24 +146,24 @@ impl PreparedTerm {
         values: &[BoundValue],
         clock: &StatementClock,
         unset: impl Fn(usize) -> String,
-    ) -> Result<Bound, CqlError> {
+    ) -> Result<TermValue, CqlError> {
         let mut out = BytesMut::new();
         for (position, term) in terms.iter().enumerate() {
             match term.evaluate(values, clock)? {
-                Bound::Value(bytes) => {
+                TermValue::Value(bytes) => {
                     out.put_i32(bytes.len() as i32);
                     out.put_slice(&bytes);
                 }
-                Bound::Null => out.put_i32(-1),
-                Bound::Unset => return Err(CqlError::invalid(unset(position))),
+                TermValue::Null => out.put_i32(-1),
+                TermValue::Unset => return Err(CqlError::invalid(unset(position))),
             }
         }
         self.canonical(&out.freeze())
     }
 
-    fn canonical(&self, bytes: &Bytes) -> Result<Bound, CqlError> {
+    fn canonical(&self, bytes: &Bytes) -> Result<TermValue, CqlError> {
         value::canonical(&self.cql_type, bytes)
-            .map(Bound::Value)
+            .map(TermValue::Value)
             .map_err(|error| invalid_value(&self.name, &error.0))
     }
 }

@@ -6,7 +6,7 @@ use cql::wire::BoundValue;
 use value::{CqlType, split_elements};
 
 use super::prepare::invalid_value;
-use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
+use super::{PrepareContext, PreparedTerm, StatementClock, TermValue, prepare_term};
 
 /// The values of an `IN`.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl PreparedInList {
         &self,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Vec<Bound>, CqlError> {
+    ) -> Result<Vec<TermValue>, CqlError> {
         let PreparedInList::Whole(term) = self else {
             return self.evaluate(values, clock);
         };
@@ -89,7 +89,7 @@ impl PreparedInList {
             .map_err(|error| invalid_value(&term.name, &error.0))?;
         let values = values.into_iter();
         Ok(values
-            .map(|value| value.map_or(Bound::Null, Bound::Value))
+            .map(|value| value.map_or(TermValue::Null, TermValue::Value))
             .collect())
     }
 
@@ -101,23 +101,23 @@ impl PreparedInList {
         &self,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Vec<Bound>, CqlError> {
+    ) -> Result<Vec<TermValue>, CqlError> {
         match self {
             PreparedInList::Terms(terms) => terms
                 .iter()
                 .map(|term| term.evaluate(values, clock))
                 .collect(),
             PreparedInList::Whole(term) => match term.evaluate(values, clock)? {
-                Bound::Value(bytes) => Ok(split_elements(&bytes)
+                TermValue::Value(bytes) => Ok(split_elements(&bytes)
                     .map_err(|error| CqlError::invalid(error.0))?
                     .into_iter()
-                    .map(Bound::Value)
+                    .map(TermValue::Value)
                     .collect()),
-                Bound::Null => Err(CqlError::invalid(format!(
+                TermValue::Null => Err(CqlError::invalid(format!(
                     "Invalid null value for {}",
                     term.name
                 ))),
-                Bound::Unset => Err(CqlError::invalid(format!(
+                TermValue::Unset => Err(CqlError::invalid(format!(
                     "Invalid unset value for {}",
                     term.name
                 ))),

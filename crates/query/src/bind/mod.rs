@@ -26,16 +26,16 @@ pub use in_list::{PreparedInList, prepare_in_list};
 pub use prepare::{prepare_row, prepare_term};
 use schema::Keyspace;
 pub use text::term_text;
-pub use timeout::Timeout;
+pub use timeout::StatementTimeout;
 use value::CqlType;
 
-pub use crate::clock::StatementClock;
 use crate::functions::TokenKey;
+pub use crate::statement_clock::StatementClock;
 use crate::user_types;
 
 /// The value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum TermValue {
     /// A value that is serialised and valid for the term's type.
     Value(Bytes),
     /// Null, written in the statement or bound to a marker.
@@ -140,22 +140,22 @@ pub struct PreparedTerm {
     pub cql_type: CqlType,
     /// The name of the place, for messages.
     name: String,
-    node: prepare::Node,
+    node: prepare::TermNode,
 }
 
 impl PreparedTerm {
     /// The index of the bind marker; `None` if the term is not just a marker.
     pub fn marker(&self) -> Option<u16> {
         match self.node {
-            prepare::Node::Marker(index) => Some(index),
+            prepare::TermNode::Marker(index) => Some(index),
             _ => None,
         }
     }
 
     /// The value; `None` if it is not known before execution.
-    pub fn constant(&self) -> Option<&Bound> {
+    pub fn constant(&self) -> Option<&TermValue> {
         match &self.node {
-            prepare::Node::Constant(bound) => Some(bound),
+            prepare::TermNode::Constant(bound) => Some(bound),
             _ => None,
         }
     }

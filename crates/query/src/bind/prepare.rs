@@ -6,14 +6,14 @@ use value::identifier::Identifier;
 use value::{CqlType, Literal, UserType, from_literal};
 
 use super::text::{literal_kind, literal_text, term_text};
-use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
-use crate::functions::{self, Argument, Assignability, ScalarFunction};
+use super::{PrepareContext, PreparedTerm, StatementClock, TermValue};
+use crate::functions::{self, Assignability, CallArgument, ScalarFunction};
 
 /// The form of a prepared term.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum TermNode {
     /// A value that is known before execution.
-    Constant(Bound),
+    Constant(TermValue),
     /// A bind marker, by its index.
     Marker(u16),
     /// The elements of a list, set, vector or tuple.
@@ -46,9 +46,9 @@ pub fn prepare_term(
     let node = match (term, cql_type) {
         (Term::Marker(marker), _) => {
             ctx.note(marker, spec_name, cql_type);
-            Node::Marker(marker.index)
+            TermNode::Marker(marker.index)
         }
-        (Term::Null, _) => Node::Constant(Bound::Null),
+        (Term::Null, _) => TermNode::Constant(TermValue::Null),
         (Term::Function(call), _) => function(call, cql_type, spec_name, ctx)?,
         (
             Term::TypeHint {
@@ -92,7 +92,9 @@ pub fn prepare_term(
         (Term::Map(entries), CqlType::Map { key, value, .. }) => {
             map(entries, key, value, spec_name, ctx)?
         }
-        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Node::Entries(Vec::new()),
+        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => {
+            TermNode::Entries(Vec::new())
+        }
         (Term::UserType(fields), CqlType::UserType { definition, .. }) => {
             user_type(fields, definition, spec_name, ctx)?
         }
@@ -139,7 +141,7 @@ pub fn prepare_row(
     PreparedTerm {
         cql_type: CqlType::Tuple(types.collect()),
         name,
-        node: Node::Elements(elements),
+        node: TermNode::Elements(elements),
     }
     .folded()
 }
@@ -149,10 +151,10 @@ impl PreparedTerm {
     fn folded(self) -> Result<Self, CqlError> {
         let constant = |term: &PreparedTerm| term.constant().is_some();
         let foldable = match &self.node {
-            Node::Constant(_) | Node::Marker(_) | Node::Hinted(_) => false,
-            Node::Elements(terms) | Node::Fields(terms) => terms.iter().all(constant),
-            Node::Entries(entries) => entries.iter().all(|(k, v)| constant(k) && constant(v)),
-            Node::Function {
+            TermNode::Constant(_) | TermNode::Marker(_) | TermNode::Hinted(_) => false,
+            TermNode::Elements(terms) | TermNode::Fields(terms) => terms.iter().all(constant),
+            TermNode::Entries(entries) => entries.iter().all(|(k, v)| constant(k) && constant(v)),
+            TermNode::Function {
                 function,
                 arguments,
             } => function.is_foldable && arguments.iter().all(constant),
@@ -162,13 +164,13 @@ impl PreparedTerm {
         }
         let bound = self.evaluate(&[], &StatementClock::of_none())?;
         Ok(PreparedTerm {
-            node: Node::Constant(bound),
+            node: TermNode::Constant(bound),
             ..self
         })
     }
 }
 
-fn constant(literal: &Literal, cql_type: &CqlType, name: &str) -> Result<Node, CqlError> {
+fn constant(literal: &Literal, cql_type: &CqlType, name: &str) -> Result<TermNode, CqlError> {
     if functions::literal_assignability(literal, cql_type) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Invalid {} constant ({}) for \"{name}\" of type {cql_type}",
@@ -177,7 +179,7 @@ fn constant(literal: &Literal, cql_type: &CqlType, name: &str) -> Result<Node, C
         )));
     }
     from_literal(cql_type, literal)
-        .map(|bytes| Node::Constant(Bound::Value(bytes)))
+        .map(|bytes| TermNode::Constant(TermValue::Value(bytes)))
         .map_err(|error| invalid_value(name, &error.0))
 }
 
@@ -201,13 +203,13 @@ fn elements(
     element: &CqlType,
     name: &str,
     ctx: &mut PrepareContext,
-) -> Result<Node, CqlError> {
+) -> Result<TermNode, CqlError> {
     let place = format!("value({name})");
     terms
         .iter()
         .map(|term| part(kind, "value", term, element, &place, name, ctx))
         .collect::<Result<_, _>>()
-        .map(Node::Elements)
+        .map(TermNode::Elements)
 }
 
 fn map(
@@ -216,7 +218,7 @@ fn map(
     value: &CqlType,
     name: &str,
     ctx: &mut PrepareContext,
-) -> Result<Node, CqlError> {
+) -> Result<TermNode, CqlError> {
     let (key_place, value_place) = (format!("key({name})"), format!("value({name})"));
     entries
         .iter()
@@ -227,7 +229,7 @@ fn map(
             ))
         })
         .collect::<Result<_, _>>()
-        .map(Node::Entries)
+        .map(TermNode::Entries)
 }
 
 /// Prepares an element, key or value of a collection or vector.
@@ -274,7 +276,7 @@ fn tuple(
     cql_type: &CqlType,
     name: &str,
     ctx: &mut PrepareContext,
-) -> Result<Node, CqlError> {
+) -> Result<TermNode, CqlError> {
     // Elements that are left out at the end are null.
     if terms.len() > types.len() {
         return Err(CqlError::invalid(format!(
@@ -299,7 +301,7 @@ fn tuple(
             prepare_term(term, cql_type, &format!("{name}[{position}]"), ctx)
         })
         .collect::<Result<_, _>>()
-        .map(Node::Elements)
+        .map(TermNode::Elements)
 }
 
 /// Prepares the fields of a literal. A field that is left out is null. Of a field that is written
@@ -309,7 +311,7 @@ fn user_type(
     definition: &UserType,
     name: &str,
     ctx: &mut PrepareContext,
-) -> Result<Node, CqlError> {
+) -> Result<TermNode, CqlError> {
     if let Some((unknown, _)) = fields
         .iter()
         .find(|(field, _)| definition.position(field).is_none())
@@ -335,7 +337,7 @@ fn user_type(
             prepare_term(term, cql_type, &place, ctx)
         })
         .collect::<Result<_, _>>()
-        .map(Node::Fields)
+        .map(TermNode::Fields)
 }
 
 fn function(
@@ -343,8 +345,8 @@ fn function(
     cql_type: &CqlType,
     name: &str,
     ctx: &mut PrepareContext,
-) -> Result<Node, CqlError> {
-    let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+) -> Result<TermNode, CqlError> {
+    let arguments: Vec<CallArgument<'_>> = call.arguments.iter().map(CallArgument::Term).collect();
     let function = match &ctx.key {
         Some(key) if functions::is_token(call) => key.function(&arguments)?,
         _ => functions::resolve(
@@ -370,7 +372,7 @@ fn function(
             prepare_term(term, cql_type, &function.argument_name(index), ctx)
         })
         .collect::<Result<_, _>>()?;
-    Ok(Node::Function {
+    Ok(TermNode::Function {
         function,
         arguments,
     })
@@ -383,7 +385,7 @@ fn type_hint(
     cql_type: &CqlType,
     name: &str,
     ctx: &mut PrepareContext,
-) -> Result<Node, CqlError> {
+) -> Result<TermNode, CqlError> {
     if functions::assignability(inner, hint) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Cannot cast value {} to type {hint}",
@@ -398,7 +400,7 @@ fn type_hint(
     }
     let inner = prepare_term(inner, hint, name, ctx)?;
     Ok(match inner.node {
-        Node::Constant(bound) => Node::Constant(bound),
-        _ => Node::Hinted(Box::new(inner)),
+        TermNode::Constant(bound) => TermNode::Constant(bound),
+        _ => TermNode::Hinted(Box::new(inner)),
     })
 }

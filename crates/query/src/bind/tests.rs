@@ -1,7 +1,7 @@
 //! Tests of terms as the parser gives them, against the types of their places.
 
 use bytes::Bytes;
-use cql::ast::{InsertValues, Parsed, Statement, Term};
+use cql::ast::{InsertValues, ParsedStatement, Statement, Term};
 use cql::parser::{parse_statement, parse_type};
 use cql::wire::BoundValue;
 use value::{CqlType, Value};
@@ -10,7 +10,7 @@ use super::*;
 
 /// The term of a text, and the number of its bind markers.
 fn term(text: &str) -> (Term, usize) {
-    let Parsed { statement, markers } =
+    let ParsedStatement { statement, markers } =
         parse_statement(&format!("INSERT INTO t (c) VALUES ({text})")).unwrap();
     let Statement::Insert(insert) = statement else {
         panic!("no INSERT");
@@ -30,7 +30,7 @@ fn prepare(text: &str, cql_type: &str) -> Result<(PreparedTerm, PrepareContext),
         .map_err(|error| error.message)
 }
 
-fn evaluate(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<Bound, String> {
+fn evaluate(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<TermValue, String> {
     let (prepared, _) = prepare(text, cql_type)?;
     prepared
         .evaluate(&values, &StatementClock::of_none())
@@ -40,7 +40,7 @@ fn evaluate(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<Bound
 /// The value as CQL text.
 fn literal(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<String, String> {
     match evaluate(text, cql_type, values)? {
-        Bound::Value(bytes) => {
+        TermValue::Value(bytes) => {
             let value = Value::deserialize(&parse_type(cql_type).unwrap(), &bytes);
             Ok(value.map_err(|error| error.0)?.to_literal())
         }
@@ -295,11 +295,11 @@ fn bound_values_take_their_places() {
     assert_eq!(literal("?", "set<int>", vec![unordered]).unwrap(), "{1, 2}");
     assert_eq!(
         evaluate("?", "int", vec![BoundValue::Null]),
-        Ok(Bound::Null)
+        Ok(TermValue::Null)
     );
     assert_eq!(
         evaluate("?", "int", vec![BoundValue::Unset]),
-        Ok(Bound::Unset)
+        Ok(TermValue::Unset)
     );
     assert_eq!(
         literal("(?, 1)", "tuple<int, int>", vec![BoundValue::Null]).unwrap(),
@@ -364,7 +364,7 @@ fn a_function_is_called_at_every_execution() {
     assert_ne!(first, second);
     assert!(matches!(
         evaluate("now()", "uuid", Vec::new()),
-        Ok(Bound::Value(_))
+        Ok(TermValue::Value(_))
     ));
 }
 

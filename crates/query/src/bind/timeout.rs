@@ -7,32 +7,32 @@ use cql::error::CqlError;
 use cql::wire::BoundValue;
 use value::{CqlType, Value};
 
-use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
+use super::{PrepareContext, PreparedTerm, StatementClock, TermValue, prepare_term};
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 
 /// The prepared `USING TIMEOUT` of a statement.
 #[derive(Clone, Debug)]
-pub struct Timeout(PreparedTerm);
+pub struct StatementTimeout(PreparedTerm);
 
-impl Timeout {
+impl StatementTimeout {
     /// Prepares the term of the clause, and checks its value if that is known.
     ///
     /// # Errors
     /// A term that is no duration, and null. A duration that is negative, has days or months, or is
     /// finer than milliseconds.
-    pub fn prepare(term: &Term, ctx: &mut PrepareContext) -> Result<Timeout, CqlError> {
+    pub fn prepare(term: &Term, ctx: &mut PrepareContext) -> Result<StatementTimeout, CqlError> {
         let term = prepare_term(term, &CqlType::Duration, "[timeout]", ctx)?;
         if let Some(bound) = term.constant() {
             check(bound)?;
         }
-        Ok(Timeout(term))
+        Ok(StatementTimeout(term))
     }
 
     /// The time that one execution may take; `None` if the value is unset.
     ///
     /// # Errors
-    /// As [`Timeout::prepare`].
+    /// As [`StatementTimeout::prepare`].
     pub fn limit(
         &self,
         values: &[BoundValue],
@@ -42,12 +42,12 @@ impl Timeout {
     }
 }
 
-fn check(bound: &Bound) -> Result<Option<Duration>, CqlError> {
+fn check(bound: &TermValue) -> Result<Option<Duration>, CqlError> {
     let refused = |what: &str| Err(CqlError::invalid(format!("Timeout values {what}")));
     let bytes = match bound {
-        Bound::Unset => return Ok(None),
-        Bound::Null => return refused("cannot be null"),
-        Bound::Value(bytes) => bytes,
+        TermValue::Unset => return Ok(None),
+        TermValue::Null => return refused("cannot be null"),
+        TermValue::Value(bytes) => bytes,
     };
     let Ok(Value::Duration {
         months,

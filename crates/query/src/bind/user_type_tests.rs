@@ -9,7 +9,7 @@ use cql::wire::BoundValue;
 use schema::Keyspace;
 use value::{CqlType, UserType, Value};
 
-use super::{Bound, PrepareContext, StatementClock, prepare_term};
+use super::{PrepareContext, StatementClock, TermValue, prepare_term};
 
 fn defined(name: &str, fields: &[(&str, CqlType)]) -> Arc<UserType> {
     Arc::new(UserType {
@@ -58,7 +58,7 @@ fn evaluated(text: &str, frozen: bool, values: &[BoundValue]) -> Result<String, 
         .with_types_of(Some(&Arc::new(keyspace)));
     let term = prepare_term(&terms[0], &cql_type, "p", &mut ctx).map_err(|error| error.message)?;
     let bound = term.evaluate(values, &StatementClock::of_none());
-    let Bound::Value(bytes) = bound.map_err(|error| error.message)? else {
+    let TermValue::Value(bytes) = bound.map_err(|error| error.message)? else {
         return Ok("null".to_owned());
     };
     let value = Value::deserialize(&cql_type, &bytes).unwrap().to_literal();

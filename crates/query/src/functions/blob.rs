@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use value::{CqlType, validate};
 
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 /// The bytes of the one argument, for a result type whose values have the same form.
 pub(super) fn same_bytes(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {

@@ -21,17 +21,17 @@ const EPOCH_DAY: i64 = 1 << 31;
 
 /// A cast between two types for which a cast exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cast {
+pub struct TypeCast {
     from: CqlType,
     to: CqlType,
 }
 
-impl Cast {
+impl TypeCast {
     /// The cast between two types.
     ///
     /// # Errors
     /// If there is no cast between them.
-    pub fn new(from: &CqlType, to: &CqlType) -> Result<Cast, CqlError> {
+    pub fn new(from: &CqlType, to: &CqlType) -> Result<TypeCast, CqlError> {
         let to_text = matches!(to, CqlType::Text | CqlType::Ascii);
         let allowed = from == to
             || is_number(from) && (is_number(to) && *to != CqlType::Counter || to_text)
@@ -54,7 +54,7 @@ impl Cast {
                     | (CqlType::Timestamp, CqlType::Date)
             );
         if allowed {
-            Ok(Cast {
+            Ok(TypeCast {
                 from: from.clone(),
                 to: to.clone(),
             })
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     fn cast(value: &Value, from: &CqlType, to: &CqlType) -> Value {
-        let bytes = Cast::new(from, to)
+        let bytes = TypeCast::new(from, to)
             .unwrap()
             .apply(&value.serialize())
             .unwrap()
@@ -410,17 +410,17 @@ mod tests {
 
     #[test]
     fn types_without_a_cast_are_refused() {
-        let refused = Cast::new(&CqlType::Text, &CqlType::Int).unwrap_err();
+        let refused = TypeCast::new(&CqlType::Text, &CqlType::Int).unwrap_err();
         assert_eq!(refused.message, "text cannot be cast to int");
-        assert!(Cast::new(&CqlType::Blob, &CqlType::Text).is_err());
+        assert!(TypeCast::new(&CqlType::Blob, &CqlType::Text).is_err());
     }
 
     #[test]
     fn a_huge_decimal_is_refused_quickly() {
         let huge = Value::Decimal(BigDecimal::new(BigInt::from(1), -2_000_000_000));
-        let cast = Cast::new(&CqlType::Decimal, &CqlType::Varint).unwrap();
+        let cast = TypeCast::new(&CqlType::Decimal, &CqlType::Varint).unwrap();
         assert!(cast.apply(&huge.serialize()).is_err());
-        let to_double = Cast::new(&CqlType::Decimal, &CqlType::Double).unwrap();
+        let to_double = TypeCast::new(&CqlType::Decimal, &CqlType::Double).unwrap();
         assert_eq!(
             to_double.apply(&huge.serialize()).unwrap().unwrap(),
             Value::Double(f64::INFINITY).serialize()
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_becomes_null() {
-        let cast = Cast::new(&CqlType::Int, &CqlType::Text).unwrap();
+        let cast = TypeCast::new(&CqlType::Int, &CqlType::Text).unwrap();
         assert_eq!(cast.apply(&Bytes::new()).unwrap(), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
-use cql::ast::Operation;
+use cql::ast::ArithmeticOperation;
 use cql::error::CqlError;
 use num_bigint::{BigInt, Sign};
 use value::{
@@ -135,7 +135,7 @@ fn sum(
 ) -> Result<(Value, i64), String> {
     let zero = numbers::zero(cql_type).ok_or("no numbers")?;
     addends.try_fold((zero, 0), |(sum, count), number| {
-        let sum = numbers::compute(Operation::Add, cql_type, &sum, &number?)?;
+        let sum = numbers::compute(ArithmeticOperation::Add, cql_type, &sum, &number?)?;
         Ok((sum, count + 1))
     })
 }

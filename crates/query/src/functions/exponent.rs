@@ -11,7 +11,7 @@ use dashu_float::round::mode::HalfEven;
 use dashu_float::{Context, FBig, Repr};
 use num_bigint::{BigInt, Sign};
 
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 const DIGITS_MIN: usize = 32;
 const DIGITS_MAX: usize = 500;
@@ -24,7 +24,7 @@ const EXPONENT_MAX: i32 = 89_000;
 
 /// A function that is computed to many digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Curve {
+pub(super) enum TranscendentalFunction {
     Exp,
     Log,
     Log10,
@@ -36,7 +36,7 @@ pub(super) enum Curve {
 /// Logarithms of zero and of negative numbers, exponents of numbers beyond 89,000, and numbers of
 /// more than 500 digits; and if the numbers of a row have too many digits together.
 pub(super) fn of_decimal(
-    function: Curve,
+    function: TranscendentalFunction,
     number: &BigDecimal,
     clock: &StatementClock,
 ) -> Result<BigDecimal, CqlError> {
@@ -50,12 +50,12 @@ pub(super) fn of_decimal(
     }
     let precision = digits.max(DIGITS_MIN);
     let name = match function {
-        Curve::Log10 => "Log10",
-        Curve::Exp | Curve::Log => "Natural log",
+        TranscendentalFunction::Log10 => "Log10",
+        TranscendentalFunction::Exp | TranscendentalFunction::Log => "Natural log",
     };
     // The digits before the point; below zero there are as many zeros after it.
     let whole = digits as i64 - scale;
-    if function == Curve::Exp {
+    if function == TranscendentalFunction::Exp {
         if unscaled.sign() == Sign::NoSign || whole < -(DIGITS_MAX as i64) {
             return Ok(BigDecimal::from(1));
         }
@@ -69,7 +69,11 @@ pub(super) fn of_decimal(
     }
     let repr = repr_of(&unscaled, scale).ok_or_else(|| too_large(function, "is out of range"))?;
     // A decimal logarithm is a quotient of two.
-    let times = if function == Curve::Log10 { 2 } else { 1 };
+    let times = if function == TranscendentalFunction::Log10 {
+        2
+    } else {
+        1
+    };
     clock.take_work(precision, times)?;
     computed(function, &repr, precision).ok_or_else(|| too_large(function, "is out of range"))
 }
@@ -79,7 +83,7 @@ pub(super) fn of_decimal(
 /// # Errors
 /// As [`of_decimal`].
 pub(super) fn of_varint(
-    function: Curve,
+    function: TranscendentalFunction,
     number: &BigInt,
     clock: &StatementClock,
 ) -> Result<BigInt, CqlError> {
@@ -90,11 +94,11 @@ pub(super) fn of_varint(
     Ok(whole)
 }
 
-fn too_large(function: Curve, why: &str) -> CqlError {
+fn too_large(function: TranscendentalFunction, why: &str) -> CqlError {
     let name = match function {
-        Curve::Exp => "exp",
-        Curve::Log => "log",
-        Curve::Log10 => "log10",
+        TranscendentalFunction::Exp => "exp",
+        TranscendentalFunction::Log => "log",
+        TranscendentalFunction::Log10 => "log10",
     };
     CqlError::invalid(format!("{name} of a number that {why}"))
 }
@@ -105,18 +109,22 @@ fn repr_of(unscaled: &BigInt, scale: i64) -> Option<Repr<10>> {
     Some(Repr::new(significand, exponent))
 }
 
-fn computed(function: Curve, number: &Repr<10>, precision: usize) -> Option<BigDecimal> {
+fn computed(
+    function: TranscendentalFunction,
+    number: &Repr<10>,
+    precision: usize,
+) -> Option<BigDecimal> {
     let context = Context::<HalfEven>::new(precision);
     let result: FBig<HalfEven, 10> = match function {
-        Curve::Exp => context.exp(number, None).ok()?.value(),
-        Curve::Log10 => {
+        TranscendentalFunction::Exp => context.exp(number, None).ok()?.value(),
+        TranscendentalFunction::Log10 => {
             let wider = Context::<HalfEven>::new(precision + DIGITS_SPARE);
             let of_number = wider.ln(number, None).ok()?.value();
             let of_ten = wider.ln(&Repr::new(10.into(), 0), None).ok()?.value();
             let quotient = context.div(of_number.repr(), of_ten.repr());
             quotient.ok()?.value()
         }
-        Curve::Log => context.ln(number, None).ok()?.value(),
+        TranscendentalFunction::Log => context.ln(number, None).ok()?.value(),
     };
     let (significand, exponent) = result.into_repr().into_parts();
     let unscaled = BigInt::from_str(&significand.to_string()).ok()?;
@@ -132,7 +140,7 @@ fn computed(function: Curve, number: &Repr<10>, precision: usize) -> Option<BigD
 mod tests {
     use super::*;
 
-    fn of(function: Curve, number: &str) -> Result<String, String> {
+    fn of(function: TranscendentalFunction, number: &str) -> Result<String, String> {
         let number = BigDecimal::from_str(number).unwrap();
         let result = of_decimal(function, &number, &StatementClock::of_none());
         result
@@ -144,15 +152,35 @@ mod tests {
     #[test]
     fn results_have_the_digits_of_cassandra() {
         for (function, number, result) in [
-            (Curve::Exp, "1", "2.7182818284590452353602874713527"),
-            (Curve::Exp, "10.25", "28282.541920334979089893745772150"),
-            (Curve::Exp, "0", "1"),
-            (Curve::Log, "0.5", "-0.69314718055994530941723212145818"),
-            (Curve::Log, "1", "0"),
-            (Curve::Log10, "1000", "3.0000000000000000000000000000000"),
-            (Curve::Log10, "2", "0.30102999566398119521373889472449"),
             (
-                Curve::Log,
+                TranscendentalFunction::Exp,
+                "1",
+                "2.7182818284590452353602874713527",
+            ),
+            (
+                TranscendentalFunction::Exp,
+                "10.25",
+                "28282.541920334979089893745772150",
+            ),
+            (TranscendentalFunction::Exp, "0", "1"),
+            (
+                TranscendentalFunction::Log,
+                "0.5",
+                "-0.69314718055994530941723212145818",
+            ),
+            (TranscendentalFunction::Log, "1", "0"),
+            (
+                TranscendentalFunction::Log10,
+                "1000",
+                "3.0000000000000000000000000000000",
+            ),
+            (
+                TranscendentalFunction::Log10,
+                "2",
+                "0.30102999566398119521373889472449",
+            ),
+            (
+                TranscendentalFunction::Log,
                 "12345678901234567890.1234567890123456789012345",
                 "43.9598377892025205573968393494915438266591565",
             ),
@@ -164,20 +192,27 @@ mod tests {
     #[test]
     fn hostile_numbers_are_refused_at_once() {
         for (function, number) in [
-            (Curve::Exp, "1E+2000000000"),
-            (Curve::Exp, "-90000"),
-            (Curve::Log, "0"),
-            (Curve::Log10, "-1"),
+            (TranscendentalFunction::Exp, "1E+2000000000"),
+            (TranscendentalFunction::Exp, "-90000"),
+            (TranscendentalFunction::Log, "0"),
+            (TranscendentalFunction::Log10, "-1"),
         ] {
             assert!(of(function, number).is_err(), "{number}");
         }
-        assert_eq!(of(Curve::Exp, "1E-2000000000").as_deref(), Ok("1"));
-        assert!(of(Curve::Log, "1E+2000000000").is_ok());
+        assert_eq!(
+            of(TranscendentalFunction::Exp, "1E-2000000000").as_deref(),
+            Ok("1")
+        );
+        assert!(of(TranscendentalFunction::Log, "1E+2000000000").is_ok());
         let long = format!("0.1{}", "9".repeat(DIGITS_MAX));
-        for function in [Curve::Exp, Curve::Log, Curve::Log10] {
+        for function in [
+            TranscendentalFunction::Exp,
+            TranscendentalFunction::Log,
+            TranscendentalFunction::Log10,
+        ] {
             assert!(of(function, &long).is_err());
         }
-        assert!(of(Curve::Log10, &long[..DIGITS_MAX]).is_ok());
+        assert!(of(TranscendentalFunction::Log10, &long[..DIGITS_MAX]).is_ok());
     }
 
     #[test]
@@ -185,9 +220,11 @@ mod tests {
         let clock = StatementClock::of_none();
         let number = BigDecimal::from_str(&format!("0.1{}", "7".repeat(DIGITS_MAX - 1))).unwrap();
         for _ in 0..8 {
-            of_decimal(Curve::Exp, &number, &clock).unwrap();
+            of_decimal(TranscendentalFunction::Exp, &number, &clock).unwrap();
         }
-        let message = of_decimal(Curve::Exp, &number, &clock).unwrap_err().message;
+        let message = of_decimal(TranscendentalFunction::Exp, &number, &clock)
+            .unwrap_err()
+            .message;
         assert!(message.contains("too many digits together"), "{message}");
     }
 
@@ -196,10 +233,13 @@ mod tests {
         let clock = StatementClock::of_none();
         let of =
             |function, number: i64| of_varint(function, &BigInt::from(number), &clock).unwrap();
-        assert_eq!(of(Curve::Exp, 3), BigInt::from(20));
-        assert_eq!(of(Curve::Exp, -3), BigInt::ZERO);
-        assert_eq!(of(Curve::Log10, 99), BigInt::from(1));
+        assert_eq!(of(TranscendentalFunction::Exp, 3), BigInt::from(20));
+        assert_eq!(of(TranscendentalFunction::Exp, -3), BigInt::ZERO);
+        assert_eq!(of(TranscendentalFunction::Log10, 99), BigInt::from(1));
         let cut = "26881171418161354484126255515800000000000000";
-        assert_eq!(of(Curve::Exp, 100), BigInt::from_str(cut).unwrap());
+        assert_eq!(
+            of(TranscendentalFunction::Exp, 100),
+            BigInt::from_str(cut).unwrap()
+        );
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use value::{CqlType, Value, shift_date, shift_timestamp, timeuuid};
 
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 const NANOSECONDS_PER_DAY: i64 = 86_400_000_000_000;
@@ -17,7 +17,7 @@ const EPOCH_DAY: u32 = 1 << 31;
 const LEAST_MONTH: i64 = 28;
 
 /// The parts of a duration, which are not negative.
-struct Span {
+struct DurationParts {
     months: i64,
     days: i64,
     nanoseconds: i64,
@@ -39,7 +39,7 @@ pub(super) fn of_timeuuid(arguments: &[&[u8]], _: &StatementClock) -> Result<Byt
 
 pub(super) fn of_date(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
     let day = day(arguments[0])?;
-    let span = Span::read(arguments[1])?;
+    let span = DurationParts::read(arguments[1])?;
     if span.nanoseconds != 0 {
         return Err(CqlError::invalid(format!(
             "The floor on date values cannot be computed for the {} duration as precision is below \
@@ -64,7 +64,7 @@ pub(super) fn of_time(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, 
         Value::Time(time) => time,
         other => return Err(no_value(&other)),
     };
-    let span = Span::read(arguments[1])?;
+    let span = DurationParts::read(arguments[1])?;
     if span.months != 0 || span.days != 0 || span.nanoseconds > NANOSECONDS_PER_DAY {
         return Err(CqlError::invalid(
             "For time values, the floor can only be computed for durations smaller that a day",
@@ -77,7 +77,7 @@ pub(super) fn of_time(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, 
 }
 
 fn timestamp(millis: i64, arguments: &[&[u8]]) -> Result<Bytes, CqlError> {
-    let span = Span::read(arguments[1])?;
+    let span = DurationParts::read(arguments[1])?;
     if span.nanoseconds % 1_000_000 != 0 {
         return Err(CqlError::invalid(format!(
             "The floor cannot be computed for the {} duration as precision is below 1 millisecond",
@@ -98,8 +98,8 @@ fn timestamp(millis: i64, arguments: &[&[u8]]) -> Result<Bytes, CqlError> {
     Ok(Value::Timestamp(floor).serialize())
 }
 
-impl Span {
-    fn read(bytes: &[u8]) -> Result<Span, CqlError> {
+impl DurationParts {
+    fn read(bytes: &[u8]) -> Result<DurationParts, CqlError> {
         let value = read(&CqlType::Duration, bytes)?;
         let Value::Duration {
             months,
@@ -114,7 +114,7 @@ impl Span {
                 "Negative durations are not supported by the floor function",
             ));
         }
-        Ok(Span {
+        Ok(DurationParts {
             months: i64::from(months),
             days: i64::from(days),
             nanoseconds,

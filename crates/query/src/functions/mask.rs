@@ -25,7 +25,7 @@ const FIRST_TIMEUUID: Uuid = Uuid::from_u128(0x1381_4000_1dd2_11b2_8080_8080_808
 
 /// A function that masks its first argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mask {
+pub(super) enum DataMask {
     /// By null.
     Null,
     /// By the same value for all of a type.
@@ -41,28 +41,28 @@ pub(super) enum Mask {
 }
 
 /// All such functions, by their names.
-const MASKS: [(&str, Mask); 6] = [
-    ("mask_null", Mask::Null),
-    ("mask_default", Mask::Default),
-    ("mask_replace", Mask::Replace),
-    ("mask_inner", Mask::Inner),
-    ("mask_outer", Mask::Outer),
-    ("mask_hash", Mask::Hash),
+const MASKS: [(&str, DataMask); 6] = [
+    ("mask_null", DataMask::Null),
+    ("mask_default", DataMask::Default),
+    ("mask_replace", DataMask::Replace),
+    ("mask_inner", DataMask::Inner),
+    ("mask_outer", DataMask::Outer),
+    ("mask_hash", DataMask::Hash),
 ];
 
-impl Mask {
+impl DataMask {
     /// The function and its name.
-    pub(super) fn by_name(name: &str) -> Option<(&'static str, Mask)> {
+    pub(super) fn by_name(name: &str) -> Option<(&'static str, DataMask)> {
         MASKS.into_iter().find(|(known, _)| *known == name)
     }
 
     /// The parameters, in the words of Cassandra's messages.
     pub(super) fn parameters(self) -> &'static str {
         match self {
-            Mask::Null | Mask::Default => "any",
-            Mask::Replace => "any, any",
-            Mask::Hash => "any, [text]",
-            Mask::Inner | Mask::Outer => "[text|varchar|ascii], int, int, [text]",
+            DataMask::Null | DataMask::Default => "any",
+            DataMask::Replace => "any, any",
+            DataMask::Hash => "any, [text]",
+            DataMask::Inner | DataMask::Outer => "[text|varchar|ascii], int, int, [text]",
         }
     }
 
@@ -71,11 +71,11 @@ impl Mask {
     pub(super) fn argument_types(self, masked: &CqlType, count: usize) -> Option<Vec<CqlType>> {
         let mut types = vec![masked.clone()];
         match (self, count) {
-            (Mask::Null | Mask::Default | Mask::Hash, 1) => {}
-            (Mask::Hash, 2) => types.push(CqlType::Text),
-            (Mask::Replace, 2) => types.push(masked.clone()),
-            (Mask::Inner | Mask::Outer, 3) => types.extend([CqlType::Int, CqlType::Int]),
-            (Mask::Inner | Mask::Outer, 4) => {
+            (DataMask::Null | DataMask::Default | DataMask::Hash, 1) => {}
+            (DataMask::Hash, 2) => types.push(CqlType::Text),
+            (DataMask::Replace, 2) => types.push(masked.clone()),
+            (DataMask::Inner | DataMask::Outer, 3) => types.extend([CqlType::Int, CqlType::Int]),
+            (DataMask::Inner | DataMask::Outer, 4) => {
                 types.extend([CqlType::Int, CqlType::Int, CqlType::Text]);
             }
             _ => return None,
@@ -90,8 +90,8 @@ impl Mask {
     /// A padding that is not one character, and an unknown hash.
     pub(super) fn check(self, at: usize, text: &str) -> Result<(), CqlError> {
         match (self, at) {
-            (Mask::Hash, 1) => hash::check(text),
-            (Mask::Inner | Mask::Outer, 3) => self.padding(text).map(drop),
+            (DataMask::Hash, 1) => hash::check(text),
+            (DataMask::Inner | DataMask::Outer, 3) => self.padding(text).map(drop),
             _ => Ok(()),
         }
     }
@@ -106,11 +106,11 @@ impl Mask {
         arguments: &[Option<Bytes>],
     ) -> Result<Option<Bytes>, CqlError> {
         match self {
-            Mask::Null => Ok(None),
-            Mask::Default => Ok(default_value(cql_type).map(|value| value.serialize())),
-            Mask::Replace => Ok(arguments.get(1).cloned().flatten()),
-            Mask::Inner | Mask::Outer => self.text(arguments),
-            Mask::Hash => {
+            DataMask::Null => Ok(None),
+            DataMask::Default => Ok(default_value(cql_type).map(|value| value.serialize())),
+            DataMask::Replace => Ok(arguments.get(1).cloned().flatten()),
+            DataMask::Inner | DataMask::Outer => self.text(arguments),
+            DataMask::Hash => {
                 let argument = |at: usize| arguments.get(at).and_then(Option::as_deref);
                 let algorithm = argument(1).map(String::from_utf8_lossy);
                 let hashed = argument(0).map(|value| hash::hash(value, algorithm.as_deref()));
@@ -122,7 +122,7 @@ impl Mask {
     /// The type of what is left of a value of the type.
     pub(super) fn result_type(self, masked: CqlType) -> CqlType {
         match self {
-            Mask::Hash => CqlType::Blob,
+            DataMask::Hash => CqlType::Blob,
             _ => masked,
         }
     }
@@ -146,7 +146,7 @@ impl Mask {
         let (begin, end) = (kept(1), count.saturating_sub(kept(2)));
         let masked = text.chars().enumerate().map(|(at, character)| {
             let is_inner = at >= begin && at < end;
-            match is_inner == (self == Mask::Inner) {
+            match is_inner == (self == DataMask::Inner) {
                 true => padding,
                 false => character,
             }
@@ -220,7 +220,7 @@ fn default_value(cql_type: &CqlType) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn masked(mask: Mask, text: &str, begin: Option<i32>, end: Option<i32>) -> String {
+    fn masked(mask: DataMask, text: &str, begin: Option<i32>, end: Option<i32>) -> String {
         let number = |number: i32| Bytes::copy_from_slice(&number.to_be_bytes());
         let arguments = [
             Some(Bytes::copy_from_slice(text.as_bytes())),
@@ -233,18 +233,27 @@ mod tests {
 
     #[test]
     fn characters_are_masked_within_or_around() {
-        assert_eq!(masked(Mask::Inner, "abcdef", Some(1), Some(2)), "a***ef");
-        assert_eq!(masked(Mask::Inner, "äöü", None, Some(1)), "**ü");
-        assert_eq!(masked(Mask::Inner, "abc", Some(-1), Some(9)), "abc");
-        assert_eq!(masked(Mask::Outer, "abcdef", Some(1), Some(2)), "*bcd**");
-        assert_eq!(masked(Mask::Outer, "abc", Some(9), Some(9)), "***");
-        assert_eq!(masked(Mask::Outer, "abc", None, None), "abc");
+        assert_eq!(
+            masked(DataMask::Inner, "abcdef", Some(1), Some(2)),
+            "a***ef"
+        );
+        assert_eq!(masked(DataMask::Inner, "äöü", None, Some(1)), "**ü");
+        assert_eq!(masked(DataMask::Inner, "abc", Some(-1), Some(9)), "abc");
+        assert_eq!(
+            masked(DataMask::Outer, "abcdef", Some(1), Some(2)),
+            "*bcd**"
+        );
+        assert_eq!(masked(DataMask::Outer, "abc", Some(9), Some(9)), "***");
+        assert_eq!(masked(DataMask::Outer, "abc", None, None), "abc");
     }
 
     #[test]
     fn defaults_are_values_of_their_types() {
         let tuple = CqlType::Tuple(vec![CqlType::Int, CqlType::Text]);
-        let bytes = Mask::Default.evaluate(&tuple, &[None]).unwrap().unwrap();
+        let bytes = DataMask::Default
+            .evaluate(&tuple, &[None])
+            .unwrap()
+            .unwrap();
         assert_eq!(
             Value::deserialize(&tuple, &bytes).unwrap(),
             Value::Tuple(vec![

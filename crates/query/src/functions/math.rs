@@ -6,9 +6,9 @@ use cql::error::CqlError;
 use num_bigint::{BigInt, Sign};
 use value::{CqlType, Value};
 
-use super::exponent::Curve;
+use super::exponent::TranscendentalFunction;
 use super::{exponent, numbers};
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 /// The most digits after the decimal point of which a decimal is rounded, and the most zeros that
 /// are written out before it.
@@ -16,7 +16,7 @@ const ROUNDED_DIGITS_MAX: i64 = 40_000;
 
 /// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Math {
+pub(super) enum NumericFunction {
     Abs,
     Exp,
     Log,
@@ -29,7 +29,7 @@ pub(super) enum Math {
 /// # Errors
 /// As [`exponent`], and decimals that are too long to be rounded.
 pub(super) fn apply(
-    function: Math,
+    function: NumericFunction,
     cql_type: &CqlType,
     arguments: &[&[u8]],
     clock: &StatementClock,
@@ -37,12 +37,14 @@ pub(super) fn apply(
     let value =
         Value::deserialize(cql_type, arguments[0]).map_err(|error| CqlError::invalid(error.0))?;
     let computed = match function {
-        Math::Abs if is_negative(&value) => numbers::negate(value),
-        Math::Abs => value,
-        Math::Round => round(value)?,
-        Math::Exp => exponential(Curve::Exp, value, f64::exp, clock)?,
-        Math::Log => exponential(Curve::Log, value, f64::ln, clock)?,
-        Math::Log10 => exponential(Curve::Log10, value, f64::log10, clock)?,
+        NumericFunction::Abs if is_negative(&value) => numbers::negate(value),
+        NumericFunction::Abs => value,
+        NumericFunction::Round => round(value)?,
+        NumericFunction::Exp => exponential(TranscendentalFunction::Exp, value, f64::exp, clock)?,
+        NumericFunction::Log => exponential(TranscendentalFunction::Log, value, f64::ln, clock)?,
+        NumericFunction::Log10 => {
+            exponential(TranscendentalFunction::Log10, value, f64::log10, clock)?
+        }
     };
     Ok(computed.serialize())
 }
@@ -60,7 +62,7 @@ fn is_negative(value: &Value) -> bool {
 /// The function of the number as a double, or of a varint or decimal as it is. Integers are cut
 /// after the point and become the nearest bound if they are out of range.
 fn exponential(
-    curve: Curve,
+    curve: TranscendentalFunction,
     value: Value,
     function: fn(f64) -> f64,
     clock: &StatementClock,
@@ -132,7 +134,7 @@ fn rounded(number: &BigDecimal) -> Result<BigDecimal, CqlError> {
 mod tests {
     use super::*;
 
-    fn of(function: Math, cql_type: &CqlType, value: &Value) -> Value {
+    fn of(function: NumericFunction, cql_type: &CqlType, value: &Value) -> Value {
         let clock = StatementClock::of_none();
         let bytes = apply(function, cql_type, &[&value.serialize()], &clock).unwrap();
         Value::deserialize(cql_type, &bytes).unwrap()
@@ -142,7 +144,10 @@ mod tests {
     fn numbers_are_rounded_half_up() {
         for (number, rounded) in [(2.5, 3.0), (-3.5, -3.0), (0.499_999_999_999_999_94, 0.0)] {
             let (number, rounded) = (Value::Double(number), Value::Double(rounded));
-            assert_eq!(of(Math::Round, &CqlType::Double, &number), rounded);
+            assert_eq!(
+                of(NumericFunction::Round, &CqlType::Double, &number),
+                rounded
+            );
         }
         for (number, rounded) in [
             ("10.25", "10"),
@@ -152,24 +157,27 @@ mod tests {
         ] {
             let decimal = |text: &str| Value::Decimal(text.parse().unwrap());
             assert_eq!(
-                of(Math::Round, &CqlType::Decimal, &decimal(number)),
+                of(NumericFunction::Round, &CqlType::Decimal, &decimal(number)),
                 decimal(rounded)
             );
         }
         let huge = Value::Decimal("1E+2000000000".parse().unwrap()).serialize();
         let clock = StatementClock::of_none();
-        assert!(apply(Math::Round, &CqlType::Decimal, &[&huge], &clock).is_err());
+        assert!(apply(NumericFunction::Round, &CqlType::Decimal, &[&huge], &clock).is_err());
     }
 
     #[test]
     fn integers_are_cut() {
         assert_eq!(
-            of(Math::Log, &CqlType::Bigint, &Value::Bigint(1000)),
+            of(NumericFunction::Log, &CqlType::Bigint, &Value::Bigint(1000)),
             Value::Bigint(6)
         );
-        assert_eq!(of(Math::Log, &CqlType::Int, &Value::Int(-7)), Value::Int(0));
         assert_eq!(
-            of(Math::Abs, &CqlType::Int, &Value::Int(i32::MIN)),
+            of(NumericFunction::Log, &CqlType::Int, &Value::Int(-7)),
+            Value::Int(0)
+        );
+        assert_eq!(
+            of(NumericFunction::Abs, &CqlType::Int, &Value::Int(i32::MIN)),
             Value::Int(i32::MIN)
         );
     }

@@ -6,8 +6,8 @@
 //! types. Terms are judged by [`assignability`], which needs the types of the functions that they
 //! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` takes the key of
 //! the table for which it is called ([`TokenKey`]). `CAST(x AS type)` is no call in the grammar: in
-//! a term the parser makes it one of `cast_as_type`, and the selection handles its own; [`Cast`]
-//! does the conversion.
+//! a term the parser makes it one of `cast_as_type`, and the selection handles its own;
+//! [`TypeCast`] does the conversion.
 
 pub(crate) mod astra;
 mod blob;
@@ -29,11 +29,11 @@ mod time;
 mod token;
 
 use bytes::Bytes;
-pub use cast::Cast;
+pub use cast::TypeCast;
 use collections::CollectionFunction;
-use cql::ast::{Operation, Term};
+use cql::ast::{ArithmeticOperation, Term};
 use cql::error::CqlError;
-use mask::Mask;
+use mask::DataMask;
 pub use resolve::{
     Assignability, assignability, literal_assignability, natural_type, own_type, resolve,
     takes_float_vectors, type_assignability,
@@ -43,11 +43,11 @@ pub use token::{TokenKey, is_token};
 use value::token::Partitioner;
 use value::{CqlType, Value};
 
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 /// An argument of a call, as it is known before the function is chosen.
 #[derive(Clone, Copy, Debug)]
-pub enum Argument<'a> {
+pub enum CallArgument<'a> {
     /// A term. It takes the type of the function's parameter, if it can.
     Term(&'a Term),
     /// An expression with a fixed type, such as a column or the result of another function.
@@ -71,12 +71,12 @@ pub struct ScalarFunction {
     /// Whether calls with constants may be folded: equal arguments always give equal results, and
     /// none that take long.
     pub is_foldable: bool,
-    body: Body,
+    body: FunctionBody,
 }
 
 /// The implementation of a function.
 #[derive(Clone, Copy, Debug)]
-enum Body {
+enum FunctionBody {
     /// Takes serialised arguments, none of which is null or an empty value of a type whose values
     /// have bytes.
     OfValues(OfValues),
@@ -89,9 +89,9 @@ enum Body {
     /// Takes a collection.
     OfCollection(CollectionFunction),
     /// Masks its first argument. Any argument may be null.
-    Mask(Mask),
+    Mask(DataMask),
     /// An operator between two values.
-    Operation(Operation),
+    Operation(ArithmeticOperation),
     /// The sign before a number.
     Negation,
     /// A cast of the argument to the type of the result.
@@ -130,42 +130,42 @@ impl ScalarFunction {
         clock: &StatementClock,
     ) -> Result<Option<Bytes>, CqlError> {
         let body = match self.body {
-            Body::OfValues(body) | Body::OfBytes(body) => body,
-            Body::FromJson => {
+            FunctionBody::OfValues(body) | FunctionBody::OfBytes(body) => body,
+            FunctionBody::FromJson => {
                 let text = arguments.first().and_then(Option::as_deref);
                 return json::from_json(&self.return_type, text);
             }
-            Body::OfCollection(function) => {
+            FunctionBody::OfCollection(function) => {
                 return match arguments.first().and_then(Option::as_deref) {
                     Some(value) => function.evaluate(&self.argument_types[0], value),
                     None => Ok(None),
                 };
             }
-            Body::Mask(mask) => return mask.evaluate(&self.return_type, arguments),
-            Body::Operation(operation) => {
+            FunctionBody::Mask(mask) => return mask.evaluate(&self.return_type, arguments),
+            FunctionBody::Operation(operation) => {
                 let types = &self.argument_types;
                 return operation::operate(operation, types, &self.return_type, arguments);
             }
-            Body::Negation => {
+            FunctionBody::Negation => {
                 let argument = arguments.first().and_then(Option::as_ref);
                 return operation::negate(&self.return_type, argument);
             }
-            Body::Cast => {
+            FunctionBody::Cast => {
                 return match arguments.first().and_then(Option::as_ref) {
                     Some(value) => {
-                        Cast::new(&self.argument_types[0], &self.return_type)?.apply(value)
+                        TypeCast::new(&self.argument_types[0], &self.return_type)?.apply(value)
                     }
                     None => Ok(None),
                 };
             }
-            Body::Token(partitioner) => return Ok(token::of_key(partitioner, arguments)),
-            Body::ToJson => {
+            FunctionBody::Token(partitioner) => return Ok(token::of_key(partitioner, arguments)),
+            FunctionBody::ToJson => {
                 let value = arguments.first().and_then(Option::as_deref);
                 return json::to_json(&self.argument_types[0], value).map(Some);
             }
         };
         let mut present: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
-        let takes_empty = matches!(self.body, Body::OfBytes(_));
+        let takes_empty = matches!(self.body, FunctionBody::OfBytes(_));
         let arguments_with_types = arguments.iter().zip(&self.argument_types);
         for (slot, (argument, cql_type)) in present.iter_mut().zip(arguments_with_types) {
             match argument {

@@ -2,7 +2,7 @@
 //! digits at least.
 
 use bigdecimal::BigDecimal;
-use cql::ast::Operation;
+use cql::ast::ArithmeticOperation;
 use num_bigint::{BigInt, Sign};
 use value::{CqlType, MAX_NUMERIC_BYTES, Value};
 
@@ -52,7 +52,7 @@ pub(super) fn result_type(left: &CqlType, right: &CqlType) -> CqlType {
 /// # Errors
 /// The reason: a division of integers or decimals by zero, and numbers that are too long.
 pub(super) fn compute(
-    operation: Operation,
+    operation: ArithmeticOperation,
     result: &CqlType,
     left: &Value,
     right: &Value,
@@ -65,21 +65,21 @@ pub(super) fn compute(
         CqlType::Float => {
             let (left, right) = (float(left), float(right));
             Ok(Value::Float(match operation {
-                Operation::Add => left + right,
-                Operation::Subtract => left - right,
-                Operation::Multiply => left * right,
-                Operation::Divide => left / right,
-                Operation::Modulo => left % right,
+                ArithmeticOperation::Add => left + right,
+                ArithmeticOperation::Subtract => left - right,
+                ArithmeticOperation::Multiply => left * right,
+                ArithmeticOperation::Divide => left / right,
+                ArithmeticOperation::Modulo => left % right,
             }))
         }
         CqlType::Double => {
             let (left, right) = (double(left), double(right));
             Ok(Value::Double(match operation {
-                Operation::Add => left + right,
-                Operation::Subtract => left - right,
-                Operation::Multiply => left * right,
-                Operation::Divide => left / right,
-                Operation::Modulo => left % right,
+                ArithmeticOperation::Add => left + right,
+                ArithmeticOperation::Subtract => left - right,
+                ArithmeticOperation::Multiply => left * right,
+                ArithmeticOperation::Divide => left / right,
+                ArithmeticOperation::Modulo => left % right,
             }))
         }
         CqlType::Varint => varint(operation, &big(left), &big(right)).map(Value::Varint),
@@ -104,28 +104,32 @@ pub(super) fn negate(value: Value) -> Value {
 }
 
 /// The result in 64 bits, whose low bits are those of a result in fewer bits.
-fn whole(operation: Operation, left: &Value, right: &Value) -> Result<i64, String> {
+fn whole(operation: ArithmeticOperation, left: &Value, right: &Value) -> Result<i64, String> {
     let (left, right) = (long(left), long(right));
     Ok(match operation {
-        Operation::Add => left.wrapping_add(right),
-        Operation::Subtract => left.wrapping_sub(right),
-        Operation::Multiply => left.wrapping_mul(right),
-        Operation::Divide | Operation::Modulo if right == 0 => return Err("/ by zero".to_owned()),
-        Operation::Divide => left.wrapping_div(right),
-        Operation::Modulo => left.wrapping_rem(right),
+        ArithmeticOperation::Add => left.wrapping_add(right),
+        ArithmeticOperation::Subtract => left.wrapping_sub(right),
+        ArithmeticOperation::Multiply => left.wrapping_mul(right),
+        ArithmeticOperation::Divide | ArithmeticOperation::Modulo if right == 0 => {
+            return Err("/ by zero".to_owned());
+        }
+        ArithmeticOperation::Divide => left.wrapping_div(right),
+        ArithmeticOperation::Modulo => left.wrapping_rem(right),
     })
 }
 
-fn varint(operation: Operation, left: &BigInt, right: &BigInt) -> Result<BigInt, String> {
+fn varint(operation: ArithmeticOperation, left: &BigInt, right: &BigInt) -> Result<BigInt, String> {
     let result = match operation {
-        Operation::Add => left + right,
-        Operation::Subtract => left - right,
-        Operation::Multiply => left * right,
-        Operation::Divide | Operation::Modulo if right.sign() == Sign::NoSign => {
+        ArithmeticOperation::Add => left + right,
+        ArithmeticOperation::Subtract => left - right,
+        ArithmeticOperation::Multiply => left * right,
+        ArithmeticOperation::Divide | ArithmeticOperation::Modulo
+            if right.sign() == Sign::NoSign =>
+        {
             return Err("BigInteger divide by zero".to_owned());
         }
-        Operation::Divide => left / right,
-        Operation::Modulo => left % right,
+        ArithmeticOperation::Divide => left / right,
+        ArithmeticOperation::Modulo => left % right,
     };
     short_enough(result)
 }
@@ -141,14 +145,18 @@ fn short_enough(number: BigInt) -> Result<BigInt, String> {
     }
 }
 
-fn decimal(operation: Operation, left: &Value, right: &Value) -> Result<BigDecimal, String> {
+fn decimal(
+    operation: ArithmeticOperation,
+    left: &Value,
+    right: &Value,
+) -> Result<BigDecimal, String> {
     let (left, left_scale) = parts(left)?;
     let (right, right_scale) = parts(right)?;
     let (unscaled, scale) = match operation {
-        Operation::Multiply => (left * right, left_scale + right_scale),
-        Operation::Divide => quotient(&left, left_scale, &right, right_scale)?,
-        Operation::Modulo => remainder(&left, left_scale, &right, right_scale)?,
-        Operation::Add | Operation::Subtract => {
+        ArithmeticOperation::Multiply => (left * right, left_scale + right_scale),
+        ArithmeticOperation::Divide => quotient(&left, left_scale, &right, right_scale)?,
+        ArithmeticOperation::Modulo => remainder(&left, left_scale, &right, right_scale)?,
+        ArithmeticOperation::Add | ArithmeticOperation::Subtract => {
             let scale = left_scale.max(right_scale);
             let left = expanded(&left, scale - left_scale)?;
             let right = expanded(&right, scale - right_scale)?;
@@ -197,7 +205,7 @@ fn remainder(
     let scale = left_scale.max(right_scale);
     let wide_left = expanded(left, scale - left_scale)?;
     let wide_right = expanded(right, scale - right_scale)?;
-    let rest = varint(Operation::Modulo, &wide_left, &wide_right)?;
+    let rest = varint(ArithmeticOperation::Modulo, &wide_left, &wide_right)?;
     let preferred_scale = left_scale - right_scale;
     let quotient = &wide_left / &wide_right;
     let quotient_scale = match quotient.sign() {
@@ -330,7 +338,9 @@ mod tests {
 
     #[test]
     fn integers_wrap_around() {
-        let add = |left, right, result| compute(Operation::Add, &result, &left, &right).unwrap();
+        let add = |left, right, result| {
+            compute(ArithmeticOperation::Add, &result, &left, &right).unwrap()
+        };
         assert_eq!(
             add(Value::Tinyint(100), Value::Tinyint(100), CqlType::Tinyint),
             Value::Tinyint(-56)
@@ -341,7 +351,7 @@ mod tests {
         );
         let least = Value::Bigint(i64::MIN);
         let by = Value::Bigint(-1);
-        let quotient = compute(Operation::Divide, &CqlType::Bigint, &least, &by);
+        let quotient = compute(ArithmeticOperation::Divide, &CqlType::Bigint, &least, &by);
         assert_eq!(quotient.unwrap(), least);
         assert_eq!(negate(least.clone()), least);
     }
@@ -350,7 +360,12 @@ mod tests {
     fn decimals_are_divided_to_32_digits() {
         let divide = |left: &str, right: &str| {
             let (left, right) = (decimal_of(left), decimal_of(right));
-            compute(Operation::Divide, &CqlType::Decimal, &left, &right)
+            compute(
+                ArithmeticOperation::Divide,
+                &CqlType::Decimal,
+                &left,
+                &right,
+            )
         };
         assert_eq!(divide("10.20", "3").unwrap(), decimal_of("3.4"));
         assert_eq!(
@@ -364,16 +379,36 @@ mod tests {
     #[test]
     fn decimals_have_the_scales_of_cassandra() {
         let cases = [
-            (Operation::Add, "1", Value::Int(1), "2.0"),
-            (Operation::Add, "2E+10", Value::Tinyint(1), "20000000001.0"),
-            (Operation::Add, "1", Value::Bigint(1), "2"),
-            (Operation::Multiply, "2E+10", Value::Smallint(1), "2.0E+10"),
-            (Operation::Modulo, "1", Value::Int(1), "0.0"),
-            (Operation::Modulo, "2E+10", Value::Int(1), "0E+9"),
-            (Operation::Modulo, "10", Value::Int(3), "1.0"),
-            (Operation::Modulo, "0.01", Value::Int(3), "0.01"),
-            (Operation::Modulo, "0.000", decimal_of("1E-50000"), "0.000"),
-            (Operation::Modulo, "0E+20", decimal_of("1E-5"), "0E+20"),
+            (ArithmeticOperation::Add, "1", Value::Int(1), "2.0"),
+            (
+                ArithmeticOperation::Add,
+                "2E+10",
+                Value::Tinyint(1),
+                "20000000001.0",
+            ),
+            (ArithmeticOperation::Add, "1", Value::Bigint(1), "2"),
+            (
+                ArithmeticOperation::Multiply,
+                "2E+10",
+                Value::Smallint(1),
+                "2.0E+10",
+            ),
+            (ArithmeticOperation::Modulo, "1", Value::Int(1), "0.0"),
+            (ArithmeticOperation::Modulo, "2E+10", Value::Int(1), "0E+9"),
+            (ArithmeticOperation::Modulo, "10", Value::Int(3), "1.0"),
+            (ArithmeticOperation::Modulo, "0.01", Value::Int(3), "0.01"),
+            (
+                ArithmeticOperation::Modulo,
+                "0.000",
+                decimal_of("1E-50000"),
+                "0.000",
+            ),
+            (
+                ArithmeticOperation::Modulo,
+                "0E+20",
+                decimal_of("1E-5"),
+                "0E+20",
+            ),
         ];
         for (operation, left, right, expected) in cases {
             let computed = compute(operation, &CqlType::Decimal, &decimal_of(left), &right);
@@ -392,10 +427,23 @@ mod tests {
     #[test]
     fn long_results_are_refused() {
         let wide = Value::Varint(BigInt::from(1) << (8 * MAX_NUMERIC_BYTES - 9));
-        let squared = compute(Operation::Multiply, &CqlType::Varint, &wide, &wide);
+        let squared = compute(
+            ArithmeticOperation::Multiply,
+            &CqlType::Varint,
+            &wide,
+            &wide,
+        );
         assert!(squared.is_err());
         let (huge, one) = (decimal_of("1E+2000000000"), decimal_of("1"));
-        assert!(compute(Operation::Add, &CqlType::Decimal, &huge, &one).is_err());
-        assert!(compute(Operation::Multiply, &CqlType::Decimal, &huge, &huge).is_err());
+        assert!(compute(ArithmeticOperation::Add, &CqlType::Decimal, &huge, &one).is_err());
+        assert!(
+            compute(
+                ArithmeticOperation::Multiply,
+                &CqlType::Decimal,
+                &huge,
+                &huge
+            )
+            .is_err()
+        );
     }
 }

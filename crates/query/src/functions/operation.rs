@@ -1,7 +1,7 @@
 //! Evaluation of operators: on numbers, texts that are put together, and times moved by durations.
 
 use bytes::Bytes;
-use cql::ast::Operation;
+use cql::ast::ArithmeticOperation;
 use cql::error::{CqlError, ErrorKind};
 use value::{CqlType, Value, shift_date, shift_timestamp};
 
@@ -17,7 +17,7 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 /// A [`ErrorKind::FunctionFailure`]: see [`numbers::compute`], and times that are out of range or
 /// moved by less than they tell.
 pub(super) fn operate(
-    operation: Operation,
+    operation: ArithmeticOperation,
     types: &[CqlType],
     result: &CqlType,
     arguments: &[Option<Bytes>],
@@ -57,7 +57,7 @@ pub(super) fn operate(
             days,
             nanoseconds,
         } => {
-            let sign = if operation == Operation::Subtract {
+            let sign = if operation == ArithmeticOperation::Subtract {
                 -1
             } else {
                 1
@@ -128,7 +128,7 @@ mod tests {
         let add = |left: usize, right: usize| {
             let texts = [left, right].map(|length| Some(Bytes::from(vec![b'x'; length])));
             operate(
-                Operation::Add,
+                ArithmeticOperation::Add,
                 &[CqlType::Text, CqlType::Text],
                 &CqlType::Text,
                 &texts,

@@ -10,11 +10,11 @@ pub use assign::{
 };
 use cql::ast::Term;
 use cql::error::CqlError;
-use operation::Fits;
+use operation::ArgumentFit;
 use value::{CqlType, Literal};
 
-use super::table::{Declaration, Signature, overloads};
-use super::{Argument, ScalarFunction, astra, term_excerpt};
+use super::table::{FunctionDeclaration, FunctionSignature, overloads};
+use super::{CallArgument, ScalarFunction, astra, term_excerpt};
 
 /// Finds the function that a call means, with its types.
 ///
@@ -27,7 +27,7 @@ use super::{Argument, ScalarFunction, astra, term_excerpt};
 pub fn resolve(
     keyspace: Option<&str>,
     name: &str,
-    arguments: &[Argument<'_>],
+    arguments: &[CallArgument<'_>],
     receiver: Option<&CqlType>,
 ) -> Result<ScalarFunction, CqlError> {
     if let Some(keyspace) = keyspace.filter(|keyspace| *keyspace != "system") {
@@ -44,14 +44,14 @@ pub fn resolve(
     if let Some(resolved) = cast::resolve(name, arguments, receiver) {
         return resolved;
     }
-    let candidates: Vec<&'static Declaration> = overloads(name).collect();
+    let candidates: Vec<&'static FunctionDeclaration> = overloads(name).collect();
     match candidates.as_slice() {
         [] => Err(unknown(name)),
         [only] => match &only.signature {
-            Signature::FloatVectors => of_vectors(only, arguments),
-            Signature::Any => of_any(only, arguments),
-            Signature::Receiver => of_receiver(only, arguments, receiver),
-            Signature::Fixed {
+            FunctionSignature::FloatVectors => of_vectors(only, arguments),
+            FunctionSignature::Any => of_any(only, arguments),
+            FunctionSignature::Receiver => of_receiver(only, arguments, receiver),
+            FunctionSignature::Fixed {
                 arguments: types, ..
             } => {
                 check(only.name, types, arguments)?;
@@ -78,12 +78,12 @@ fn unknown(name: &str) -> CqlError {
 }
 
 /// The function of a declaration. Only the types of a fixed signature are set.
-fn settle(declaration: &'static Declaration) -> ScalarFunction {
+fn settle(declaration: &'static FunctionDeclaration) -> ScalarFunction {
     let (argument_types, return_type) = match &declaration.signature {
-        Signature::Fixed { arguments, result } => (arguments.to_vec(), result.clone()),
-        Signature::FloatVectors => (Vec::new(), CqlType::Float),
-        Signature::Any => (Vec::new(), CqlType::Text),
-        Signature::Receiver => (vec![CqlType::Text], CqlType::Text),
+        FunctionSignature::Fixed { arguments, result } => (arguments.to_vec(), result.clone()),
+        FunctionSignature::FloatVectors => (Vec::new(), CqlType::Float),
+        FunctionSignature::Any => (Vec::new(), CqlType::Text),
+        FunctionSignature::Receiver => (vec![CqlType::Text], CqlType::Text),
     };
     ScalarFunction {
         name: declaration.name,
@@ -98,7 +98,7 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
 pub(super) fn check(
     name: &str,
     types: &[CqlType],
-    arguments: &[Argument<'_>],
+    arguments: &[CallArgument<'_>],
 ) -> Result<(), CqlError> {
     check_count(name, types.len(), arguments.len())?;
     for (index, (cql_type, argument)) in types.iter().zip(arguments).enumerate() {
@@ -111,7 +111,7 @@ fn check_argument(
     name: &str,
     index: usize,
     cql_type: &CqlType,
-    argument: &Argument<'_>,
+    argument: &CallArgument<'_>,
 ) -> Result<(), CqlError> {
     match argument.fits(cql_type) {
         Assignability::No => Err(CqlError::invalid(format!(
@@ -134,14 +134,14 @@ fn check_count(name: &str, required: usize, provided: usize) -> Result<(), CqlEr
 
 /// Chooses among overloads: the one whose types fit exactly, else the only one that fits at all.
 fn choose(
-    candidates: &[&'static Declaration],
-    arguments: &[Argument<'_>],
+    candidates: &[&'static FunctionDeclaration],
+    arguments: &[CallArgument<'_>],
     receiver: Option<&CqlType>,
-) -> Result<&'static Declaration, CqlError> {
+) -> Result<&'static FunctionDeclaration, CqlError> {
     let mut fitting = Vec::new();
-    let fits: Vec<Fits<'_>> = arguments.iter().map(Fits::of).collect();
+    let fits: Vec<ArgumentFit<'_>> = arguments.iter().map(ArgumentFit::of).collect();
     for declaration in candidates {
-        let Signature::Fixed {
+        let FunctionSignature::Fixed {
             arguments: types,
             result,
         } = &declaration.signature
@@ -186,11 +186,11 @@ fn of_several(name: &str, signatures: &str) -> CqlError {
     ))
 }
 
-fn signatures(declarations: &[&Declaration]) -> String {
+fn signatures(declarations: &[&FunctionDeclaration]) -> String {
     let texts: Vec<String> = declarations
         .iter()
         .map(|declaration| match &declaration.signature {
-            Signature::Fixed { arguments, result } => {
+            FunctionSignature::Fixed { arguments, result } => {
                 let types: Vec<String> = arguments.iter().map(CqlType::to_string).collect();
                 format!(
                     "system.{} : ({}) -> {result}",
@@ -198,12 +198,12 @@ fn signatures(declarations: &[&Declaration]) -> String {
                     types.join(", ")
                 )
             }
-            Signature::FloatVectors => format!(
+            FunctionSignature::FloatVectors => format!(
                 "system.{} : (vector<float, n>, vector<float, n>) -> float",
                 declaration.name
             ),
-            Signature::Any => format!("system.{} : (any) -> text", declaration.name),
-            Signature::Receiver => format!("system.{} : (text) -> any", declaration.name),
+            FunctionSignature::Any => format!("system.{} : (any) -> text", declaration.name),
+            FunctionSignature::Receiver => format!("system.{} : (text) -> any", declaration.name),
         })
         .collect();
     texts.join(", ")
@@ -215,8 +215,8 @@ const FLOAT_VECTORS: &str = "(vector<float, n>, vector<float, n>)";
 /// Settles the dimension of a similarity function: the dimension of an argument with a known type,
 /// or the length of a literal.
 fn of_vectors(
-    declaration: &'static Declaration,
-    arguments: &[Argument<'_>],
+    declaration: &'static FunctionDeclaration,
+    arguments: &[CallArgument<'_>],
 ) -> Result<ScalarFunction, CqlError> {
     let name = declaration.name;
     if arguments.len() != 2 {
@@ -256,14 +256,14 @@ fn of_vectors(
 
 /// Settles a function that takes one argument of any type.
 fn of_any(
-    declaration: &'static Declaration,
-    arguments: &[Argument<'_>],
+    declaration: &'static FunctionDeclaration,
+    arguments: &[CallArgument<'_>],
 ) -> Result<ScalarFunction, CqlError> {
     check_count(declaration.name, 1, arguments.len())?;
     let argument = &arguments[0];
     let cql_type = match argument {
-        Argument::Typed { cql_type, .. } => Some((*cql_type).clone()),
-        Argument::Term(term) => own_type(term),
+        CallArgument::Typed { cql_type, .. } => Some((*cql_type).clone()),
+        CallArgument::Term(term) => own_type(term),
     };
     Ok(ScalarFunction {
         argument_types: vec![cql_type.ok_or_else(|| no_type(argument, declaration.name))?],
@@ -273,8 +273,8 @@ fn of_any(
 
 /// Settles a function that returns what is wanted where it is called.
 fn of_receiver(
-    declaration: &'static Declaration,
-    arguments: &[Argument<'_>],
+    declaration: &'static FunctionDeclaration,
+    arguments: &[CallArgument<'_>],
     receiver: Option<&CqlType>,
 ) -> Result<ScalarFunction, CqlError> {
     let name = declaration.name;
@@ -292,26 +292,27 @@ fn of_receiver(
 
 /// Whether calls of a function are of the type that is wanted where they occur.
 fn is_of_receiver(name: &str) -> bool {
-    overloads(name).any(|declaration| matches!(declaration.signature, Signature::Receiver))
+    overloads(name).any(|declaration| matches!(declaration.signature, FunctionSignature::Receiver))
 }
 
 /// Whether a function takes two `vector<float, n>`.
 pub fn takes_float_vectors(name: &str) -> bool {
-    overloads(name).any(|declaration| matches!(declaration.signature, Signature::FloatVectors))
+    overloads(name)
+        .any(|declaration| matches!(declaration.signature, FunctionSignature::FloatVectors))
 }
 
-fn no_type(argument: &Argument<'_>, function: &str) -> CqlError {
+fn no_type(argument: &CallArgument<'_>, function: &str) -> CqlError {
     CqlError::invalid(format!(
         "Cannot infer type of argument {} in call to function system.{function}: use type casts to disambiguate",
         argument.text()
     ))
 }
 
-impl Argument<'_> {
+impl CallArgument<'_> {
     pub(super) fn fits(&self, wanted: &CqlType) -> Assignability {
         match self {
-            Argument::Term(term) => assignability(term, wanted),
-            Argument::Typed { cql_type, .. } => {
+            CallArgument::Term(term) => assignability(term, wanted),
+            CallArgument::Typed { cql_type, .. } => {
                 if *cql_type == wanted {
                     Assignability::Exact
                 } else if is_read_as(cql_type, wanted) {
@@ -325,8 +326,8 @@ impl Argument<'_> {
 
     pub(super) fn text(&self) -> String {
         match self {
-            Argument::Term(term) => term_excerpt(term),
-            Argument::Typed { text, .. } => (*text).to_owned(),
+            CallArgument::Term(term) => term_excerpt(term),
+            CallArgument::Typed { text, .. } => (*text).to_owned(),
         }
     }
 
@@ -334,8 +335,8 @@ impl Argument<'_> {
     fn dimensions(&self, function: &str) -> Result<Option<u16>, CqlError> {
         let natural;
         let cql_type = match self {
-            Argument::Typed { cql_type, .. } => *cql_type,
-            Argument::Term(term) => {
+            CallArgument::Typed { cql_type, .. } => *cql_type,
+            CallArgument::Term(term) => {
                 let term = term.without_parentheses();
                 natural = match term {
                     Term::Marker(_) | Term::Null => return Ok(None),
@@ -403,11 +404,11 @@ mod tests {
         }
     }
 
-    fn typed<'a>(cql_type: &'a CqlType, text: &'a str) -> Argument<'a> {
-        Argument::Typed { cql_type, text }
+    fn typed<'a>(cql_type: &'a CqlType, text: &'a str) -> CallArgument<'a> {
+        CallArgument::Typed { cql_type, text }
     }
 
-    fn refused(name: &str, arguments: &[Argument<'_>]) -> String {
+    fn refused(name: &str, arguments: &[CallArgument<'_>]) -> String {
         resolve(None, name, arguments, None).unwrap_err().message
     }
 
@@ -428,7 +429,7 @@ mod tests {
     #[test]
     fn wrong_calls_are_explained() {
         let int = CqlType::Int;
-        let cases: Vec<(&str, Vec<Argument<'_>>, &str)> = vec![
+        let cases: Vec<(&str, Vec<CallArgument<'_>>, &str)> = vec![
             ("nope", vec![], "Unknown function nope called"),
             (
                 "normalize_l2",
@@ -472,7 +473,7 @@ mod tests {
         let settled = resolve(
             None,
             "similarity_cosine",
-            &[Argument::Term(&unknown), typed(&three, "v")],
+            &[CallArgument::Term(&unknown), typed(&three, "v")],
             None,
         )
         .unwrap();
@@ -487,7 +488,7 @@ mod tests {
         assert_eq!(
             refused(
                 "similarity_cosine",
-                &[Argument::Term(&unknown), Argument::Term(&unknown)]
+                &[CallArgument::Term(&unknown), CallArgument::Term(&unknown)]
             ),
             "Cannot infer type of argument ? in call to function system.similarity_cosine(vector<float, n>, \
              vector<float, n>): use type casts to disambiguate"
@@ -502,7 +503,7 @@ mod tests {
         let settled = resolve(
             None,
             "similarity_euclidean",
-            &[Argument::Term(&literal), Argument::Term(&unknown)],
+            &[CallArgument::Term(&literal), CallArgument::Term(&unknown)],
             None,
         )
         .unwrap();
@@ -511,7 +512,7 @@ mod tests {
         assert!(
             refused(
                 "similarity_euclidean",
-                &[typed(&three, "v"), Argument::Term(&literal)]
+                &[typed(&three, "v"), CallArgument::Term(&literal)]
             )
             .starts_with("All arguments must have the same vector dimensions")
         );

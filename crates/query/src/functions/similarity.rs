@@ -3,23 +3,23 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use index::Metric;
+use index::SimilarityFunction;
 
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 pub(super) fn cosine(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    Ok(scored(Metric::Cosine, arguments))
+    Ok(scored(SimilarityFunction::Cosine, arguments))
 }
 
 pub(super) fn euclidean(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    Ok(scored(Metric::Euclidean, arguments))
+    Ok(scored(SimilarityFunction::Euclidean, arguments))
 }
 
 pub(super) fn dot_product(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    Ok(scored(Metric::DotProduct, arguments))
+    Ok(scored(SimilarityFunction::DotProduct, arguments))
 }
 
-fn scored(similarity: Metric, arguments: &[&[u8]]) -> Bytes {
+fn scored(similarity: SimilarityFunction, arguments: &[&[u8]]) -> Bytes {
     let score = similarity.score(arguments[0], arguments[1]);
     Bytes::copy_from_slice(&score.to_be_bytes())
 }

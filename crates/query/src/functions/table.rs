@@ -2,23 +2,23 @@
 
 use value::CqlType::{self, *};
 
-use super::math::{self, Math};
-use super::{Body, OfValues, blob, floor, similarity, time};
+use super::math::{self, NumericFunction};
+use super::{FunctionBody, OfValues, blob, floor, similarity, time};
 
 /// One function with one signature. Several declarations of one name are overloads.
-pub(super) struct Declaration {
+pub(super) struct FunctionDeclaration {
     /// The name in lower case, without a keyspace.
     pub name: &'static str,
     /// The types of the arguments and of the result.
-    pub signature: Signature,
+    pub signature: FunctionSignature,
     /// See [`super::ScalarFunction::is_foldable`].
     pub is_foldable: bool,
     /// The implementation.
-    pub body: Body,
+    pub body: FunctionBody,
 }
 
 /// The types that a function takes and returns.
-pub(super) enum Signature {
+pub(super) enum FunctionSignature {
     /// Fixed types.
     Fixed {
         arguments: &'static [CqlType],
@@ -38,11 +38,11 @@ const fn fixed(
     arguments: &'static [CqlType],
     result: CqlType,
     is_foldable: bool,
-    body: Body,
-) -> Declaration {
-    Declaration {
+    body: FunctionBody,
+) -> FunctionDeclaration {
+    FunctionDeclaration {
         name,
-        signature: Signature::Fixed { arguments, result },
+        signature: FunctionSignature::Fixed { arguments, result },
         is_foldable,
         body,
     }
@@ -54,8 +54,8 @@ const fn pure(
     arguments: &'static [CqlType],
     result: CqlType,
     body: OfValues,
-) -> Declaration {
-    fixed(name, arguments, result, true, Body::OfValues(body))
+) -> FunctionDeclaration {
+    fixed(name, arguments, result, true, FunctionBody::OfValues(body))
 }
 
 /// Declares a function of the bytes of its argument, whether they are a value or empty.
@@ -64,12 +64,12 @@ const fn of_bytes(
     arguments: &'static [CqlType],
     result: CqlType,
     body: OfValues,
-) -> Declaration {
-    fixed(name, arguments, result, true, Body::OfBytes(body))
+) -> FunctionDeclaration {
+    fixed(name, arguments, result, true, FunctionBody::OfBytes(body))
 }
 
 /// Declares a function whose result depends on the time of the call or on chance.
-const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> Declaration {
+const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> FunctionDeclaration {
     unfolded(name, &[], result, body)
 }
 
@@ -80,43 +80,43 @@ const fn unfolded(
     arguments: &'static [CqlType],
     result: CqlType,
     body: OfValues,
-) -> Declaration {
-    fixed(name, arguments, result, false, Body::OfValues(body))
+) -> FunctionDeclaration {
+    fixed(name, arguments, result, false, FunctionBody::OfValues(body))
 }
 
 /// Declares a function of two float vectors.
-const fn of_vectors(name: &'static str, body: OfValues) -> Declaration {
-    Declaration {
+const fn of_vectors(name: &'static str, body: OfValues) -> FunctionDeclaration {
+    FunctionDeclaration {
         name,
-        signature: Signature::FloatVectors,
+        signature: FunctionSignature::FloatVectors,
         is_foldable: true,
-        body: Body::OfValues(body),
+        body: FunctionBody::OfValues(body),
     }
 }
 
 /// Declares a function that turns any value into JSON. It isn't folded: a plan would hold texts
 /// many times as long as its statement's.
-const fn to_json(name: &'static str) -> Declaration {
-    Declaration {
+const fn to_json(name: &'static str) -> FunctionDeclaration {
+    FunctionDeclaration {
         name,
-        signature: Signature::Any,
+        signature: FunctionSignature::Any,
         is_foldable: false,
-        body: Body::ToJson,
+        body: FunctionBody::ToJson,
     }
 }
 
 /// Declares a function that reads any value from JSON.
-const fn from_json(name: &'static str) -> Declaration {
-    Declaration {
+const fn from_json(name: &'static str) -> FunctionDeclaration {
+    FunctionDeclaration {
         name,
-        signature: Signature::Receiver,
+        signature: FunctionSignature::Receiver,
         is_foldable: true,
-        body: Body::FromJson,
+        body: FunctionBody::FromJson,
     }
 }
 
 /// The declarations of `name`.
-pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Declaration> {
+pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static FunctionDeclaration> {
     DECLARATIONS
         .iter()
         .chain(BLOB_CONVERSIONS)
@@ -126,7 +126,7 @@ pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Declaration
 
 // Cassandra 5 writes these names with underscores and keeps the older ones. Both forms work, and a
 // result column has the name that was called.
-static DECLARATIONS: &[Declaration] = &[
+static DECLARATIONS: &[FunctionDeclaration] = &[
     volatile("now", Timeuuid, time::now),
     volatile("currenttimeuuid", Timeuuid, time::now),
     volatile("current_timeuuid", Timeuuid, time::now),
@@ -244,7 +244,7 @@ macro_rules! blob_conversions {
     };
 }
 
-static BLOB_CONVERSIONS: &[Declaration] = blob_conversions!(
+static BLOB_CONVERSIONS: &[FunctionDeclaration] = blob_conversions!(
     "ascii": Ascii,
     "bigint": Bigint,
     "boolean": Boolean,
@@ -272,25 +272,25 @@ macro_rules! maths {
     ($($type:ident),* $(,)?) => {
         &[$(
             pure("abs", &[$type], $type, |values, clock| {
-                math::apply(Math::Abs, &$type, values, clock)
+                math::apply(NumericFunction::Abs, &$type, values, clock)
             }),
             unfolded("exp", &[$type], $type, |values, clock| {
-                math::apply(Math::Exp, &$type, values, clock)
+                math::apply(NumericFunction::Exp, &$type, values, clock)
             }),
             unfolded("log", &[$type], $type, |values, clock| {
-                math::apply(Math::Log, &$type, values, clock)
+                math::apply(NumericFunction::Log, &$type, values, clock)
             }),
             unfolded("log10", &[$type], $type, |values, clock| {
-                math::apply(Math::Log10, &$type, values, clock)
+                math::apply(NumericFunction::Log10, &$type, values, clock)
             }),
             pure("round", &[$type], $type, |values, clock| {
-                math::apply(Math::Round, &$type, values, clock)
+                math::apply(NumericFunction::Round, &$type, values, clock)
             }),
         )*]
     };
 }
 
-static MATHS: &[Declaration] = maths!(
+static MATHS: &[FunctionDeclaration] = maths!(
     Bigint, Counter, Decimal, Double, Float, Int, Smallint, Tinyint, Varint
 );
 
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn no_function_takes_more_arguments_than_are_handed_over() {
         for declaration in DECLARATIONS.iter().chain(BLOB_CONVERSIONS) {
-            if let Signature::Fixed { arguments, .. } = &declaration.signature {
+            if let FunctionSignature::Fixed { arguments, .. } = &declaration.signature {
                 assert!(arguments.len() <= crate::functions::ARGUMENTS_MAX);
             }
         }

@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use uuid::Uuid;
 use value::{ValueError, timeuuid};
 
-use crate::clock::StatementClock;
+use crate::statement_clock::StatementClock;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 const MICROS_PER_DAY: i64 = MILLIS_PER_DAY * 1_000;

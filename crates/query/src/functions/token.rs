@@ -7,8 +7,8 @@ use value::CqlType;
 use value::token::{Partitioner, routing_key};
 
 use super::resolve::check;
-use super::{Argument, Body, ScalarFunction};
-use crate::resolve::Columns;
+use super::{CallArgument, FunctionBody, ScalarFunction};
+use crate::resolve::TableColumns;
 
 /// The name of the function.
 const NAME: &str = "token";
@@ -23,7 +23,7 @@ pub struct TokenKey {
 
 impl TokenKey {
     /// The key of a table with these columns.
-    pub fn of(columns: Columns<'_>, partitioner: Partitioner) -> TokenKey {
+    pub fn of(columns: TableColumns<'_>, partitioner: Partitioner) -> TokenKey {
         let key = columns.partition_key().into_iter();
         TokenKey {
             types: key.map(|column| column.cql_type.clone()).collect(),
@@ -35,14 +35,17 @@ impl TokenKey {
     ///
     /// # Errors
     /// If there is not one argument for each column of the key, or one is of another type.
-    pub(crate) fn function(&self, arguments: &[Argument<'_>]) -> Result<ScalarFunction, CqlError> {
+    pub(crate) fn function(
+        &self,
+        arguments: &[CallArgument<'_>],
+    ) -> Result<ScalarFunction, CqlError> {
         check(NAME, &self.types, arguments)?;
         Ok(ScalarFunction {
             name: NAME,
             argument_types: self.types.clone(),
             return_type: CqlType::Bigint,
             is_foldable: true,
-            body: Body::Token(self.partitioner),
+            body: FunctionBody::Token(self.partitioner),
         })
     }
 }

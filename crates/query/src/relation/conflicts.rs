@@ -2,14 +2,14 @@
 
 use cql::error::CqlError;
 use schema::Column;
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
-use super::{Relation, RelationKind, Test, TupleList, TupleTest};
+use super::{ColumnTest, PreparedRelation, RelationKind, TupleList, TupleTest};
 use crate::bind::PreparedInList;
 
 /// The way in which a relation narrows its columns down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Narrowing {
+enum NarrowingKind {
     Equal,
     In,
     Lower,
@@ -22,7 +22,7 @@ enum Narrowing {
 ///
 /// # Errors
 /// Two relations on a column that can't occur together, in Cassandra's words.
-pub fn check(relations: &[Relation]) -> Result<(), CqlError> {
+pub fn check(relations: &[PreparedRelation]) -> Result<(), CqlError> {
     for (position, later) in relations.iter().enumerate() {
         for earlier in &relations[..position] {
             check_pair(earlier, later)?;
@@ -31,33 +31,34 @@ pub fn check(relations: &[Relation]) -> Result<(), CqlError> {
     Ok(())
 }
 
-fn check_pair(earlier: &Relation, later: &Relation) -> Result<(), CqlError> {
+fn check_pair(earlier: &PreparedRelation, later: &PreparedRelation) -> Result<(), CqlError> {
     let Some(name) = common_name(earlier, later) else {
         return Ok(());
     };
     let (a, b) = (narrowing(earlier), narrowing(later));
     let fault = match (a, b) {
-        (Narrowing::Holds, Narrowing::Holds) => return Ok(()),
-        (Narrowing::Holds, _) | (_, Narrowing::Holds) => format!(
+        (NarrowingKind::Holds, NarrowingKind::Holds) => return Ok(()),
+        (NarrowingKind::Holds, _) | (_, NarrowingKind::Holds) => format!(
             "Collection column {name} can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality"
         ),
-        (Narrowing::Equal, _) | (_, Narrowing::Equal) => {
+        (NarrowingKind::Equal, _) | (_, NarrowingKind::Equal) => {
             format!("{name} cannot be restricted by more than one relation if it includes an Equal")
         }
-        (Narrowing::In, _) | (_, Narrowing::In) => {
+        (NarrowingKind::In, _) | (_, NarrowingKind::In) => {
             format!("{name} cannot be restricted by more than one relation if it includes a IN")
         }
         _ if first_name(earlier) != first_name(later) => format!(
             "Column \"{}\" cannot be restricted by two inequalities not starting with the same column",
             first_name(later).unwrap_or_default()
         ),
-        (Narrowing::Lower, Narrowing::Lower) => {
+        (NarrowingKind::Lower, NarrowingKind::Lower) => {
             format!("More than one restriction was found for the start bound on {name}")
         }
-        (Narrowing::Upper, Narrowing::Upper) => {
+        (NarrowingKind::Upper, NarrowingKind::Upper) => {
             format!("More than one restriction was found for the end bound on {name}")
         }
-        (Narrowing::Lower, Narrowing::Upper) | (Narrowing::Upper, Narrowing::Lower) => {
+        (NarrowingKind::Lower, NarrowingKind::Upper)
+        | (NarrowingKind::Upper, NarrowingKind::Lower) => {
             return Ok(());
         }
     };
@@ -66,7 +67,7 @@ fn check_pair(earlier: &Relation, later: &Relation) -> Result<(), CqlError> {
 
 /// The name, for messages, of the first column of `a` that `b` restricts, too, or of the token;
 /// `None` if they restrict nothing in common.
-fn common_name(a: &Relation, b: &Relation) -> Option<String> {
+fn common_name(a: &PreparedRelation, b: &PreparedRelation) -> Option<String> {
     if let (RelationKind::Token { .. }, RelationKind::Token { .. }) = (&a.kind, &b.kind) {
         let columns = a.text.strip_prefix("token(");
         let columns = columns.and_then(|rest| rest.split_once(')'));
@@ -78,7 +79,7 @@ fn common_name(a: &Relation, b: &Relation) -> Option<String> {
         .map(|column| column.name.clone())
 }
 
-fn columns(relation: &Relation) -> &[Column] {
+fn columns(relation: &PreparedRelation) -> &[Column] {
     match &relation.kind {
         RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
             std::slice::from_ref(column)
@@ -88,14 +89,14 @@ fn columns(relation: &Relation) -> &[Column] {
     }
 }
 
-fn first_name(relation: &Relation) -> Option<&str> {
+fn first_name(relation: &PreparedRelation) -> Option<&str> {
     relation.first_column().map(|column| column.name.as_str())
 }
 
-fn narrowing(relation: &Relation) -> Narrowing {
+fn narrowing(relation: &PreparedRelation) -> NarrowingKind {
     match &relation.kind {
         RelationKind::Column {
-            test: Test::Compare(comparison, _),
+            test: ColumnTest::Compare(comparison, _),
             ..
         }
         | RelationKind::Tuple {
@@ -103,30 +104,31 @@ fn narrowing(relation: &Relation) -> Narrowing {
             ..
         }
         | RelationKind::Token { comparison, .. } => match comparison {
-            Comparison::Eq => Narrowing::Equal,
-            Comparison::Gt | Comparison::GtEq => Narrowing::Lower,
-            Comparison::Lt | Comparison::LtEq => Narrowing::Upper,
+            ComparisonOperator::Eq => NarrowingKind::Equal,
+            ComparisonOperator::Gt | ComparisonOperator::GtEq => NarrowingKind::Lower,
+            ComparisonOperator::Lt | ComparisonOperator::LtEq => NarrowingKind::Upper,
         },
         // To Cassandra, a list of one value is an equality.
         RelationKind::Column {
-            test: Test::In(PreparedInList::Terms(terms)),
+            test: ColumnTest::In(PreparedInList::Terms(terms)),
             ..
-        } if terms.len() == 1 => Narrowing::Equal,
+        } if terms.len() == 1 => NarrowingKind::Equal,
         RelationKind::Tuple {
             test: TupleTest::In(TupleList::Terms(terms)),
             ..
-        } if terms.len() == 1 => Narrowing::Equal,
+        } if terms.len() == 1 => NarrowingKind::Equal,
         RelationKind::Column {
-            test: Test::In(_), ..
+            test: ColumnTest::In(_),
+            ..
         }
         | RelationKind::Tuple {
             test: TupleTest::In(_),
             ..
-        } => Narrowing::In,
+        } => NarrowingKind::In,
         RelationKind::Column {
-            test: Test::Contains(_) | Test::ContainsKey(_) | Test::Like(_),
+            test: ColumnTest::Contains(_) | ColumnTest::ContainsKey(_) | ColumnTest::Like(_),
             ..
         }
-        | RelationKind::Entry { .. } => Narrowing::Holds,
+        | RelationKind::Entry { .. } => NarrowingKind::Holds,
     }
 }

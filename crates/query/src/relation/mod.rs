@@ -13,19 +13,19 @@ use std::sync::Arc;
 use index::IndexedPart;
 pub use prepare::prepare;
 use schema::{Column, SecondaryIndex, Table};
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
 use crate::bind::{PreparedInList, PreparedTerm};
 
 /// A relation whose terms fit its columns.
 #[derive(Clone, Debug)]
-pub struct Relation {
+pub struct PreparedRelation {
     /// The relation as CQL text, for messages and printed plans.
     pub text: String,
     /// The restricted columns and their test.
     pub kind: RelationKind,
     /// The secondary indexes that find the rows for which the relation holds: one for each of its
-    /// columns, or none. There are none before [`Relation::with_indexes`].
+    /// columns, or none. There are none before [`PreparedRelation::with_indexes`].
     pub indexes: Vec<Arc<SecondaryIndex>>,
 }
 
@@ -37,7 +37,7 @@ pub enum RelationKind {
         /// The column.
         column: Column,
         /// The test of this one column.
-        test: Test,
+        test: ColumnTest,
     },
     /// `map[key] = value`. The column is the map.
     Entry {
@@ -58,7 +58,7 @@ pub enum RelationKind {
     /// A comparison of the partition's token, `token(p) > 5`.
     Token {
         /// The way in which the token is compared.
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         /// The token that it is compared with, a `bigint`.
         value: PreparedTerm,
     },
@@ -66,9 +66,9 @@ pub enum RelationKind {
 
 /// A test of one column.
 #[derive(Clone, Debug)]
-pub enum Test {
+pub enum ColumnTest {
     /// `column > value`, or another comparison.
-    Compare(Comparison, PreparedTerm),
+    Compare(ComparisonOperator, PreparedTerm),
     /// `column IN (...)`.
     In(PreparedInList),
     /// `column LIKE pattern`, of a text.
@@ -83,7 +83,7 @@ pub enum Test {
 #[derive(Clone, Debug)]
 pub enum TupleTest {
     /// `(a, b) > (1, 2)`, or another comparison.
-    Compare(Comparison, TupleTerm),
+    Compare(ComparisonOperator, TupleTerm),
     /// `(a, b) IN (...)`.
     In(TupleList),
 }
@@ -112,9 +112,9 @@ impl RelationKind {
     pub fn element_of(&self) -> Option<(&Column, IndexedPart)> {
         match self {
             RelationKind::Column { column, test } => match test {
-                Test::Contains(_) => Some((column, IndexedPart::Values)),
-                Test::ContainsKey(_) => Some((column, IndexedPart::Keys)),
-                Test::Compare(..) | Test::In(_) | Test::Like(_) => None,
+                ColumnTest::Contains(_) => Some((column, IndexedPart::Values)),
+                ColumnTest::ContainsKey(_) => Some((column, IndexedPart::Keys)),
+                ColumnTest::Compare(..) | ColumnTest::In(_) | ColumnTest::Like(_) => None,
             },
             RelationKind::Entry { column, .. } => Some((column, IndexedPart::Entries)),
             RelationKind::Tuple { .. } | RelationKind::Token { .. } => None,
@@ -122,13 +122,13 @@ impl RelationKind {
     }
 }
 
-impl Relation {
+impl PreparedRelation {
     /// The relation with those of a table's secondary indexes that serve it. Local ones do if the
     /// query names one partition (`is_in_one_partition`).
     #[must_use]
-    pub fn with_indexes(self, table: &Table, is_in_one_partition: bool) -> Relation {
+    pub fn with_indexes(self, table: &Table, is_in_one_partition: bool) -> PreparedRelation {
         let indexes = served::serving(table, is_in_one_partition, &self.kind);
-        Relation { indexes, ..self }
+        PreparedRelation { indexes, ..self }
     }
 
     /// Whether secondary indexes find the rows for which the relation holds.
@@ -145,7 +145,7 @@ impl Relation {
     /// Whether the relation is `column LIKE pattern`.
     pub fn is_like(&self) -> bool {
         let kind = &self.kind;
-        matches!(kind, RelationKind::Column { test, .. } if matches!(test, Test::Like(_)))
+        matches!(kind, RelationKind::Column { test, .. } if matches!(test, ColumnTest::Like(_)))
     }
 
     /// Whether the relation restricts this column, by itself or within a tuple.

@@ -1,48 +1,50 @@
 //! Preparation of relations: resolves their names, and fits their terms to the columns.
 
-use cql::ast::{self, Operator, Subject, Term};
+use cql::ast::{self, ComparisonSubject, Operator, Term};
 use cql::error::CqlError;
 use schema::Column;
 use value::CqlType;
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
 use super::single_term::single_term;
 use super::text::relation_text;
-use super::{Relation, RelationKind, Test, token, tuple};
+use super::{ColumnTest, PreparedRelation, RelationKind, token, tuple};
 use crate::bind::{PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_term};
 use crate::functions::astra;
-use crate::resolve::Columns;
+use crate::resolve::TableColumns;
 
 /// Prepares a relation.
 ///
 /// # Errors
 /// Unknown columns, operators that are not supported, and terms that don't fit their columns.
 pub fn prepare(
-    table: Columns<'_>,
+    table: TableColumns<'_>,
     relation: &ast::Relation,
     ctx: &mut PrepareContext,
-) -> Result<Relation, CqlError> {
+) -> Result<PreparedRelation, CqlError> {
     let text = relation_text(relation);
     refuse_operator(relation.operator, &text)?;
     let kind = match &relation.subject {
-        Subject::Column(name) => {
+        ComparisonSubject::Column(name) => {
             let column = table.column(name)?;
             RelationKind::Column {
                 test: column_test(column, relation, ctx)?,
                 column: column.clone(),
             }
         }
-        Subject::Element { column, key } => entry(table.column(column)?, key, relation, ctx)?,
-        Subject::Field { column, field } => {
+        ComparisonSubject::Element { column, key } => {
+            entry(table.column(column)?, key, relation, ctx)?
+        }
+        ComparisonSubject::Field { column, field } => {
             table.column(column)?;
             return Err(CqlError::syntax(format!(
                 "Unsupported restriction: {text}: a field ({column}.{field}) can't be restricted, \
                  only a whole column"
             )));
         }
-        Subject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
-        Subject::Token(names) => token::prepare(table, names, relation, ctx)?,
-        Subject::Function(call) => {
+        ComparisonSubject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
+        ComparisonSubject::Token(names) => token::prepare(table, names, relation, ctx)?,
+        ComparisonSubject::Function(call) => {
             return Err(astra::refused(&call.name).unwrap_or_else(|| {
                 CqlError::syntax(format!(
                     "Unsupported restriction: {text}: function {} is not supported in WHERE",
@@ -51,7 +53,7 @@ pub fn prepare(
             }));
         }
     };
-    Ok(Relation {
+    Ok(PreparedRelation {
         text,
         kind,
         indexes: Vec::new(),
@@ -73,7 +75,7 @@ fn column_test(
     column: &Column,
     relation: &ast::Relation,
     ctx: &mut PrepareContext,
-) -> Result<Test, CqlError> {
+) -> Result<ColumnTest, CqlError> {
     let (name, cql_type) = (column.name.as_str(), &column.cql_type);
     let operator = relation.operator;
     match operator {
@@ -81,9 +83,9 @@ fn column_test(
             let (part, place) = contained_part(column, operator)?;
             let term = prepare_term(single_term(relation, name)?, &part, &place, ctx)?;
             return Ok(if operator == Operator::Contains {
-                Test::Contains(term)
+                ColumnTest::Contains(term)
             } else {
-                Test::ContainsKey(term)
+                ColumnTest::ContainsKey(term)
             });
         }
         _ if cql_type.is_multi_cell() && cql_type.user_type().is_some() => {
@@ -106,11 +108,11 @@ fn column_test(
                     "LIKE is allowed only on string types, which {name} is not"
                 )));
             }
-            prepare_term(single_term(relation, name)?, cql_type, name, ctx).map(Test::Like)
+            prepare_term(single_term(relation, name)?, cql_type, name, ctx).map(ColumnTest::Like)
         }
         None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(in_test),
         Some(comparison) => {
-            if comparison != Comparison::Eq && cql_type.holds_durations() {
+            if comparison != ComparisonOperator::Eq && cql_type.holds_durations() {
                 let what = match cql_type {
                     CqlType::Duration => "duration columns",
                     CqlType::Tuple(_) => "tuples containing durations",
@@ -122,19 +124,19 @@ fn column_test(
                 )));
             }
             let term = prepare_term(single_term(relation, name)?, cql_type, name, ctx)?;
-            Ok(Test::Compare(comparison, term))
+            Ok(ColumnTest::Compare(comparison, term))
         }
     }
 }
 
 /// An IN of a list of one value is an equality in all that is allowed of it, as in Cassandra.
-fn in_test(list: PreparedInList) -> Test {
+fn in_test(list: PreparedInList) -> ColumnTest {
     match list {
         PreparedInList::Terms(terms) => match <[PreparedTerm; 1]>::try_from(terms) {
-            Ok([term]) => Test::Compare(Comparison::Eq, term),
-            Err(terms) => Test::In(PreparedInList::Terms(terms)),
+            Ok([term]) => ColumnTest::Compare(ComparisonOperator::Eq, term),
+            Err(terms) => ColumnTest::In(PreparedInList::Terms(terms)),
         },
-        whole @ PreparedInList::Whole(_) => Test::In(whole),
+        whole @ PreparedInList::Whole(_) => ColumnTest::In(whole),
     }
 }
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use index::IndexedPart;
 use schema::{Column, SecondaryIndex, Table};
 use value::CqlType;
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
-use super::{RelationKind, Test, TupleTest};
+use super::{ColumnTest, RelationKind, TupleTest};
 
 /// The indexes that serve a relation: one for each of its columns; none if one of them lacks its
 /// index.
@@ -24,19 +24,19 @@ pub(super) fn serving(
     let index = |column, part| index(table, is_in_one_partition, column, part);
     let one = |column, part| index(column, part).into_iter().collect();
     if let Some((column, part)) = kind.element_of() {
-        return one(column, Part::Of(part));
+        return one(column, RestrictedPart::Of(part));
     }
     match kind {
         RelationKind::Column {
             column,
-            test: Test::Compare(comparison, _),
-        } => one(column, Part::Whole(*comparison)),
+            test: ColumnTest::Compare(comparison, _),
+        } => one(column, RestrictedPart::Whole(*comparison)),
         RelationKind::Tuple {
             columns,
             test: TupleTest::Compare(comparison, _),
-        } if *comparison == Comparison::Eq || columns.len() == 1 => columns
+        } if *comparison == ComparisonOperator::Eq || columns.len() == 1 => columns
             .iter()
-            .map(|column| index(column, Part::Whole(*comparison)))
+            .map(|column| index(column, RestrictedPart::Whole(*comparison)))
             .collect::<Option<Vec<_>>>()
             .filter(|indexes| columns.len() == 1 || are_storage_attached(indexes))
             .unwrap_or_default(),
@@ -51,9 +51,9 @@ pub(super) fn are_storage_attached(indexes: &[Arc<SecondaryIndex>]) -> bool {
 
 /// The part of a column that a relation is about.
 #[derive(Clone, Copy)]
-enum Part {
+enum RestrictedPart {
     /// The whole value is compared.
-    Whole(Comparison),
+    Whole(ComparisonOperator),
     /// Elements of a collection are looked for.
     Of(IndexedPart),
 }
@@ -62,17 +62,17 @@ fn index(
     table: &Table,
     is_in_one_partition: bool,
     column: &Column,
-    part: Part,
+    part: RestrictedPart,
 ) -> Option<Arc<SecondaryIndex>> {
     let serves = |index: &&Arc<SecondaryIndex>| {
         index.column == column.id
             && (is_in_one_partition || !index.is_local)
             && match part {
-                Part::Of(part) => index.part == part,
-                Part::Whole(Comparison::Eq) => {
+                RestrictedPart::Of(part) => index.part == part,
+                RestrictedPart::Whole(ComparisonOperator::Eq) => {
                     matches!(index.part, IndexedPart::Value | IndexedPart::Full)
                 }
-                Part::Whole(_) => {
+                RestrictedPart::Whole(_) => {
                     index.part == IndexedPart::Value
                         && index.is_storage_attached()
                         && has_ranges(&column.cql_type)

@@ -1,6 +1,6 @@
 //! Relations as CQL text.
 
-use cql::ast::{self, Comparand, Subject};
+use cql::ast::{self, Comparand, ComparisonSubject};
 
 use crate::functions::term_excerpt;
 
@@ -10,12 +10,12 @@ const TERMS_SHOWN: usize = 8;
 /// The CQL text of a relation, about as the user wrote it.
 pub(super) fn relation_text(relation: &ast::Relation) -> String {
     let subject = match &relation.subject {
-        Subject::Column(name) => name.clone(),
-        Subject::Element { column, key } => format!("{column}[{}]", term_excerpt(key)),
-        Subject::Field { column, field } => format!("{column}.{field}"),
-        Subject::Tuple(names) => format!("({})", names.join(", ")),
-        Subject::Token(names) => format!("token({})", names.join(", ")),
-        Subject::Function(call) => format!("{}(...)", call.name),
+        ComparisonSubject::Column(name) => name.clone(),
+        ComparisonSubject::Element { column, key } => format!("{column}[{}]", term_excerpt(key)),
+        ComparisonSubject::Field { column, field } => format!("{column}.{field}"),
+        ComparisonSubject::Tuple(names) => format!("({})", names.join(", ")),
+        ComparisonSubject::Token(names) => format!("token({})", names.join(", ")),
+        ComparisonSubject::Function(call) => format!("{}(...)", call.name),
     };
     let operator = relation.operator.as_str();
     match &relation.comparand {

@@ -7,14 +7,14 @@ use value::CqlType;
 use super::RelationKind;
 use super::single_term::single_term;
 use crate::bind::{PrepareContext, prepare_term};
-use crate::resolve::Columns;
+use crate::resolve::TableColumns;
 
 /// Prepares `token(a, b) > ...`.
 ///
 /// # Errors
 /// Columns that are not the partition key in its order, IN, and terms that don't fit.
 pub(super) fn prepare(
-    table: Columns<'_>,
+    table: TableColumns<'_>,
     names: &[String],
     relation: &ast::Relation,
     ctx: &mut PrepareContext,

@@ -9,7 +9,7 @@ use super::single_term::single_term;
 use super::{RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
-use crate::resolve::Columns;
+use crate::resolve::TableColumns;
 
 /// Prepares `(a, b) > ...`.
 ///
@@ -17,7 +17,7 @@ use crate::resolve::Columns;
 /// Columns that are not successive clustering columns, other operators than comparisons and IN, and
 /// terms that don't fit.
 pub(super) fn prepare(
-    table: Columns<'_>,
+    table: TableColumns<'_>,
     names: &[String],
     relation: &ast::Relation,
     text: &str,
@@ -44,7 +44,7 @@ pub(super) fn prepare(
 
 /// Finds the columns of a tuple, which must be successive clustering columns.
 fn tuple_columns(
-    table: Columns<'_>,
+    table: TableColumns<'_>,
     names: &[String],
     text: &str,
 ) -> Result<Vec<Column>, CqlError> {

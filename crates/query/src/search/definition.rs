@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use index::Candidates;
+use index::CandidateRule;
 use store_api::ColumnsPredicate;
 
 /// A search for the nearest rows that satisfy all conditions of WHERE.
@@ -39,7 +39,7 @@ pub struct VectorOrdering<'a> {
     /// The vector to look for, serialised.
     pub vector: Bytes,
     /// The number of candidates to request, and whether they are put in order again.
-    pub candidates: &'a Candidates,
+    pub candidates: &'a CandidateRule,
     /// Whether the answer must be the true nearest rows.
     pub exact: bool,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store_api::{ClientError, ColumnsPredicate, Neighbours, Stores, VectorSearch};
+use store_api::{ClientError, ColumnsPredicate, IndexServices, NearestRows, VectorSearch};
 
 use super::definition::VectorOrdering;
 use crate::bounds;
@@ -38,7 +38,7 @@ pub trait SearchedIndex: Sync {
     fn search(
         &self,
         question: &IndexQuestion<'_>,
-    ) -> impl Future<Output = Result<Neighbours, ClientError>> + Send;
+    ) -> impl Future<Output = Result<NearestRows, ClientError>> + Send;
 
     /// Notes that rows were ranked in place of a question.
     fn ranked_rows(&self, ordering: &VectorOrdering<'_>);
@@ -48,7 +48,7 @@ pub trait SearchedIndex: Sync {
 #[derive(Debug)]
 pub struct ServedIndexes<'a> {
     /// The services.
-    pub stores: &'a Stores,
+    pub stores: &'a IndexServices,
     /// The names of all columns of the primary key, partition key first.
     pub key_columns: Vec<&'a str>,
 }
@@ -58,7 +58,7 @@ impl SearchedIndex for ServedIndexes<'_> {
         self.stores.can_search_by(predicate)
     }
 
-    async fn search(&self, question: &IndexQuestion<'_>) -> Result<Neighbours, ClientError> {
+    async fn search(&self, question: &IndexQuestion<'_>) -> Result<NearestRows, ClientError> {
         let VectorOrdering {
             keyspace,
             index,

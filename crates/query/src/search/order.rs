@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use index::Metric;
+use index::SimilarityFunction;
 
-use crate::nearest::Nearest;
+use crate::nearest::TopScored;
 
 /// The part by which the score of a vector may be less in the index than here, as it is added up in
 /// another order.
@@ -36,16 +36,16 @@ pub enum AnswerOrder<T> {
     /// That of the stored vectors of all candidates.
     Rescored {
         /// The metric by which vectors are compared.
-        metric: Metric,
+        metric: SimilarityFunction,
         /// The best rows so far.
-        nearest: Nearest<T>,
+        nearest: TopScored<T>,
         /// The number of rows that were taken.
         taken: usize,
     },
     /// That of the vectors that were read with the rows, which may be others than the index knows.
     Reread {
         /// The metric by which vectors are compared.
-        metric: Metric,
+        metric: SimilarityFunction,
         /// The rows so far.
         rows: RereadRows<T>,
     },
@@ -68,7 +68,7 @@ impl<T> AnswerOrder<T> {
 
 /// Rows that were named, with the scores of the vectors that were read with them.
 pub struct RereadRows<T> {
-    nearest: Nearest<T>,
+    nearest: TopScored<T>,
     scores: Vec<f32>,
     /// Whether one of the rows is farther away than the index has it.
     has_receded: bool,
@@ -78,7 +78,7 @@ impl<T> RereadRows<T> {
     /// Begins without rows. `count` of them are wanted.
     pub fn new(count: usize) -> RereadRows<T> {
         RereadRows {
-            nearest: Nearest::new(count),
+            nearest: TopScored::new(count),
             scores: Vec::new(),
             has_receded: false,
         }
@@ -103,7 +103,7 @@ impl<T> RereadRows<T> {
     }
 
     /// The nearest rows.
-    pub fn into_nearest(self) -> Nearest<T> {
+    pub fn into_nearest(self) -> TopScored<T> {
         self.nearest
     }
 }

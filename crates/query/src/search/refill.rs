@@ -10,7 +10,7 @@ const CANDIDATES_MAX: usize = 100_000;
 /// The next step for an answer, after `named` of `asked` neighbours were named, of which `alive`
 /// have rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refill {
+pub enum AnswerRefill {
     /// The answer is whole.
     Whole,
     /// The answer is short, although the index may know more rows.
@@ -19,20 +19,20 @@ pub enum Refill {
     Ask(usize),
 }
 
-impl Refill {
+impl AnswerRefill {
     /// Decides for a query of `limit` rows.
-    pub fn after(limit: usize, asked: usize, named: usize, alive: usize) -> Refill {
+    pub fn after(limit: usize, asked: usize, named: usize, alive: usize) -> AnswerRefill {
         if alive >= limit || named < asked {
-            return Refill::Whole;
+            return AnswerRefill::Whole;
         }
         if asked >= CANDIDATES_MAX {
-            return Refill::Short;
+            return AnswerRefill::Short;
         }
         // Where few rows are deleted, twice as many neighbours make up for them. Where most are
         // deleted, four more are requested for each of them, as they are close together.
         let gone = named - alive.min(named);
         let more = asked.max(4 * gone);
-        Refill::Ask(asked.saturating_add(more).min(CANDIDATES_MAX))
+        AnswerRefill::Ask(asked.saturating_add(more).min(CANDIDATES_MAX))
     }
 }
 
@@ -42,20 +42,23 @@ mod tests {
 
     #[test]
     fn missing_rows_are_requested_until_the_index_is_exhausted() {
-        assert_eq!(Refill::after(10, 10, 10, 10), Refill::Whole);
-        assert_eq!(Refill::after(10, 10, 9, 3), Refill::Whole);
-        assert_eq!(Refill::after(10, 10, 10, 9), Refill::Ask(20));
-        assert_eq!(Refill::after(1, 1, 1, 0), Refill::Ask(5));
+        assert_eq!(AnswerRefill::after(10, 10, 10, 10), AnswerRefill::Whole);
+        assert_eq!(AnswerRefill::after(10, 10, 9, 3), AnswerRefill::Whole);
+        assert_eq!(AnswerRefill::after(10, 10, 10, 9), AnswerRefill::Ask(20));
+        assert_eq!(AnswerRefill::after(1, 1, 1, 0), AnswerRefill::Ask(5));
     }
 
     #[test]
     fn a_hundred_thousand_deleted_rows_take_few_rounds() {
         let (mut asked, mut rounds) = (10, 0);
-        while let Refill::Ask(more) = Refill::after(10, asked, asked, 0) {
+        while let AnswerRefill::Ask(more) = AnswerRefill::after(10, asked, asked, 0) {
             assert!(more > asked);
             (asked, rounds) = (more, rounds + 1);
         }
         assert_eq!((asked, rounds), (CANDIDATES_MAX, 6));
-        assert_eq!(Refill::after(10, asked, asked, 0), Refill::Short);
+        assert_eq!(
+            AnswerRefill::after(10, asked, asked, 0),
+            AnswerRefill::Short
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::ops::Range;
 
-use store_api::{ClientError, KeyValue, Neighbours};
+use store_api::{ClientError, KeyValue, NearestRows};
 
 use super::definition::{SearchWarning, VectorOrdering};
 
@@ -57,7 +57,7 @@ pub trait SearchedRows: Send {
     ) -> impl Future<Output = Result<ReadRows<Self::Key, Self::Row>, Self::Error>> + Send;
 
     /// Whether a row is a neighbour still, and satisfies all of WHERE.
-    fn is_wanted(&self, row: &Self::Row) -> bool;
+    fn is_match(&self, row: &Self::Row) -> bool;
 
     /// The serialised vector of a row; `None` if it has none, or is read without it.
     fn vector<'r>(&self, row: &'r Self::Row) -> Option<&'r [u8]>;
@@ -94,7 +94,7 @@ pub trait SearchedRows: Send {
     ///
     /// # Errors
     /// As [`SearchedRows::put`].
-    fn put_values(&mut self, found: &Neighbours, span: Range<usize>) -> Result<bool, Self::Error>;
+    fn put_values(&mut self, found: &NearestRows, span: Range<usize>) -> Result<bool, Self::Error>;
 
     /// Takes a warning for the answer.
     fn warn(&mut self, warning: SearchWarning);

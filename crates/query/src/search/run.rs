@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use index::Metric;
-use store_api::{ClientError, Neighbours};
+use index::SimilarityFunction;
+use store_api::{ClientError, NearestRows};
 
 use super::definition::{
     RanksRows, RowSearch, SearchFreshness, SearchPredicate, SearchWarning, VectorOrdering,
 };
 use super::indexes::{IndexQuestion, SearchedIndex};
 use super::order::{AnswerOrder, NamedKey, RereadRows, merged};
-use super::refill::Refill;
+use super::refill::AnswerRefill;
 use super::rows::{ReadRows, SearchedRows};
-use crate::Nearest;
+use crate::TopScored;
 
 /// Carries out a search: `rows` gets the rows of the answer in their order, and the warnings
 /// with it.
@@ -56,7 +56,7 @@ struct SearchRun<'r, I, R> {
 
 /// The answer of an index.
 struct FoundRows {
-    neighbours: Neighbours,
+    neighbours: NearestRows,
     /// Whether the newest writes may be missing.
     is_stale: bool,
 }
@@ -94,18 +94,18 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             }
             let (of_index, is_short) = (named.count, named.is_short);
             let alive = self.read(named.keys).await?;
-            match Refill::after(count, wanted, of_index, alive) {
-                Refill::Whole => break is_short,
-                Refill::Short if self.ranks_rows(RanksRows::ForConditions) => {
+            match AnswerRefill::after(count, wanted, of_index, alive) {
+                AnswerRefill::Whole => break is_short,
+                AnswerRefill::Short if self.ranks_rows(RanksRows::ForConditions) => {
                     let why = "The index can't name enough rows that match, so all are ranked";
                     traces::note(|| why.to_owned());
                     return self.rank_all().await;
                 }
-                Refill::Short => {
+                AnswerRefill::Short => {
                     self.rows.warn(SearchWarning::FewRows);
                     break is_short;
                 }
-                Refill::Ask(more) => {
+                AnswerRefill::Ask(more) => {
                     traces::note(|| {
                         format!("Too few rows match: refilling with {more} candidates")
                     });
@@ -279,7 +279,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         }
     }
 
-    fn keys(&self, found: Neighbours) -> Result<Vec<NamedKey<R::Key>>, R::Error> {
+    fn keys(&self, found: NearestRows) -> Result<Vec<NamedKey<R::Key>>, R::Error> {
         let named = found.keys.iter().zip(found.similarity_scores);
         let keys = named.map(|(sent, score)| match self.rows.key(sent) {
             Some(key) => Ok(NamedKey { key, score }),
@@ -311,7 +311,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
                 read += 1;
                 match row {
                     None => deleted += 1,
-                    Some(row) if !self.rows.is_wanted(&row) => left_out += 1,
+                    Some(row) if !self.rows.is_match(&row) => left_out += 1,
                     Some(row) => self.take(&mut order, row, by_index)?,
                 }
             }
@@ -342,7 +342,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         Ok(match ordering.candidates.rescoring {
             Some(metric) => AnswerOrder::Rescored {
                 metric,
-                nearest: Nearest::new(count),
+                nearest: TopScored::new(count),
                 taken: 0,
             },
             // To compare the vectors takes longer than to read rows.
@@ -408,7 +408,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
 
     /// The similarity of a row's vector to the one that is looked for; `None` for a row without
     /// one.
-    fn score(&self, row: &R::Row, metric: Metric) -> Option<f32> {
+    fn score(&self, row: &R::Row, metric: SimilarityFunction) -> Option<f32> {
         let vector = &self.search.single()?.vector;
         Some(metric.score(vector, self.rows.vector(row)?))
     }

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures::executor::block_on;
-use index::{Candidates, Metric};
-use store_api::{ClientError, ColumnsPredicate, KeyValue, Neighbours};
-use value::predicate::{Comparison, Predicate};
+use index::{CandidateRule, SimilarityFunction};
+use store_api::{ClientError, ColumnsPredicate, KeyValue, NearestRows};
+use value::predicate::{ComparisonOperator, Predicate};
 use value::{CqlType, Value};
 
 use super::*;
@@ -34,7 +34,7 @@ impl SearchedIndex for FakeIndex {
         columns.all(|column| !self.unknown.contains(column.as_str()))
     }
 
-    async fn search(&self, question: &IndexQuestion<'_>) -> Result<Neighbours, ClientError> {
+    async fn search(&self, question: &IndexQuestion<'_>) -> Result<NearestRows, ClientError> {
         let asked = (question.wanted, question.predicates.len());
         self.asked.lock().unwrap().push(asked);
         *self.waited.lock().unwrap() += usize::from(question.newest.is_some());
@@ -44,7 +44,7 @@ impl SearchedIndex for FakeIndex {
         let named = self.named.iter().take(question.wanted);
         let values = question.returned.unwrap_or_default().iter();
         let value = |(key, _): &(u8, f32)| Some(KeyValue::Cql(Bytes::copy_from_slice(&[*key])));
-        Ok(Neighbours {
+        Ok(NearestRows {
             keys: named.clone().map(|(key, _)| sent(*key)).collect(),
             similarity_scores: named.clone().map(|(_, x)| score(*x)).collect(),
             column_values: values.map(|_| named.clone().map(value).collect()).collect(),
@@ -170,7 +170,7 @@ impl SearchedRows for FakeRows {
         })
     }
 
-    fn is_wanted(&self, row: &FakeRow) -> bool {
+    fn is_match(&self, row: &FakeRow) -> bool {
         self.is_there(row.key)
     }
 
@@ -206,7 +206,7 @@ impl SearchedRows for FakeRows {
 
     fn put_values(
         &mut self,
-        found: &Neighbours,
+        found: &NearestRows,
         span: std::ops::Range<usize>,
     ) -> Result<bool, String> {
         for sent in found.keys.iter().take(span.end).skip(span.start) {
@@ -225,22 +225,22 @@ impl SearchedRows for FakeRows {
     }
 }
 
-const PLAIN: Candidates = Candidates {
+const PLAIN: CandidateRule = CandidateRule {
     oversampling: 1.0,
-    metric: Metric::Euclidean,
+    metric: SimilarityFunction::Euclidean,
     rescoring: None,
     is_exact: true,
 };
 
-const RESCORED: Candidates = Candidates {
+const RESCORED: CandidateRule = CandidateRule {
     oversampling: 2.0,
-    metric: Metric::Euclidean,
-    rescoring: Some(Metric::Euclidean),
+    metric: SimilarityFunction::Euclidean,
+    rescoring: Some(SimilarityFunction::Euclidean),
     is_exact: false,
 };
 
 /// A search for the `limit` rows nearest to 0.
-fn nearest(limit: usize, candidates: &Candidates) -> RowSearch<'_> {
+fn nearest(limit: usize, candidates: &CandidateRule) -> RowSearch<'_> {
     RowSearch {
         orderings: vec![VectorOrdering {
             keyspace: "ks",
@@ -266,7 +266,7 @@ fn condition(column: &str, is_named: bool) -> SearchPredicate {
             column: column.to_owned(),
             predicate: Predicate::Compare {
                 cql_type: CqlType::Int,
-                comparison: Comparison::Eq,
+                comparison: ComparisonOperator::Eq,
                 value: Value::Int(7).serialize(),
             },
         },

@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{CdcClock, GroupTime};
-use crate::waiters::Waiters;
+use crate::waiters::WaitingTasks;
 
 #[derive(Debug)]
 pub(crate) struct CdcGate {
-    state: Mutex<State>,
+    state: Mutex<LogCommitState>,
     /// The number of the last commit that ended.
     ended: AtomicU64,
     /// Readers that wait for the end of a commit.
-    readers: Waiters,
+    readers: WaitingTasks,
 }
 
 #[derive(Debug)]
-struct State {
+struct LogCommitState {
     clock: CdcClock,
     /// The number of the last commit that began.
     begun: u64,
@@ -26,24 +26,24 @@ struct State {
 impl CdcGate {
     pub(crate) fn new(mark_micros: i64) -> CdcGate {
         CdcGate {
-            state: Mutex::new(State {
+            state: Mutex::new(LogCommitState {
                 clock: CdcClock::new(mark_micros),
                 begun: 0,
             }),
             ended: AtomicU64::new(0),
-            readers: Waiters::default(),
+            readers: WaitingTasks::default(),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LogCommitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a commit begins. [`CdcGate::settle`] waits until the returned value is dropped.
-    pub(crate) fn begin(&self) -> InFlight<'_> {
+    pub(crate) fn begin(&self) -> CommitInFlight<'_> {
         let mut state = self.state();
         state.begun += 1;
-        InFlight {
+        CommitInFlight {
             gate: self,
             number: state.begun,
         }
@@ -79,12 +79,12 @@ impl CdcGate {
 
 /// A commit under way: from before its first log time until it has succeeded or failed.
 #[derive(Debug)]
-pub(crate) struct InFlight<'a> {
+pub(crate) struct CommitInFlight<'a> {
     gate: &'a CdcGate,
     number: u64,
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for CommitInFlight<'_> {
     fn drop(&mut self) {
         self.gate.ended.store(self.number, Ordering::Release);
         self.gate.readers.wake();

@@ -9,6 +9,6 @@ mod rows;
 mod time;
 
 pub(crate) use gate::CdcGate;
-pub(crate) use rows::{DeleteFate, Group, ImageRow, Images, Origin};
+pub(crate) use rows::{DeleteFate, ImageRow, LogRowGroup, RowImages, WriteOrigin};
 pub use time::AHEAD_MAX_MICROS;
 pub(crate) use time::{CdcClock, GroupTime};

@@ -10,9 +10,9 @@ use value::{join_elements, join_entries};
 
 use crate::StorageError;
 use crate::layout::TableSchema;
-use crate::mutation::{CellChange, CellOperation, Change};
-use crate::read::{Cell, ClusteringBound, Expiry};
-use crate::record::{CellRecord, ColumnRecord, Content, Lifetime, Record};
+use crate::mutation::{CellChange, CellOperation, PartitionChange};
+use crate::read::{Cell, CellExpiry, ClusteringBound};
+use crate::record::{CellContent, CellLifetime, CellRecord, RowRecord, StoredColumn};
 
 /// The values of `cdc$operation`.
 mod operation {
@@ -26,14 +26,14 @@ mod operation {
     pub(super) const RANGE_END_INCLUSIVE: i8 = 7;
     pub(super) const RANGE_END_EXCLUSIVE: i8 = 8;
     pub(super) const POST_IMAGE: i8 = 9;
-    /// Deletions of rows that have expired ([`super::Origin::Expiry`]).
+    /// Deletions of rows that have expired ([`super::WriteOrigin::Expiry`]).
     pub(super) const EXPIRED_ROW_DELETE: i8 = -3;
     pub(super) const EXPIRED_PARTITION_DELETE: i8 = -4;
 }
 
 /// Whoever makes a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum WriteOrigin {
     Client,
     /// The deletion of rows whose time has come, which the log marks as such.
     Expiry,
@@ -47,7 +47,7 @@ pub(crate) struct ImageRow<'a> {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Images<'a> {
+pub(crate) struct RowImages<'a> {
     pub before: Vec<ImageRow<'a>>,
     pub after: Vec<ImageRow<'a>>,
 }
@@ -62,24 +62,24 @@ pub(crate) enum DeleteFate {
 }
 
 /// The parts of one group.
-pub(crate) struct Group<'a> {
+pub(crate) struct LogRowGroup<'a> {
     pub base: &'a TableSchema,
     pub log: &'a TableSchema,
     pub options: &'a CdcOptions,
     pub stream: &'a Bytes,
     pub time: Uuid,
     pub partition_key: &'a [Bytes],
-    pub changes: &'a [&'a Change],
+    pub changes: &'a [&'a PartitionChange],
     /// The fates of deletions after which the row lives on, by the position of the change.
     pub fates: HashMap<usize, DeleteFate>,
-    pub images: Images<'a>,
-    pub origin: Origin,
+    pub images: RowImages<'a>,
+    pub origin: WriteOrigin,
     pub now_micros: i64,
 }
 
-impl Group<'_> {
+impl LogRowGroup<'_> {
     /// The keys and records of the log rows, in order.
-    pub(crate) fn log_rows(self) -> Result<Vec<(Vec<u8>, Record)>, StorageError> {
+    pub(crate) fn log_rows(self) -> Result<Vec<(Vec<u8>, RowRecord)>, StorageError> {
         let mut rows = Vec::with_capacity(self.changes.len());
         let touched = self.touched();
         for image in &self.images.before {
@@ -117,15 +117,15 @@ impl Group<'_> {
         Ok(records)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        (self.options.ttl_s > 0).then(|| Expiry {
+    fn lifetime(&self) -> CellLifetime {
+        (self.options.ttl_s > 0).then(|| CellExpiry {
             ttl_s: self.options.ttl_s,
             at_s: crate::clock::seconds(self.now_micros) + i64::from(self.options.ttl_s),
         })
     }
 
-    fn row(&self, operation: i8) -> LogRow<'_> {
-        let mut row = LogRow {
+    fn row(&self, operation: i8) -> LogRowBuilder<'_> {
+        let mut row = LogRowBuilder {
             log: self.log,
             cells: Vec::new(),
         };
@@ -137,7 +137,7 @@ impl Group<'_> {
         row
     }
 
-    fn set_clustering(&self, row: &mut LogRow<'_>, clustering: &[Bytes]) {
+    fn set_clustering(&self, row: &mut LogRowBuilder<'_>, clustering: &[Bytes]) {
         let columns = self.base.table.clustering_key();
         for (column, value) in columns.iter().zip(clustering) {
             row.set(&column.name, value.clone());
@@ -145,9 +145,9 @@ impl Group<'_> {
     }
 
     /// An update that sets columns to null.
-    fn nulled(&self, change: &Change, columns: &[ColumnId]) -> LogRow<'_> {
+    fn nulled(&self, change: &PartitionChange, columns: &[ColumnId]) -> LogRowBuilder<'_> {
         let mut row = self.row(operation::UPDATE);
-        if let Change::DeleteRow { clustering, .. } = change {
+        if let PartitionChange::DeleteRow { clustering, .. } = change {
             self.set_clustering(&mut row, clustering);
         }
         for base in columns.iter().filter_map(|id| self.base.column(*id)) {
@@ -156,9 +156,9 @@ impl Group<'_> {
         row
     }
 
-    fn change<'s>(&'s self, change: &Change, rows: &mut Vec<LogRow<'s>>) {
+    fn change<'s>(&'s self, change: &PartitionChange, rows: &mut Vec<LogRowBuilder<'s>>) {
         match change {
-            Change::Row {
+            PartitionChange::Row {
                 clustering,
                 cells,
                 ttl_s,
@@ -175,27 +175,27 @@ impl Group<'_> {
                 self.set_delta(&mut row, cells, *ttl_s);
                 rows.push(row);
             }
-            Change::Static { cells, ttl_s, .. } => {
+            PartitionChange::Static { cells, ttl_s, .. } => {
                 let mut row = self.row(operation::UPDATE);
                 self.set_delta(&mut row, cells, *ttl_s);
                 rows.push(row);
             }
-            Change::DeleteRow { clustering, .. } if self.base.keys.has_clustering() => {
+            PartitionChange::DeleteRow { clustering, .. } if self.base.keys.has_clustering() => {
                 let mut row = self.row(match self.origin {
-                    Origin::Client => operation::ROW_DELETE,
-                    Origin::Expiry => operation::EXPIRED_ROW_DELETE,
+                    WriteOrigin::Client => operation::ROW_DELETE,
+                    WriteOrigin::Expiry => operation::EXPIRED_ROW_DELETE,
                 });
                 self.set_clustering(&mut row, clustering);
                 rows.push(row);
             }
             // Without clustering columns the row is the partition.
-            Change::DeleteRow { .. } | Change::DeletePartition { .. } => {
+            PartitionChange::DeleteRow { .. } | PartitionChange::DeletePartition { .. } => {
                 rows.push(self.row(match self.origin {
-                    Origin::Client => operation::PARTITION_DELETE,
-                    Origin::Expiry => operation::EXPIRED_PARTITION_DELETE,
+                    WriteOrigin::Client => operation::PARTITION_DELETE,
+                    WriteOrigin::Expiry => operation::EXPIRED_PARTITION_DELETE,
                 }));
             }
-            Change::DeleteRange { start, end, .. } => {
+            PartitionChange::DeleteRange { start, end, .. } => {
                 rows.push(self.bound(
                     start,
                     operation::RANGE_START_INCLUSIVE,
@@ -210,7 +210,7 @@ impl Group<'_> {
         }
     }
 
-    fn bound(&self, bound: &ClusteringBound, inclusive: i8, exclusive: i8) -> LogRow<'_> {
+    fn bound(&self, bound: &ClusteringBound, inclusive: i8, exclusive: i8) -> LogRowBuilder<'_> {
         let (operation, prefix) = match bound {
             ClusteringBound::Unbounded => (inclusive, &[][..]),
             ClusteringBound::Inclusive(prefix) => (inclusive, prefix.as_slice()),
@@ -221,7 +221,7 @@ impl Group<'_> {
         row
     }
 
-    fn set_delta(&self, row: &mut LogRow<'_>, cells: &[CellChange], ttl_s: Option<u32>) {
+    fn set_delta(&self, row: &mut LogRowBuilder<'_>, cells: &[CellChange], ttl_s: Option<u32>) {
         if self.options.delta == DeltaMode::Keys {
             return;
         }
@@ -270,8 +270,8 @@ impl Group<'_> {
         &self,
         operation: i8,
         image: &ImageRow<'_>,
-        touched: Option<&Touched<'_>>,
-    ) -> LogRow<'_> {
+        touched: Option<&TouchedColumns<'_>>,
+    ) -> LogRowBuilder<'_> {
         let mut row = self.row(operation);
         if let Some(clustering) = image.clustering {
             self.set_clustering(&mut row, clustering);
@@ -301,25 +301,25 @@ impl Group<'_> {
     }
 
     /// The columns that pre-images show of the rows that are changed; `None` for all of all rows.
-    fn touched(&self) -> Option<Touched<'_>> {
+    fn touched(&self) -> Option<TouchedColumns<'_>> {
         if self.options.preimage == ImageMode::Full || self.images.before.is_empty() {
             return None;
         }
-        let mut touched = Touched::new();
+        let mut touched = TouchedColumns::new();
         for change in self.changes {
             let (row, cells) = match change {
-                Change::Row {
+                PartitionChange::Row {
                     clustering, cells, ..
                 } => (Some(&clustering[..]), cells),
-                Change::Static { cells, .. } => (None, cells),
-                Change::DeletePartition { .. } => return None,
-                Change::DeleteRow { .. } | Change::DeleteRange { .. } => continue,
+                PartitionChange::Static { cells, .. } => (None, cells),
+                PartitionChange::DeletePartition { .. } => return None,
+                PartitionChange::DeleteRow { .. } | PartitionChange::DeleteRange { .. } => continue,
             };
             let columns = cells.iter().map(|cell| cell.column);
             touched.entry(row).or_default().extend(columns);
         }
         for change in self.changes {
-            if let Change::DeleteRow { clustering, .. } = change {
+            if let PartitionChange::DeleteRow { clustering, .. } = change {
                 touched.remove(&Some(&clustering[..]));
             }
         }
@@ -328,14 +328,14 @@ impl Group<'_> {
 }
 
 /// Columns by the clustering values of their row; those of the static row are under `None`.
-type Touched<'a> = HashMap<Option<&'a [Bytes]>, HashSet<ColumnId>>;
+type TouchedColumns<'a> = HashMap<Option<&'a [Bytes]>, HashSet<ColumnId>>;
 
-struct LogRow<'a> {
+struct LogRowBuilder<'a> {
     log: &'a TableSchema,
     cells: Vec<(ColumnId, Bytes)>,
 }
 
-impl LogRow<'_> {
+impl LogRowBuilder<'_> {
     /// Sets a column of the log row. A column that the log lacks, as it was made before the base
     /// column, is left out.
     fn set(&mut self, name: &str, value: impl Into<Bytes>) {
@@ -346,13 +346,13 @@ impl LogRow<'_> {
         }
     }
 
-    fn record(mut self, timestamp: i64, lifetime: Lifetime) -> Record {
+    fn record(mut self, timestamp: i64, lifetime: CellLifetime) -> RowRecord {
         // A later value of the same column wins, as in the write.
         self.cells.reverse();
         self.cells.sort_by_key(|(id, _)| *id);
         self.cells.dedup_by_key(|(id, _)| *id);
-        Record {
-            marker: Some(crate::record::Marker {
+        RowRecord {
+            marker: Some(crate::record::RowMarker {
                 timestamp,
                 lifetime,
             }),
@@ -360,11 +360,11 @@ impl LogRow<'_> {
                 .cells
                 .into_iter()
                 .map(|(id, value)| {
-                    let content = Content::Value { value, lifetime };
-                    (id, ColumnRecord::Simple(CellRecord { timestamp, content }))
+                    let content = CellContent::Value { value, lifetime };
+                    (id, StoredColumn::Simple(CellRecord { timestamp, content }))
                 })
                 .collect(),
-            ..Record::default()
+            ..RowRecord::default()
         }
     }
 }

@@ -8,45 +8,47 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use schema::ColumnKind;
 
-use super::overlay::Overlay;
-use super::sweep::Sweep;
+use super::overlay::WriteOverlay;
+use super::sweep::DeletionSweep;
 use crate::StorageError;
 use crate::engine::SpaceId;
 use crate::key::SuffixRange;
 use crate::layout::TableSchema;
-use crate::mutation::{CellChange, CellOperation, Change};
+use crate::mutation::{CellChange, CellOperation, PartitionChange};
 use crate::ranges;
-use crate::read::Expiry;
-use crate::record::{CellRecord, Content, Deletion, Gathered, Lifetime, Marker, Record};
+use crate::read::CellExpiry;
+use crate::record::{
+    CellContent, CellLifetime, CellRecord, DeletionTime, RowMarker, RowRecord, RowRecordBuilder,
+};
 
 /// The time of a commit, which all its changes share but for the present that clients tell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct CommitTime {
     pub now_micros: i64,
     pub now_s: i64,
     /// The present by which a write's values expire, and by which it sees stored ones: that of the
     /// commit, or the one that its client sent. Seconds since the epoch.
-    pub told_s: i64,
+    pub client_now_s: i64,
 }
 
-impl Moment {
+impl CommitTime {
     /// This moment for a write whose client may have sent its present.
-    pub(super) fn told(self, told_s: Option<i64>) -> Self {
-        Moment {
-            told_s: told_s.unwrap_or(self.now_s),
+    pub(super) fn with_client_now(self, client_now_s: Option<i64>) -> Self {
+        CommitTime {
+            client_now_s: client_now_s.unwrap_or(self.now_s),
             ..self
         }
     }
 
-    pub(super) fn lifetime(self, ttl_s: Option<u32>) -> Lifetime {
-        ttl_s.filter(|ttl| *ttl > 0).map(|ttl_s| Expiry {
+    pub(super) fn lifetime(self, ttl_s: Option<u32>) -> CellLifetime {
+        ttl_s.filter(|ttl| *ttl > 0).map(|ttl_s| CellExpiry {
             ttl_s,
-            at_s: self.told_s.saturating_add(i64::from(ttl_s)),
+            at_s: self.client_now_s.saturating_add(i64::from(ttl_s)),
         })
     }
 
-    fn deletion(self, timestamp: i64) -> Deletion {
-        Deletion {
+    fn deletion(self, timestamp: i64) -> DeletionTime {
+        DeletionTime {
             timestamp,
             local_s: self.now_s,
         }
@@ -58,12 +60,12 @@ impl Moment {
 pub(super) struct RowChanges<'w> {
     rows: Vec<RowChange<'w>>,
     /// The places in `rows`.
-    places: HashMap<(SpaceId, &'w [u8], Row), usize>,
+    places: HashMap<(SpaceId, &'w [u8], RowOrHead), usize>,
 }
 
 /// A row of a partition by its suffix, or the head.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Row {
+enum RowOrHead {
     Suffix(Vec<u8>),
     Head,
 }
@@ -71,8 +73,8 @@ enum Row {
 struct RowChange<'w> {
     table: &'w TableSchema,
     partition: &'w [u8],
-    row: Row,
-    gathered: Gathered,
+    row: RowOrHead,
+    gathered: RowRecordBuilder,
 }
 
 impl<'w> RowChanges<'w> {
@@ -80,14 +82,14 @@ impl<'w> RowChanges<'w> {
     /// once. List operations by position or value must be resolved already ([`super::lists`]).
     pub(super) fn take(
         &mut self,
-        overlay: &mut Overlay<'_>,
+        overlay: &mut WriteOverlay<'_>,
         table: &'w TableSchema,
         partition: &'w [u8],
-        change: &Change,
-        moment: Moment,
+        change: &PartitionChange,
+        moment: CommitTime,
     ) -> Result<(), StorageError> {
         match change {
-            Change::Row {
+            PartitionChange::Row {
                 clustering,
                 cells,
                 timestamp,
@@ -103,14 +105,14 @@ impl<'w> RowChanges<'w> {
                 let row = self.row(table, partition, clustering)?;
                 gather(row, table, ColumnKind::Regular, cells, times)?;
                 if *marker {
-                    row.mark(Marker {
+                    row.mark(RowMarker {
                         timestamp: *timestamp,
                         lifetime,
                     });
                 }
                 Ok(())
             }
-            Change::Static {
+            PartitionChange::Static {
                 cells,
                 timestamp,
                 ttl_s,
@@ -120,10 +122,10 @@ impl<'w> RowChanges<'w> {
                     lifetime: lifetime(overlay, table, *ttl_s, moment),
                     moment,
                 };
-                let head = self.gathered(table, partition, Row::Head);
+                let head = self.gathered(table, partition, RowOrHead::Head);
                 gather(head, table, ColumnKind::Static, cells, times)
             }
-            Change::DeleteRow {
+            PartitionChange::DeleteRow {
                 clustering,
                 timestamp,
             } => {
@@ -131,7 +133,7 @@ impl<'w> RowChanges<'w> {
                 row.delete(moment.deletion(*timestamp));
                 Ok(())
             }
-            Change::DeleteRange {
+            PartitionChange::DeleteRange {
                 start,
                 end,
                 timestamp,
@@ -140,12 +142,12 @@ impl<'w> RowChanges<'w> {
                 let deletion = moment.deletion(*timestamp);
                 delete_range(overlay, table, partition, range, deletion)
             }
-            Change::DeletePartition { timestamp } if !table.has_heads() => {
+            PartitionChange::DeletePartition { timestamp } if !table.has_heads() => {
                 let row = self.row(table, partition, &[])?;
                 row.delete(moment.deletion(*timestamp));
                 Ok(())
             }
-            Change::DeletePartition { timestamp } => {
+            PartitionChange::DeletePartition { timestamp } => {
                 delete_partition(overlay, table, partition, moment.deletion(*timestamp))
             }
         }
@@ -154,8 +156,8 @@ impl<'w> RowChanges<'w> {
     /// Merges the changes into the stored records.
     pub(super) fn apply(
         self,
-        overlay: &mut Overlay<'_>,
-        moment: Moment,
+        overlay: &mut WriteOverlay<'_>,
+        moment: CommitTime,
     ) -> Result<(), StorageError> {
         for RowChange {
             table,
@@ -166,10 +168,10 @@ impl<'w> RowChanges<'w> {
         {
             let change = gathered.into_record(|id| table.type_of(id));
             match row {
-                Row::Suffix(suffix) => {
+                RowOrHead::Suffix(suffix) => {
                     merge_row(overlay, table, partition, &suffix, change, moment)?;
                 }
-                Row::Head => {
+                RowOrHead::Head => {
                     let mut head = overlay.head(table, partition)?;
                     head.merge(change, |id| table.type_of(id));
                     overlay.put_head(table, partition, head)?;
@@ -184,15 +186,20 @@ impl<'w> RowChanges<'w> {
         table: &'w TableSchema,
         partition: &'w [u8],
         clustering: &[Bytes],
-    ) -> Result<&mut Gathered, StorageError> {
+    ) -> Result<&mut RowRecordBuilder, StorageError> {
         let suffix = table.keys.clustering(clustering)?;
         let given = table.keys.original_clustering(clustering, &suffix);
-        let gathered = self.gathered(table, partition, Row::Suffix(suffix));
+        let gathered = self.gathered(table, partition, RowOrHead::Suffix(suffix));
         gathered.name(given);
         Ok(gathered)
     }
 
-    fn gathered(&mut self, table: &'w TableSchema, partition: &'w [u8], row: Row) -> &mut Gathered {
+    fn gathered(
+        &mut self,
+        table: &'w TableSchema,
+        partition: &'w [u8],
+        row: RowOrHead,
+    ) -> &mut RowRecordBuilder {
         let rows = &mut self.rows;
         let place = self.places.entry((table.space, partition, row.clone()));
         let at = *place.or_insert_with(|| {
@@ -200,7 +207,7 @@ impl<'w> RowChanges<'w> {
                 table,
                 partition,
                 row,
-                gathered: Gathered::default(),
+                gathered: RowRecordBuilder::default(),
             });
             rows.len() - 1
         });
@@ -209,19 +216,19 @@ impl<'w> RowChanges<'w> {
 }
 
 /// A record that is nothing but a deletion.
-fn deleted(deletion: Deletion) -> Record {
-    Record {
+fn deleted(deletion: DeletionTime) -> RowRecord {
+    RowRecord {
         deletion: Some(deletion),
-        ..Record::default()
+        ..RowRecord::default()
     }
 }
 
 fn delete_range(
-    overlay: &mut Overlay<'_>,
+    overlay: &mut WriteOverlay<'_>,
     table: &TableSchema,
     partition: &[u8],
     range: SuffixRange,
-    deletion: Deletion,
+    deletion: DeletionTime,
 ) -> Result<(), StorageError> {
     let mut head = overlay.head(table, partition)?;
     let covered = head
@@ -247,7 +254,7 @@ fn delete_range(
     overlay
         .write
         .sweeps
-        .push(Sweep::new(table.space, partition, range, deletion));
+        .push(DeletionSweep::new(table.space, partition, range, deletion));
     if head.has_ranges {
         return Ok(());
     }
@@ -257,10 +264,10 @@ fn delete_range(
 
 /// Deletes a partition that has a head.
 fn delete_partition(
-    overlay: &mut Overlay<'_>,
+    overlay: &mut WriteOverlay<'_>,
     table: &TableSchema,
     partition: &[u8],
-    deletion: Deletion,
+    deletion: DeletionTime,
 ) -> Result<(), StorageError> {
     let mut head = overlay.head(table, partition)?;
     head.merge(deleted(deletion), |id| table.type_of(id));
@@ -269,7 +276,7 @@ fn delete_partition(
         overlay
             .write
             .sweeps
-            .push(Sweep::new(table.space, partition, range, deletion));
+            .push(DeletionSweep::new(table.space, partition, range, deletion));
     }
     if head.has_ranges {
         let old = overlay.ranges_over(table, partition, &SuffixRange::whole())?;
@@ -284,11 +291,11 @@ fn delete_partition(
 /// The lifetime of data that is written now with this time to live. Notes that the table has such
 /// data.
 fn lifetime(
-    overlay: &mut Overlay<'_>,
+    overlay: &mut WriteOverlay<'_>,
     table: &TableSchema,
     ttl_s: Option<u32>,
-    moment: Moment,
-) -> Lifetime {
+    moment: CommitTime,
+) -> CellLifetime {
     let lifetime = moment.lifetime(ttl_s);
     if lifetime.is_some() {
         overlay.write.expiring.insert(table.table.id);
@@ -297,12 +304,12 @@ fn lifetime(
 }
 
 fn merge_row(
-    overlay: &mut Overlay<'_>,
+    overlay: &mut WriteOverlay<'_>,
     table: &TableSchema,
     partition: &[u8],
     suffix: &[u8],
-    change: Record,
-    moment: Moment,
+    change: RowRecord,
+    moment: CommitTime,
 ) -> Result<(), StorageError> {
     let key = crate::key::join(partition, crate::key::ROW, suffix)?;
     let head = overlay.head(table, partition)?;
@@ -313,7 +320,7 @@ fn merge_row(
     // Reads under way see the version before this one, so the row may be trimmed at once.
     row.forget(moment.now_s - i64::from(table.table.gc_grace_s) - 1);
     if row.is_empty() {
-        row = Record::default();
+        row = RowRecord::default();
     }
     overlay.put(table.space, key, row);
     Ok(())
@@ -323,13 +330,13 @@ fn merge_row(
 #[derive(Clone, Copy)]
 pub(super) struct CellTimes {
     pub timestamp: i64,
-    pub lifetime: Lifetime,
-    pub moment: Moment,
+    pub lifetime: CellLifetime,
+    pub moment: CommitTime,
 }
 
 /// Gathers the cells of a change. Columns that were dropped meanwhile are left out.
 pub(super) fn gather(
-    gathered: &mut Gathered,
+    gathered: &mut RowRecordBuilder,
     table: &TableSchema,
     kind: ColumnKind,
     cells: &[CellChange],
@@ -355,14 +362,14 @@ pub(super) fn gather(
         }
         let value = |value: &Bytes| CellRecord {
             timestamp,
-            content: Content::Value {
+            content: CellContent::Value {
                 value: value.clone(),
                 lifetime,
             },
         };
         let tombstone = || CellRecord {
             timestamp,
-            content: Content::Tombstone {
+            content: CellContent::Tombstone {
                 local_s: moment.now_s,
             },
         };

@@ -10,9 +10,9 @@ const GIVEN_UP: u8 = 2;
 /// Decides whether the committer begins a write or its caller gives it up: the first of them.
 /// Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beginning(Arc<AtomicU8>);
+pub(crate) struct WriteClaim(Arc<AtomicU8>);
 
-impl Beginning {
+impl WriteClaim {
     /// Begins the write. Returns whether that may be, as its caller has not given it up.
     pub(crate) fn begin(&self) -> bool {
         self.leave_for(BEGUN)
@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn a_write_either_begins_or_is_given_up() {
-        let begun = Beginning::default();
+        let begun = WriteClaim::default();
         assert!(begun.begin());
         assert!(!begun.give_up(), "it is under way");
-        let given_up = Beginning::default();
+        let given_up = WriteClaim::default();
         assert!(given_up.give_up());
         assert!(!given_up.clone().begin(), "its caller has its answer");
     }

@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use schema::{Catalog, TableId};
-use tasks::{Scope, Spec, Task};
+use tasks::{Task, TaskScope, TaskSpec};
 use uuid::Uuid;
 
-use super::skipped::Skipped;
+use super::skipped::FailedRows;
 use super::{Committer, skipped};
 use crate::StorageError;
-use crate::engine::{Batch, Engine, SpaceId, Sync};
+use crate::engine::{Engine, EntryBatch, SpaceId, SyncTarget};
 use crate::entries::entries_of;
 use crate::key::{HEADER, ROW};
-use crate::layout::{Building, IndexSchema, Schema, TableSchema};
+use crate::layout::{IndexSchema, ResolvedSchema, TableSchema, UnbuiltIndexes};
 use crate::record;
 
 const PREFIX: &[u8] = b"build/";
@@ -35,7 +35,7 @@ const ROWS_A_STEP: usize = 128;
 const BYTES_A_STEP: usize = 1 << 20;
 
 /// A secondary index that is being built.
-pub(crate) struct Build {
+pub(crate) struct IndexBuild {
     index: Uuid,
     /// The space of the rows.
     space: SpaceId,
@@ -44,9 +44,9 @@ pub(crate) struct Build {
     task: Option<Task>,
 }
 
-impl Build {
-    pub(super) fn new(index: Uuid, space: SpaceId) -> Build {
-        Build {
+impl IndexBuild {
+    pub(super) fn new(index: Uuid, space: SpaceId) -> IndexBuild {
+        IndexBuild {
             index,
             space,
             behind: Vec::new(),
@@ -63,16 +63,16 @@ impl Build {
         (SpaceId::META, key(self.index), Some(out.into()))
     }
 
-    fn decode(index: &[u8], mut value: Bytes) -> Option<Build> {
+    fn decode(index: &[u8], mut value: Bytes) -> Option<IndexBuild> {
         let index = Uuid::from_slice(index).ok()?;
         if value.len() < 25 || value.get_u8() != VERSION {
             return None;
         }
         let table = TableId(Uuid::from_u128(value.get_u128()));
         let space = SpaceId::new(table, value.get_u64());
-        Some(Build {
+        Some(IndexBuild {
             behind: value.to_vec(),
-            ..Build::new(index, space)
+            ..IndexBuild::new(index, space)
         })
     }
 }
@@ -82,7 +82,7 @@ fn key(index: Uuid) -> Bytes {
 }
 
 /// Reads the builds that were not done when the storage stopped.
-pub(crate) fn load(engine: &Engine) -> Result<Vec<Build>, StorageError> {
+pub(crate) fn load(engine: &Engine) -> Result<Vec<IndexBuild>, StorageError> {
     let snapshot = engine.snapshot()?;
     let range = (Bound::Included(PREFIX.to_vec()), Bound::Unbounded);
     let mut builds = Vec::new();
@@ -91,7 +91,7 @@ pub(crate) fn load(engine: &Engine) -> Result<Vec<Build>, StorageError> {
         let Some(index) = key.strip_prefix(PREFIX) else {
             break;
         };
-        let build = Build::decode(index, value).ok_or_else(|| {
+        let build = IndexBuild::decode(index, value).ok_or_else(|| {
             StorageError::Corrupt("the build of an index can't be read: drop the index".to_owned())
         })?;
         builds.push(build);
@@ -100,19 +100,19 @@ pub(crate) fn load(engine: &Engine) -> Result<Vec<Build>, StorageError> {
 }
 
 /// The indexes that are being built.
-pub(crate) fn indexes(builds: &[Build]) -> Building {
+pub(crate) fn indexes(builds: &[IndexBuild]) -> UnbuiltIndexes {
     builds.iter().map(|build| build.index).collect()
 }
 
 /// The secondary indexes of a schema with their tables.
-fn indexes_of(schema: &Schema) -> impl Iterator<Item = (&Arc<TableSchema>, &IndexSchema)> {
+fn indexes_of(schema: &ResolvedSchema) -> impl Iterator<Item = (&Arc<TableSchema>, &IndexSchema)> {
     let tables = schema.tables();
     tables.flat_map(|table| table.indexes.iter().map(move |index| (table, index)))
 }
 
 /// The indexes that a new catalog adds.
-pub(super) fn added(old: &Catalog, new: &Catalog) -> Building {
-    let versions = |catalog: &Catalog| -> Building {
+pub(super) fn added(old: &Catalog, new: &Catalog) -> UnbuiltIndexes {
+    let versions = |catalog: &Catalog| -> UnbuiltIndexes {
         let keyspaces = catalog.keyspaces.values();
         let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
         let versions = tables.flat_map(|table| {
@@ -129,26 +129,30 @@ pub(super) fn added(old: &Catalog, new: &Catalog) -> Building {
 }
 
 /// The builds that a new schema begins.
-pub(super) fn begun(old: &Schema, new: &Schema) -> Vec<Build> {
+pub(super) fn begun(old: &ResolvedSchema, new: &ResolvedSchema) -> Vec<IndexBuild> {
     let is_new = |index: &IndexSchema| {
         new.building.contains(&index.version) && !old.building.contains(&index.version)
     };
     let added = indexes_of(new).filter(|(_, index)| is_new(index));
     added
-        .map(|(table, index)| Build::new(index.version, table.space))
+        .map(|(table, index)| IndexBuild::new(index.version, table.space))
         .collect()
 }
 
 /// The changes of the stored builds where a new schema counts.
-pub(super) fn entries(old: &Schema, new: &Schema, begun: &[Build]) -> Batch {
+pub(super) fn entries(
+    old: &ResolvedSchema,
+    new: &ResolvedSchema,
+    begun: &[IndexBuild],
+) -> EntryBatch {
     let gone = old.building.difference(&new.building);
     let gone = gone.map(|index| (SpaceId::META, key(*index), None));
-    begun.iter().map(Build::entry).chain(gone).collect()
+    begun.iter().map(IndexBuild::entry).chain(gone).collect()
 }
 
 impl Committer {
     /// Takes over the builds of a schema that counts now.
-    pub(super) fn take_builds(&mut self, schema: &Schema, begun: Vec<Build>) {
+    pub(super) fn take_builds(&mut self, schema: &ResolvedSchema, begun: Vec<IndexBuild>) {
         for build in self
             .builds
             .extract_if(.., |build| !schema.building.contains(&build.index))
@@ -182,7 +186,7 @@ impl Committer {
                 return false;
             }
             Err(error) => {
-                tell_given_up(&schema, &build, &error);
+                log_abandoned_build(&schema, &build, &error);
                 if let Some(task) = build.task {
                     task.failed(error);
                 }
@@ -192,7 +196,11 @@ impl Committer {
     }
 
     /// Looks at some rows. Returns whether the build is done.
-    fn build_step(&self, schema: &Schema, build: &mut Build) -> Result<bool, StorageError> {
+    fn build_step(
+        &self,
+        schema: &ResolvedSchema,
+        build: &mut IndexBuild,
+    ) -> Result<bool, StorageError> {
         let mut all = indexes_of(schema);
         let Some((table, index)) = all.find(|(_, index)| index.version == build.index) else {
             return Ok(true);
@@ -208,10 +216,10 @@ impl Committer {
         let engine = &self.shared.engine;
         let range = (Bound::Excluded(build.behind.clone()), Bound::Unbounded);
         let mut rows = engine.scan_at(&engine.snapshot()?, table.space, range)?;
-        let mut batch = Batch::new();
+        let mut batch = EntryBatch::new();
         let (mut count, mut bytes) = (0, 0);
         let mut is_done = true;
-        let mut skipped = Skipped::default();
+        let mut skipped = FailedRows::default();
         for entry in rows.by_ref() {
             let (key, value) = entry?;
             bytes += value.len();
@@ -231,7 +239,7 @@ impl Committer {
                 break;
             }
         }
-        skipped.tell(
+        skipped.log(
             table,
             "rows can't be given the times at which they expire, and stay. Mend or delete them, then ALTER TABLE ... TTL \
              NULL and ALTER TABLE ... TTL with the column makes the times anew",
@@ -242,16 +250,16 @@ impl Committer {
             false => build.entry(),
         });
         // Not synced, as a step that a crash loses is done again.
-        engine.commit(batch, Sync::Kernel, self.shared.clock.now_micros())?;
+        engine.commit(batch, SyncTarget::Kernel, self.shared.clock.now_micros())?;
         Ok(is_done)
     }
 
     /// Makes an index ready for reads.
-    fn finish_build(&self, old: &Schema, build: Build) {
+    fn finish_build(&self, old: &ResolvedSchema, build: IndexBuild) {
         let mut building = old.building.clone();
         building.remove(&build.index);
         let (catalog, generations) = (Arc::clone(&old.catalog), old.generations.clone());
-        let new = Schema::new(catalog, generations, building, Some(old));
+        let new = ResolvedSchema::new(catalog, generations, building, Some(old));
         self.shared.set_schema(new);
         if let Some(task) = build.task {
             task.done();
@@ -273,7 +281,7 @@ fn is_row_ttl(table: &TableSchema, index: &IndexSchema) -> bool {
 }
 
 /// Logs that a build has ended without being done.
-fn tell_given_up(schema: &Schema, build: &Build, error: &StorageError) {
+fn log_abandoned_build(schema: &ResolvedSchema, build: &IndexBuild, error: &StorageError) {
     let Some((table, index)) = indexes_of(schema).find(|(_, index)| index.version == build.index)
     else {
         return;
@@ -293,16 +301,16 @@ fn tell_given_up(schema: &Schema, build: &Build, error: &StorageError) {
     );
 }
 
-fn spec(table: &TableSchema, version: Uuid) -> Spec {
+fn spec(table: &TableSchema, version: Uuid) -> TaskSpec {
     let mut indexes = table.table.secondary_indexes.values();
     let index = indexes.find(|index| index.version == version);
-    Spec {
+    TaskSpec {
         kind: "entries",
-        scope: Scope {
+        scope: TaskScope {
             keyspace: Some(table.table.keyspace.clone()),
             table: Some(table.table.name.clone()),
             index: index.map(|index| index.name.clone()),
-            ..Scope::default()
+            ..TaskScope::default()
         },
         units: "rows",
         total: None,

@@ -6,22 +6,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::ColumnId;
 
-use super::apply::Moment;
-use super::overlay::Overlay;
+use super::apply::CommitTime;
+use super::overlay::WriteOverlay;
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
-use crate::layout::{Schema, TableSchema};
+use crate::layout::{ResolvedSchema, TableSchema};
 use crate::mutation::{
-    CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
+    AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation, RowPredicate,
+    WriteCondition,
 };
-use crate::read::{Cell, LiveCell, Partition, Position, Row};
-use crate::record::{Liveness, Record};
+use crate::read::{Cell, LiveCell, Partition, Row, RowPosition};
+use crate::record::{Liveness, RowRecord};
 
 /// The most bytes of rows that a condition may look at, unless it looks at only one row.
 const BYTES_MAX: usize = 16 << 20;
 
 /// The outcome of a check.
-pub(super) enum Checked {
+pub(super) enum CheckOutcome {
     /// The condition holds. Timestamps at or above `floor` win over everything that the rows have
     /// which are checked or written.
     Holds { floor: i64 },
@@ -33,13 +34,13 @@ pub(super) enum Checked {
 
 /// Checks the condition of a write, all predicates of which must hold.
 pub(super) fn check(
-    overlay: &Overlay<'_>,
-    schema: &Schema,
-    condition: &Condition,
-    write: &Write,
-    moment: Moment,
-) -> Result<Checked, StorageError> {
-    let mut found = Found::new(overlay, schema, condition, moment)?;
+    overlay: &WriteOverlay<'_>,
+    schema: &ResolvedSchema,
+    condition: &WriteCondition,
+    write: &AtomicWrite,
+    moment: CommitTime,
+) -> Result<CheckOutcome, StorageError> {
+    let mut found = CheckedRows::new(overlay, schema, condition, moment)?;
     let mut holds = true;
     for checked in &condition.rows {
         let row = found.row(&checked.clustering)?;
@@ -51,7 +52,7 @@ pub(super) fn check(
             };
     }
     if !holds {
-        return Ok(Checked::Fails {
+        return Ok(CheckOutcome::Fails {
             held: found.held,
             standing: found.standing(),
         });
@@ -60,11 +61,12 @@ pub(super) fn check(
     let own = |mutation: &&_| is_of(condition, mutation);
     for change in write.mutations.iter().filter(own).flat_map(|m| &m.changes) {
         match change {
-            Change::Row { clustering, .. } | Change::DeleteRow { clustering, .. } => {
+            PartitionChange::Row { clustering, .. }
+            | PartitionChange::DeleteRow { clustering, .. } => {
                 found.note(clustering)?;
             }
-            Change::Static { .. } => found.note(&[])?,
-            Change::DeleteRange { .. } | Change::DeletePartition { .. } => {}
+            PartitionChange::Static { .. } => found.note(&[])?,
+            PartitionChange::DeleteRange { .. } | PartitionChange::DeletePartition { .. } => {}
         }
     }
     if found.newest == i64::MAX && write.mutations.iter().filter(own).any(sets) {
@@ -75,7 +77,7 @@ pub(super) fn check(
             i64::MAX
         )));
     }
-    Ok(Checked::Holds {
+    Ok(CheckOutcome::Holds {
         floor: found.newest.saturating_add(1),
     })
 }
@@ -97,24 +99,24 @@ fn sets(mutation: &PartitionMutation) -> bool {
         })
     };
     mutation.changes.iter().any(|change| match change {
-        Change::Row { cells, marker, .. } => *marker || are_set(cells),
-        Change::Static { cells, .. } => are_set(cells),
-        Change::DeleteRow { .. } | Change::DeleteRange { .. } | Change::DeletePartition { .. } => {
-            false
-        }
+        PartitionChange::Row { cells, marker, .. } => *marker || are_set(cells),
+        PartitionChange::Static { cells, .. } => are_set(cells),
+        PartitionChange::DeleteRow { .. }
+        | PartitionChange::DeleteRange { .. }
+        | PartitionChange::DeletePartition { .. } => false,
     })
 }
 
-fn is_of(condition: &Condition, mutation: &PartitionMutation) -> bool {
+fn is_of(condition: &WriteCondition, mutation: &PartitionMutation) -> bool {
     mutation.table == condition.table && mutation.partition_key == condition.partition_key
 }
 
 /// The rows of a partition as a write finds them. Each is read once.
-struct Found<'o> {
-    overlay: &'o Overlay<'o>,
+struct CheckedRows<'o> {
+    overlay: &'o WriteOverlay<'o>,
     table: &'o TableSchema,
     partition: Vec<u8>,
-    head: Record,
+    head: RowRecord,
     /// The parts that the rows share, with the live static cells.
     shared: Arc<Partition>,
     /// The static row; `None` if it has no live cell.
@@ -130,22 +132,22 @@ struct Found<'o> {
     /// The greatest timestamp of all that is stored of the rows that were requested; `i64::MIN` for
     /// none.
     newest: i64,
-    moment: Moment,
+    moment: CommitTime,
 }
 
-impl<'o> Found<'o> {
+impl<'o> CheckedRows<'o> {
     fn new(
-        overlay: &'o Overlay<'o>,
-        schema: &'o Schema,
-        condition: &'o Condition,
-        moment: Moment,
-    ) -> Result<Found<'o>, StorageError> {
+        overlay: &'o WriteOverlay<'o>,
+        schema: &'o ResolvedSchema,
+        condition: &'o WriteCondition,
+        moment: CommitTime,
+    ) -> Result<CheckedRows<'o>, StorageError> {
         let table = schema.table(condition.table)?;
         let (token, partition) = table.keys.partition(&condition.partition_key)?;
         let head = overlay.head(table, &partition)?;
         let liveness = Liveness {
             deleted_to: i64::MIN,
-            now_s: moment.told_s,
+            now_s: moment.client_now_s,
         };
         let columns = condition.columns.as_ref();
         let shared = Arc::new(Partition {
@@ -153,14 +155,14 @@ impl<'o> Found<'o> {
             key: condition.partition_key.clone(),
             static_cells: liveness.statics_with(&head, &table.live, |id| is_wanted(columns, id)),
         });
-        let position = Position(key::join(&partition, HEADER, &[])?.into());
+        let position = RowPosition(key::join(&partition, HEADER, &[])?.into());
         let static_row = (!shared.static_cells.is_empty()).then(|| Row {
             partition: Arc::clone(&shared),
             clustering: None,
             cells: Vec::new(),
             position,
         });
-        Ok(Found {
+        Ok(CheckedRows {
             overlay,
             table,
             partition,
@@ -191,7 +193,7 @@ impl<'o> Found<'o> {
         Ok(self.rows[&suffix].as_ref())
     }
 
-    /// Notes the timestamps of a row that is written, as [`Found::row`] does.
+    /// Notes the timestamps of a row that is written, as [`CheckedRows::row`] does.
     fn note(&mut self, clustering: &[Bytes]) -> Result<(), StorageError> {
         if clustering.is_empty() && self.table.keys.has_clustering() {
             self.newest = self.newest.max(self.head.newest());
@@ -202,7 +204,7 @@ impl<'o> Found<'o> {
     }
 
     /// The record of a row, and the timestamp up to which a wider deletion covers it.
-    fn record(&mut self, suffix: &[u8]) -> Result<(Record, i64), StorageError> {
+    fn record(&mut self, suffix: &[u8]) -> Result<(RowRecord, i64), StorageError> {
         let (overlay, table) = (self.overlay, self.table);
         let record = overlay.row(table, &self.partition, suffix)?;
         let deleted_to = overlay.deleted_to(table, &self.partition, &self.head, suffix)?;
@@ -215,7 +217,7 @@ impl<'o> Found<'o> {
         let (record, deleted_to) = self.record(suffix)?;
         let liveness = Liveness {
             deleted_to,
-            now_s: self.moment.told_s,
+            now_s: self.moment.client_now_s,
         };
         let columns = self.columns;
         let cells = liveness.row_with(&record, &table.live, |id| is_wanted(columns, id));
@@ -242,7 +244,7 @@ impl<'o> Found<'o> {
             partition: Arc::clone(&self.shared),
             clustering: Some(clustering),
             cells,
-            position: Position(key::join(&self.partition, ROW, suffix)?.into()),
+            position: RowPosition(key::join(&self.partition, ROW, suffix)?.into()),
         }))
     }
 

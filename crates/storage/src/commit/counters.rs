@@ -15,19 +15,19 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use schema::ColumnId;
 
-use super::apply::{Moment, RowChanges};
-use super::overlay::Overlay;
+use super::apply::{CommitTime, RowChanges};
+use super::overlay::WriteOverlay;
 use crate::StorageError;
 use crate::engine::SpaceId;
 use crate::layout::TableSchema;
-use crate::mutation::{CellChange, CellOperation, Change};
+use crate::mutation::{CellChange, CellOperation, PartitionChange};
 use crate::read::Cell;
-use crate::record::{Liveness, Record};
+use crate::record::{Liveness, RowRecord};
 
 /// The additions to counters that a write has not carried out yet.
 #[derive(Default)]
-pub(super) struct Additions<'w> {
-    rows: Vec<Addition<'w>>,
+pub(super) struct PendingAdditions<'w> {
+    rows: Vec<CounterAddition<'w>>,
     /// The places in `rows`.
     places: HashMap<CounterRow<'w>, usize>,
 }
@@ -36,31 +36,31 @@ pub(super) struct Additions<'w> {
 /// statics.
 type CounterRow<'w> = (SpaceId, &'w [u8], Option<&'w [Bytes]>);
 
-struct Addition<'w> {
+struct CounterAddition<'w> {
     table: &'w TableSchema,
     partition: &'w [u8],
-    change: Change,
+    change: PartitionChange,
 }
 
-impl<'w> Additions<'w> {
+impl<'w> PendingAdditions<'w> {
     /// Takes a change of a table of counters. Anything but additions is carried out at once, after
     /// the additions before it.
     pub(super) fn take(
         &mut self,
-        overlay: &mut Overlay<'_>,
+        overlay: &mut WriteOverlay<'_>,
         table: &'w TableSchema,
         partition: &'w [u8],
-        change: &'w Change,
-        moment: Moment,
+        change: &'w PartitionChange,
+        moment: CommitTime,
     ) -> Result<(), StorageError> {
         let (row, cells, timestamp) = match change {
-            Change::Row {
+            PartitionChange::Row {
                 clustering,
                 cells,
                 timestamp,
                 ..
             } if adds_alone(cells) => (Some(&clustering[..]), cells, *timestamp),
-            Change::Static {
+            PartitionChange::Static {
                 cells, timestamp, ..
             } if adds_alone(cells) => (None, cells, *timestamp),
             _ => {
@@ -73,7 +73,7 @@ impl<'w> Additions<'w> {
             None => {
                 let place = (table.space, partition, row);
                 self.places.insert(place, self.rows.len());
-                self.rows.push(Addition {
+                self.rows.push(CounterAddition {
                     table,
                     partition,
                     change: change.clone(),
@@ -86,11 +86,11 @@ impl<'w> Additions<'w> {
     /// Carries out the additions so far.
     pub(super) fn carry_out(
         &mut self,
-        overlay: &mut Overlay<'_>,
-        moment: Moment,
+        overlay: &mut WriteOverlay<'_>,
+        moment: CommitTime,
     ) -> Result<(), StorageError> {
         self.places.clear();
-        for Addition {
+        for CounterAddition {
             table,
             partition,
             change,
@@ -102,12 +102,12 @@ impl<'w> Additions<'w> {
     }
 }
 
-impl Addition<'_> {
+impl CounterAddition<'_> {
     fn add(&mut self, more: &[CellChange], later: i64) {
-        if let Change::Row {
+        if let PartitionChange::Row {
             cells, timestamp, ..
         }
-        | Change::Static {
+        | PartitionChange::Static {
             cells, timestamp, ..
         } = &mut self.change
         {
@@ -123,11 +123,11 @@ fn adds_alone(cells: &[CellChange]) -> bool {
 }
 
 fn carry_out(
-    overlay: &mut Overlay<'_>,
+    overlay: &mut WriteOverlay<'_>,
     table: &TableSchema,
     partition: &[u8],
-    change: Change,
-    moment: Moment,
+    change: PartitionChange,
+    moment: CommitTime,
 ) -> Result<(), StorageError> {
     let change = resolve(overlay, table, partition, change, moment)?;
     let mut rows = RowChanges::default();
@@ -136,85 +136,85 @@ fn carry_out(
 }
 
 /// The part of a partition that a change is about, as the write finds it.
-struct Standing {
-    record: Record,
+struct CounterRecord {
+    record: RowRecord,
     liveness: Liveness,
     is_static: bool,
 }
 
 /// Turns additions into sums, and raises the timestamp above the stored ones.
 fn resolve(
-    overlay: &Overlay<'_>,
+    overlay: &WriteOverlay<'_>,
     table: &TableSchema,
     partition: &[u8],
-    mut change: Change,
-    moment: Moment,
-) -> Result<Change, StorageError> {
+    mut change: PartitionChange,
+    moment: CommitTime,
+) -> Result<PartitionChange, StorageError> {
     match &mut change {
-        Change::Row {
+        PartitionChange::Row {
             clustering,
             cells,
             timestamp,
             ..
         } => {
-            let standing = Standing::row(overlay, table, partition, clustering, moment)?;
+            let standing = CounterRecord::row(overlay, table, partition, clustering, moment)?;
             standing.sum_up(table, cells);
             *timestamp = standing.above(*timestamp);
         }
-        Change::Static {
+        PartitionChange::Static {
             cells, timestamp, ..
         } => {
-            let standing = Standing::statics(overlay, table, partition, moment)?;
+            let standing = CounterRecord::statics(overlay, table, partition, moment)?;
             standing.sum_up(table, cells);
             *timestamp = standing.above(*timestamp);
         }
-        Change::DeleteRow {
+        PartitionChange::DeleteRow {
             clustering,
             timestamp,
         } => {
-            let standing = Standing::row(overlay, table, partition, clustering, moment)?;
+            let standing = CounterRecord::row(overlay, table, partition, clustering, moment)?;
             *timestamp = standing.above(*timestamp);
         }
-        Change::DeletePartition { timestamp } if !table.has_heads() => {
-            let standing = Standing::row(overlay, table, partition, &[], moment)?;
+        PartitionChange::DeletePartition { timestamp } if !table.has_heads() => {
+            let standing = CounterRecord::row(overlay, table, partition, &[], moment)?;
             *timestamp = standing.above(*timestamp);
         }
-        Change::DeletePartition { .. } | Change::DeleteRange { .. } => {}
+        PartitionChange::DeletePartition { .. } | PartitionChange::DeleteRange { .. } => {}
     }
     Ok(change)
 }
 
-impl Standing {
+impl CounterRecord {
     fn row(
-        overlay: &Overlay<'_>,
+        overlay: &WriteOverlay<'_>,
         table: &TableSchema,
         partition: &[u8],
         clustering: &[Bytes],
-        moment: Moment,
-    ) -> Result<Standing, StorageError> {
+        moment: CommitTime,
+    ) -> Result<CounterRecord, StorageError> {
         let suffix = table.keys.clustering(clustering)?;
         let head = overlay.head(table, partition)?;
-        Ok(Standing {
+        Ok(CounterRecord {
             record: overlay.row(table, partition, &suffix)?,
             liveness: Liveness {
                 deleted_to: overlay.deleted_to(table, partition, &head, &suffix)?,
-                now_s: moment.told_s,
+                now_s: moment.client_now_s,
             },
             is_static: false,
         })
     }
 
     fn statics(
-        overlay: &Overlay<'_>,
+        overlay: &WriteOverlay<'_>,
         table: &TableSchema,
         partition: &[u8],
-        moment: Moment,
-    ) -> Result<Standing, StorageError> {
-        Ok(Standing {
+        moment: CommitTime,
+    ) -> Result<CounterRecord, StorageError> {
+        Ok(CounterRecord {
             record: overlay.head(table, partition)?,
             liveness: Liveness {
                 deleted_to: i64::MIN,
-                now_s: moment.told_s,
+                now_s: moment.client_now_s,
             },
             is_static: true,
         })

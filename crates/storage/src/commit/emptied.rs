@@ -10,19 +10,19 @@ use std::collections::HashMap;
 
 use crate::engine::SpaceId;
 use crate::key::{ROW, SuffixRange};
-use crate::layout::Schema;
-use crate::record::Record;
+use crate::layout::ResolvedSchema;
+use crate::record::RowRecord;
 
 /// Partitions that are remembered. Beyond these all are forgotten.
 const PARTITIONS_MAX: usize = 1024;
 
 /// The emptied range of each partition. A partition has one at most.
 #[derive(Debug, Default)]
-pub(super) struct Emptied {
+pub(super) struct EmptyRanges {
     ranges: HashMap<(SpaceId, Vec<u8>), SuffixRange>,
 }
 
-impl Emptied {
+impl EmptyRanges {
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -60,8 +60,8 @@ impl Emptied {
     /// Forgets the ranges in which rows are written.
     pub(super) fn note_written<'c>(
         &mut self,
-        schema: &Schema,
-        records: impl Iterator<Item = (SpaceId, &'c [u8], &'c Record)>,
+        schema: &ResolvedSchema,
+        records: impl Iterator<Item = (SpaceId, &'c [u8], &'c RowRecord)>,
     ) {
         for (space, key, record) in records {
             if record.is_empty() {
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn a_range_begins_behind_what_is_empty() {
         let space = SpaceId::new(TableId(Uuid::nil()), 1);
-        let mut emptied = Emptied::default();
-        let from = |emptied: &Emptied, low, high| {
+        let mut emptied = EmptyRanges::default();
+        let from = |emptied: &EmptyRanges, low, high| {
             let mut of = range(low, high);
             emptied.shorten(space, b"p", &mut of);
             of.low[0]

@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cpu_scheduler::WorkClass;
 use futures::executor::block_on;
 use schema::{CdcOptions, Column, ColumnId, ColumnKind, Keyspace, RowTtl, Table, TableId};
 use tokio::sync::{Semaphore, oneshot};
-use turns::Class;
 use uuid::Uuid;
 use value::CqlType;
 use value::token::Partitioner;
 
 use super::{Committer, PendingWrite};
-use crate::clock::{Clock, HandClock};
-use crate::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
-use crate::storage::committer_by_hand;
+use crate::clock::{Clock, ManualClock};
+use crate::handle::manual_committer;
+use crate::mutation::{AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation};
 use crate::{Durability, Storage, StorageError, StorageOptions};
 
 /// The second at which the tests begin.
@@ -68,17 +68,17 @@ pub(super) fn int(value: i64) -> Bytes {
 }
 
 /// A row with a time and a text, written in a partition of its own.
-pub(super) fn row(table: &Table, p: i64, at: Bytes, text: &str) -> Write {
+pub(super) fn row(table: &Table, p: i64, at: Bytes, text: &str) -> AtomicWrite {
     let set = |column, value| CellChange {
         column,
         change: CellOperation::Set(value),
     };
     let text = Bytes::copy_from_slice(text.as_bytes());
-    Write {
+    AtomicWrite {
         mutations: vec![PartitionMutation {
             table: table.id,
             partition_key: vec![int(p)],
-            changes: vec![Change::Row {
+            changes: vec![PartitionChange::Row {
                 clustering: Vec::new(),
                 cells: vec![set(AT, at), set(V, text)],
                 timestamp: 1,
@@ -104,9 +104,9 @@ pub(super) fn options() -> StorageOptions {
 pub(super) fn make(
     directory: &Path,
     options: StorageOptions,
-    clock: &Arc<HandClock>,
+    clock: &Arc<ManualClock>,
     table: &Table,
-    rows: Vec<Write>,
+    rows: Vec<AtomicWrite>,
 ) {
     let opened = Arc::clone(clock) as Arc<dyn Clock>;
     let storage = Storage::open_with_clock(directory, options, opened).expect("it opens");
@@ -138,32 +138,32 @@ pub(super) fn make(
 pub(super) fn committer(
     directory: &Path,
     table: &Table,
-    rows: Vec<Write>,
+    rows: Vec<AtomicWrite>,
     later_s: i64,
 ) -> Committer {
-    let clock = HandClock::new(START_S * 1_000_000);
+    let clock = ManualClock::new(START_S * 1_000_000);
     make(directory, options(), &clock, table, rows);
     clock.advance_seconds(later_s);
-    committer_by_hand(directory, &options(), clock).expect("it opens")
+    manual_committer(directory, &options(), clock).expect("it opens")
 }
 
 /// Commits a write as a batch of its own.
-pub(super) fn try_write(committer: &mut Committer, write: Write) -> Result<(), StorageError> {
+pub(super) fn try_write(committer: &mut Committer, write: AtomicWrite) -> Result<(), StorageError> {
     let (reply, mut answer) = oneshot::channel();
     let permits = Arc::new(Semaphore::new(1));
     let pending = PendingWrite {
         write,
-        told_s: None,
+        client_now_s: None,
         beginning: None,
         reply,
         permit: permits.try_acquire_owned().expect("a permit"),
     };
-    let turn = block_on(committer.turns.take(Class::Write));
+    let turn = block_on(committer.cpu_scheduler.acquire(WorkClass::Write));
     block_on(committer.commit(vec![pending], turn));
     answer.try_recv().expect("it is answered").map(drop)
 }
 
 /// Commits a write that succeeds.
-pub(super) fn write(committer: &mut Committer, write: Write) {
+pub(super) fn write(committer: &mut Committer, write: AtomicWrite) {
     try_write(committer, write).expect("the write succeeds");
 }

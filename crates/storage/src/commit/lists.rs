@@ -2,23 +2,24 @@
 //! list as it is before the write, and on the operations before them in the same change.
 //!
 //! A write may have thousands of such operations on one list. So a list is read once for a write
-//! ([`List`]), and an operation finds its elements there without a pass over the others. A change
-//! that first adds elements to a list and then looks at it is another matter, and rare: it goes
-//! over the whole list for each such operation, up to a bound.
+//! ([`LoadedList`]), and an operation finds its elements there without a pass over the others. A
+//! change that first adds elements to a list and then looks at it is another matter, and rare: it
+//! goes over the whole list for each such operation, up to a bound.
 
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use schema::{Column, ColumnId, ColumnKind};
 
-use super::apply::{CellTimes, Moment, gather};
-use super::overlay::Overlay;
+use super::apply::{CellTimes, CommitTime, gather};
+use super::overlay::WriteOverlay;
 use crate::StorageError;
 use crate::engine::SpaceId;
 use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation};
 use crate::record::{
-    CellRecord, ColumnRecord, Content, ContentView, Gathered, LiveElements, Liveness, Record, work,
+    CellContent, CellRecord, ContentView, LiveElements, Liveness, RowRecord, RowRecordBuilder,
+    StoredColumn, work,
 };
 
 /// The most elements that the operations of a write look at one by one.
@@ -26,10 +27,10 @@ const LOOKS_MAX: usize = 4 << 20;
 
 /// The times of a change.
 #[derive(Clone, Copy)]
-pub(super) struct Times {
+pub(super) struct ChangeTimes {
     pub timestamp: i64,
     pub ttl_s: Option<u32>,
-    pub moment: Moment,
+    pub moment: CommitTime,
 }
 
 /// The place of a list: a row of a partition by its suffix, or its head.
@@ -43,8 +44,8 @@ pub(super) struct ListRow<'a> {
 
 /// The lists that a write has looked at.
 #[derive(Default)]
-pub(super) struct Lists {
-    known: HashMap<ListKey, List>,
+pub(super) struct LoadedLists {
+    known: HashMap<ListKey, LoadedList>,
     /// The elements that operations have looked at one by one.
     looks: usize,
 }
@@ -54,14 +55,14 @@ pub(super) struct Lists {
 type ListKey = (SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId);
 
 /// A list as it is before the write.
-struct List {
+struct LoadedList {
     elements: LiveElements,
     /// The list as it is stored, with what is deleted of it and of the row or the head.
-    stored: Record,
+    stored: RowRecord,
     /// Deletions around the row or the head, and the present.
     liveness: Liveness,
     /// Which elements are left, while a change removes some.
-    left: Option<Left>,
+    left: Option<RemainingElements>,
     /// The positions in the order of their values, once a second operation looks for values.
     by_value: Option<Vec<u32>>,
     was_searched: bool,
@@ -80,7 +81,7 @@ fn is_by_list(cell: &CellChange) -> bool {
     )
 }
 
-impl Lists {
+impl LoadedLists {
     /// Turns every operation of a change into its form by path. As in Cassandra, each finds the
     /// list as those before it in the same change leave it.
     ///
@@ -88,17 +89,17 @@ impl Lists {
     /// A position that the list does not have, and too many looks.
     pub(super) fn resolve(
         &mut self,
-        overlay: &Overlay<'_>,
+        overlay: &WriteOverlay<'_>,
         of: ListRow<'_>,
         mut cells: Vec<CellChange>,
-        times: Times,
+        times: ChangeTimes,
     ) -> Result<Vec<CellChange>, StorageError> {
         // The place of the last operation on each column that has to see the list.
         let last: HashMap<ColumnId, usize> = (cells.iter().enumerate())
             .filter(|(_, cell)| is_by_list(cell))
             .map(|(at, cell)| (cell.column, at))
             .collect();
-        let mut states: HashMap<ColumnId, State> = HashMap::new();
+        let mut states: HashMap<ColumnId, ListEdits> = HashMap::new();
         let resolved = cells.iter_mut().enumerate().try_for_each(|(at, cell)| {
             let Some(last) = last.get(&cell.column) else {
                 return Ok(());
@@ -112,11 +113,11 @@ impl Lists {
             let list = match self.known.entry(place) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(vacant) => {
-                    vacant.insert(List::read(overlay, of, cell.column, times.moment)?)
+                    vacant.insert(LoadedList::read(overlay, of, cell.column, times.moment)?)
                 }
             };
             let state = states.entry(cell.column).or_default();
-            let mut step = Step {
+            let mut step = ListOperation {
                 of,
                 list,
                 state,
@@ -144,27 +145,27 @@ impl Lists {
 
 /// The changes that a change has made to a list so far.
 #[derive(Default)]
-struct State {
+struct ListEdits {
     /// The positions that were removed.
     gone: HashSet<u32>,
     /// The cells that have come in the place of others, by their positions.
     set: HashMap<u32, CellRecord>,
     /// All elements, once some have been added: the list is changed as a whole then.
-    whole: Option<Record>,
+    whole: Option<RowRecord>,
 }
 
 /// An operation of a change on a list.
-struct Step<'a> {
+struct ListOperation<'a> {
     of: ListRow<'a>,
-    list: &'a mut List,
-    state: &'a mut State,
-    times: Times,
+    list: &'a mut LoadedList,
+    state: &'a mut ListEdits,
+    times: ChangeTimes,
     looks: &'a mut usize,
     /// Whether no later operation of the change looks at the list.
     is_last: bool,
 }
 
-impl Step<'_> {
+impl ListOperation<'_> {
     fn resolve(&mut self, cell: &mut CellChange) -> Result<(), StorageError> {
         let column = cell.column;
         let before = std::mem::replace(&mut cell.change, CellOperation::Delete);
@@ -250,7 +251,7 @@ impl Step<'_> {
         }
         let new = CellRecord {
             timestamp: self.times.timestamp,
-            content: Content::Value {
+            content: CellContent::Value {
                 value: value.clone(),
                 lifetime: self.times.moment.lifetime(self.times.ttl_s),
             },
@@ -283,7 +284,10 @@ impl Step<'_> {
             && self.state.gone.insert(position)
         {
             let elements = self.list.elements.len();
-            let left = self.list.left.get_or_insert_with(|| Left::all(elements));
+            let left = self
+                .list
+                .left
+                .get_or_insert_with(|| RemainingElements::all(elements));
             left.remove(position);
         }
     }
@@ -308,7 +312,7 @@ impl Step<'_> {
         positions.retain(|at| !state.gone.contains(at) && !state.set.contains_key(at));
         for (at, cell) in &state.set {
             if !state.gone.contains(at)
-                && matches!(&cell.content, Content::Value { value, .. } if values.contains(&value[..]))
+                && matches!(&cell.content, CellContent::Value { value, .. } if values.contains(&value[..]))
             {
                 positions.push(*at);
             }
@@ -326,20 +330,20 @@ impl Step<'_> {
 
     /// The list as a record of its own, with the changes so far. What is deleted stays in it, as an
     /// operation may be older.
-    fn whole(&mut self, column: ColumnId) -> Result<Record, StorageError> {
-        let List {
+    fn whole(&mut self, column: ColumnId) -> Result<RowRecord, StorageError> {
+        let LoadedList {
             elements, stored, ..
         } = &*self.list;
         let mut whole = stored.clone();
-        *self.looks += whole.column(column).map_or(0, ColumnRecord::count);
+        *self.looks += whole.column(column).map_or(0, StoredColumn::count);
         check_looks(*self.looks)?;
-        let State { gone, set, .. } = &*self.state;
+        let ListEdits { gone, set, .. } = &*self.state;
         let path = |at: &u32| elements.path(*at as usize);
         let deleted = gone.iter().filter_map(path).collect();
         let set = set.iter().filter(|(at, _)| !gone.contains(*at));
         let set = set.filter_map(|(at, cell)| match &cell.content {
-            Content::Value { value, .. } => Some((path(at)?, value.clone())),
-            Content::Tombstone { .. } => None,
+            CellContent::Value { value, .. } => Some((path(at)?, value.clone())),
+            CellContent::Tombstone { .. } => None,
         });
         let operations = [
             CellOperation::DeleteElements(deleted),
@@ -354,7 +358,7 @@ impl Step<'_> {
     fn elements(&mut self, column: ColumnId) -> Result<LiveElements, StorageError> {
         let whole = self.state.whole.as_ref();
         let liveness = self.list.liveness;
-        let none = Record::default();
+        let none = RowRecord::default();
         let live = &self.of.table.live;
         let elements = liveness.elements(whole.unwrap_or(&none), live, column);
         *self.looks += 1 + elements.len();
@@ -368,24 +372,24 @@ impl Step<'_> {
             return Ok(());
         };
         merge(whole, self.of, std::slice::from_ref(cell), self.times)?;
-        *self.looks += 1 + whole.column(cell.column).map_or(0, ColumnRecord::count);
+        *self.looks += 1 + whole.column(cell.column).map_or(0, StoredColumn::count);
         check_looks(*self.looks)
     }
 }
 
 /// Merges operations by path into a list.
 fn merge(
-    list: &mut Record,
+    list: &mut RowRecord,
     of: ListRow<'_>,
     cells: &[CellChange],
-    times: Times,
+    times: ChangeTimes,
 ) -> Result<(), StorageError> {
     let table = of.table;
     let kind = match of.suffix {
         Some(_) => ColumnKind::Regular,
         None => ColumnKind::Static,
     };
-    let mut gathered = Gathered::default();
+    let mut gathered = RowRecordBuilder::default();
     let times = CellTimes {
         timestamp: times.timestamp,
         lifetime: times.moment.lifetime(times.ttl_s),
@@ -397,21 +401,21 @@ fn merge(
     Ok(())
 }
 
-impl List {
+impl LoadedList {
     /// Reads a list of the row or head as it is before the write.
     fn read(
-        overlay: &Overlay<'_>,
+        overlay: &WriteOverlay<'_>,
         of: ListRow<'_>,
         column: ColumnId,
-        moment: Moment,
-    ) -> Result<List, StorageError> {
+        moment: CommitTime,
+    ) -> Result<LoadedList, StorageError> {
         let (table, partition) = (of.table, of.partition);
         let (record, liveness) = match of.suffix {
-            Some(suffix) => find_row(overlay, table, partition, suffix, moment.told_s)?,
+            Some(suffix) => find_row(overlay, table, partition, suffix, moment.client_now_s)?,
             None => {
                 let liveness = Liveness {
                     deleted_to: i64::MIN,
-                    now_s: moment.told_s,
+                    now_s: moment.client_now_s,
                 };
                 (overlay.head(table, partition)?, liveness)
             }
@@ -420,7 +424,7 @@ impl List {
         let mut stored = record;
         stored.marker = None;
         stored.cells.retain(|(id, _)| *id == column);
-        Ok(List {
+        Ok(LoadedList {
             elements,
             stored,
             liveness,
@@ -458,7 +462,7 @@ impl List {
     }
 
     /// Takes back what a change has removed.
-    fn restore(&mut self, state: &State) {
+    fn restore(&mut self, state: &ListEdits) {
         if let Some(left) = &mut self.left {
             for position in &state.gone {
                 left.put_back(*position);
@@ -492,17 +496,17 @@ fn check_looks(looks: usize) -> Result<(), StorageError> {
 
 /// The elements of a list that are left, as a tree of sums (Fenwick): it finds the element with an
 /// index, and takes elements out and back, in steps as many as the bits of their number.
-struct Left {
+struct RemainingElements {
     /// The sums, from 1 on: that of `at` counts the elements after `at` without its lowest bit, up
     /// to `at`.
     sums: Vec<u32>,
 }
 
-impl Left {
-    fn all(elements: usize) -> Left {
+impl RemainingElements {
+    fn all(elements: usize) -> RemainingElements {
         work::count(elements);
         let sums = (0..=elements as u32).map(|at| at & at.wrapping_neg());
-        Left {
+        RemainingElements {
             sums: sums.collect(),
         }
     }
@@ -542,12 +546,12 @@ impl Left {
 
 /// The state of a row as the write finds it.
 pub(super) fn find_row(
-    overlay: &Overlay<'_>,
+    overlay: &WriteOverlay<'_>,
     table: &TableSchema,
     partition: &[u8],
     suffix: &[u8],
     now_s: i64,
-) -> Result<(Record, Liveness), StorageError> {
+) -> Result<(RowRecord, Liveness), StorageError> {
     let head = overlay.head(table, partition)?;
     let record = overlay.row(table, partition, suffix)?;
     let deleted_to = overlay.deleted_to(table, partition, &head, suffix)?;
@@ -561,7 +565,7 @@ mod tests {
     #[test]
     fn the_tree_finds_each_element_that_is_left() {
         for elements in [1, 2, 3, 7, 8, 9, 100] {
-            let mut left = Left::all(elements);
+            let mut left = RemainingElements::all(elements);
             let mut model: Vec<u32> = (0..elements as u32).collect();
             let mut random = 7_usize;
             while !model.is_empty() {

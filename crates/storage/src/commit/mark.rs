@@ -15,7 +15,7 @@ use clock::Clock;
 
 use super::Committer;
 use crate::StorageError;
-use crate::engine::{Batch, Engine, SpaceId, Sync};
+use crate::engine::{Engine, EntryBatch, SpaceId, SyncTarget};
 
 const KEY: &[u8] = b"cdc-mark";
 /// The lead of the mark over the time that needs it. A start after a kill waits until the clock
@@ -49,7 +49,7 @@ fn entry(micros: i64) -> (SpaceId, Bytes, Option<Bytes>) {
 
 /// A mark that was put into a batch. It counts once the batch is committed.
 #[must_use]
-pub(super) struct Carried(i64);
+pub(super) struct PendingMark(i64);
 
 impl Committer {
     /// The latest time that was given out or settled. Microseconds.
@@ -62,18 +62,18 @@ impl Committer {
     }
 
     /// Puts a new mark into a batch if a time beyond the one on disk was given out.
-    pub(super) fn carry_mark(&self, batch: &mut Batch) -> Option<Carried> {
+    pub(super) fn carry_mark(&self, batch: &mut EntryBatch) -> Option<PendingMark> {
         let given = self.given_micros();
         if given <= self.shared.kept_micros.load(Ordering::Relaxed) {
             return None;
         }
         let mark = given.saturating_add(AHEAD_MICROS);
         batch.push(entry(mark));
-        Some(Carried(mark))
+        Some(PendingMark(mark))
     }
 
-    pub(super) fn carried(&self, mark: Option<Carried>) {
-        if let Some(Carried(mark)) = mark {
+    pub(super) fn carried(&self, mark: Option<PendingMark>) {
+        if let Some(PendingMark(mark)) = mark {
             self.shared.kept_micros.store(mark, Ordering::Relaxed);
         }
     }
@@ -88,7 +88,7 @@ impl Committer {
         }
         let mark = until_micros.saturating_add(AHEAD_MICROS);
         match self.commit_alone(entry(mark), self.sync()) {
-            Ok(()) => self.carried(Some(Carried(mark))),
+            Ok(()) => self.carried(Some(PendingMark(mark))),
             Err(error) => self.shared.note_write_failure(&error),
         }
     }
@@ -96,7 +96,7 @@ impl Committer {
     /// Writes the exact mark when the storage is closed. Best effort, as the mark that is there is
     /// right too, only further ahead.
     pub(super) fn write_last_mark(&self) {
-        if let Err(error) = self.commit_alone(entry(self.given_micros()), Sync::Kernel) {
+        if let Err(error) = self.commit_alone(entry(self.given_micros()), SyncTarget::Kernel) {
             tracing::warn!(%error, "the time of the last write could not be written");
         }
     }
@@ -104,7 +104,7 @@ impl Committer {
     fn commit_alone(
         &self,
         entry: (SpaceId, Bytes, Option<Bytes>),
-        sync: Sync,
+        sync: SyncTarget,
     ) -> Result<(), StorageError> {
         let now_micros = self.shared.clock.now_micros();
         self.shared.engine.commit(vec![entry], sync, now_micros)

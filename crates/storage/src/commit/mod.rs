@@ -6,8 +6,8 @@
 //! the batch. A write that was handed over is carried out whether or not its caller still waits,
 //! unless the caller gave a limit of time and it had not begun by then (`beginning`).
 //!
-//! A batch is prepared in a turn on the processor ([`turns`]), which is given back before the disk
-//! is waited for.
+//! A batch is prepared in a turn on the processor ([`cpu_scheduler`]), which is given back before
+//! the disk is waited for.
 
 mod apply;
 mod beginning;
@@ -22,10 +22,10 @@ mod expiry;
 mod fixtures;
 mod lists;
 mod mark;
-mod mend;
 mod overlay;
 mod pending_ranges;
 mod range_lookup;
+mod repair;
 mod resolve;
 mod room;
 mod schema_change;
@@ -39,31 +39,31 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use apply::Moment;
-use derived::Grown;
-use emptied::Emptied;
-use expiry::Expiry;
-use overlay::Changes;
-use room::{Growth, Looks};
+use apply::CommitTime;
+use cpu_scheduler::{CpuScheduler, Permit, WorkClass};
+use derived::RaisedLogTimes;
+use emptied::EmptyRanges;
+use expiry::RowExpirer;
+use overlay::UncommittedChanges;
+use room::{DeadEntryScans, ResidentGrowth};
 use schema::{Catalog, TableId};
-use sweep::Sweep;
-use tasks::Registry;
+use sweep::DeletionSweep;
+use tasks::TaskRegistry;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
-use turns::{Class, Turn, Turns};
 
 use crate::clock::seconds;
-use crate::engine::{Batch, SpaceId, Sync};
-use crate::layout::Schema;
-use crate::mutation::{Write, WriteOutcome};
-use crate::shared::Shared;
-use crate::{Durability, Health, StorageError, record};
+use crate::engine::{EntryBatch, SpaceId, SyncTarget};
+use crate::layout::ResolvedSchema;
+use crate::mutation::{AtomicWrite, WriteOutcome};
+use crate::shared::OpenStorage;
+use crate::{Durability, StorageError, WriteAvailability, record};
 
-pub(crate) use beginning::Beginning;
-pub(crate) use building::{Build, indexes as indexes_of_builds, load as load_builds};
+pub(crate) use beginning::WriteClaim;
+pub(crate) use building::{IndexBuild, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::{await_clock, load as load_mark};
-pub(crate) use mend::{Mended, Mending};
+pub(crate) use repair::{IndexRepairOutcome, IndexRepairRequest};
 pub(crate) use schema_change::{load, store_first};
 pub(crate) use sweep::load as load_sweeps;
 
@@ -74,32 +74,32 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 
 /// The bounds of what the committer holds in memory ([`crate::StorageOptions`]).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct BatchLimits {
     pub batch_bytes: usize,
     pub write_rows_bytes: usize,
 }
 
 /// A request to the committer.
-pub(crate) enum Request {
+pub(crate) enum QueuedRequest {
     Write {
         write: PendingWrite,
         bytes: usize,
     },
-    Change(SchemaChange),
+    Change(CatalogEdit),
     Truncate {
         table: TableId,
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
     /// Raises the mark on disk to this time, which a reader is about to get: a later process must
     /// not give out an earlier one.
-    Keep {
+    RaiseMark {
         until_micros: i64,
         reply: oneshot::Sender<()>,
     },
     /// Mends entries of a secondary index.
-    Mend {
-        mending: Mending,
-        reply: oneshot::Sender<Result<Mended, StorageError>>,
+    Repair {
+        mending: IndexRepairRequest,
+        reply: oneshot::Sender<Result<IndexRepairOutcome, StorageError>>,
     },
     /// Opens the engine again after a disk error.
     Reopen,
@@ -114,11 +114,11 @@ pub(crate) enum Request {
 }
 
 /// A change of the schema, which edits a copy of the catalog.
-pub(crate) struct SchemaChange {
-    pub edit: Box<dyn FnOnce(&mut Catalog) -> Edited + Send>,
+pub(crate) struct CatalogEdit {
+    pub edit: Box<dyn FnOnce(&mut Catalog) -> CatalogEditOutcome + Send>,
 }
 
-pub(crate) enum Edited {
+pub(crate) enum CatalogEditOutcome {
     /// The change was refused, and its caller was answered already.
     Refused,
     /// The copy was edited. The function is called with the result of the commit.
@@ -126,39 +126,39 @@ pub(crate) enum Edited {
 }
 
 pub(crate) struct Committer {
-    shared: Arc<Shared>,
-    requests: mpsc::Receiver<Request>,
+    shared: Arc<OpenStorage>,
+    requests: mpsc::Receiver<QueuedRequest>,
     /// Spaces of dropped tables with their leases, which stay for as long as they have readers.
     retired: Vec<(SpaceId, Arc<()>)>,
     /// Deletions of partitions and ranges whose rows are still stored.
-    sweeps: VecDeque<Sweep>,
+    sweeps: VecDeque<DeletionSweep>,
     /// The ranges that sweeps have emptied.
-    emptied: Emptied,
+    emptied: EmptyRanges,
     /// Secondary indexes that lack entries of older rows.
-    builds: Vec<Build>,
+    builds: Vec<IndexBuild>,
     /// The deletion of rows whose time has come.
-    expiry: Expiry,
+    expiry: RowExpirer,
     /// The looks for what is dead in the tables in memory.
-    looks: Looks,
-    tasks: Registry,
-    turns: Turns,
-    bounds: Bounds,
+    looks: DeadEntryScans,
+    tasks: TaskRegistry,
+    cpu_scheduler: CpuScheduler,
+    bounds: BatchLimits,
 }
 
 /// The work that was not done when the storage stopped.
 #[derive(Default)]
-pub(crate) struct Unfinished {
-    pub sweeps: Vec<Sweep>,
-    pub builds: Vec<Build>,
+pub(crate) struct UnfinishedWork {
+    pub sweeps: Vec<DeletionSweep>,
+    pub builds: Vec<IndexBuild>,
 }
 
 /// A write that waits for its batch.
 pub(crate) struct PendingWrite {
-    pub write: Write,
+    pub write: AtomicWrite,
     /// The present that the client sent, in seconds since the epoch.
-    pub told_s: Option<i64>,
+    pub client_now_s: Option<i64>,
     /// `None` if the write is carried out whenever its turn comes.
-    pub beginning: Option<Beginning>,
+    pub beginning: Option<WriteClaim>,
     pub reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
     /// The write's share of the bytes that may wait. Given back when the write has been answered.
     pub permit: OwnedSemaphorePermit,
@@ -167,30 +167,30 @@ pub(crate) struct PendingWrite {
 impl PendingWrite {
     /// Begins the write. Returns whether its caller still wants it.
     fn begin(&self) -> bool {
-        self.beginning.as_ref().is_none_or(Beginning::begin)
+        self.beginning.as_ref().is_none_or(WriteClaim::begin)
     }
 }
 
 impl Committer {
     pub(crate) fn new(
-        shared: Arc<Shared>,
-        requests: mpsc::Receiver<Request>,
-        unfinished: Unfinished,
-        tasks: Registry,
-        turns: Turns,
-        bounds: Bounds,
+        shared: Arc<OpenStorage>,
+        requests: mpsc::Receiver<QueuedRequest>,
+        unfinished: UnfinishedWork,
+        tasks: TaskRegistry,
+        turns: CpuScheduler,
+        bounds: BatchLimits,
     ) -> Committer {
         Committer {
             shared,
             requests,
             retired: Vec::new(),
             sweeps: unfinished.sweeps.into(),
-            emptied: Emptied::default(),
+            emptied: EmptyRanges::default(),
             builds: unfinished.builds,
-            expiry: Expiry::default(),
-            looks: Looks::default(),
+            expiry: RowExpirer::default(),
+            looks: DeadEntryScans::default(),
             tasks,
-            turns,
+            cpu_scheduler: turns,
             bounds,
         }
     }
@@ -207,34 +207,34 @@ impl Committer {
                 },
             };
             match request {
-                Request::Write {
+                QueuedRequest::Write {
                     write: first,
                     bytes,
                 } => {
-                    let turn = self.turns.take(Class::Write).await;
+                    let turn = self.cpu_scheduler.acquire(WorkClass::Write).await;
                     // Those that came while it waited are in the batch, too.
                     let (writes, behind) = self.collect(first, bytes);
                     next = behind;
                     self.commit(writes, turn).await;
                 }
-                Request::Change(change) => self.change(change),
-                Request::Truncate { table, reply } => {
+                QueuedRequest::Change(change) => self.change(change),
+                QueuedRequest::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
                 }
-                Request::Keep {
+                QueuedRequest::RaiseMark {
                     until_micros,
                     reply,
                 } => {
                     self.keep(until_micros);
                     let _ = reply.send(());
                 }
-                Request::Mend { mending, reply } => {
-                    let _ = reply.send(self.mend(&mending));
+                QueuedRequest::Repair { mending, reply } => {
+                    let _ = reply.send(self.repair(&mending));
                 }
-                Request::Reopen => self.reopen(),
-                Request::DropRetired => {}
-                Request::Expire => self.begin_expiry(),
-                Request::Close { reply } => {
+                QueuedRequest::Reopen => self.reopen(),
+                QueuedRequest::DropRetired => {}
+                QueuedRequest::Expire => self.begin_expiry(),
+                QueuedRequest::Close { reply } => {
                     self.requests.close();
                     // Requests that were sent before are carried out. Later ones find the channel
                     // closed.
@@ -253,7 +253,7 @@ impl Committer {
     }
 
     /// Waits for a request, and cleans up while there is none.
-    async fn receive(&mut self) -> Option<Request> {
+    async fn receive(&mut self) -> Option<QueuedRequest> {
         loop {
             match self.requests.try_recv() {
                 Ok(request) => return Some(request),
@@ -272,7 +272,7 @@ impl Committer {
     async fn work(&mut self) -> bool {
         let has_swept = self.sweep();
         let has_built = self.build();
-        let has_looked = self.look();
+        let has_looked = self.step_dead_entry_scan();
         let has_expired = self.expire().await;
         has_swept || has_built || has_looked || has_expired
     }
@@ -280,25 +280,27 @@ impl Committer {
     async fn drain(&mut self) {
         while let Some(request) = self.requests.recv().await {
             match request {
-                Request::Write { write, .. } => {
-                    let turn = self.turns.take(Class::Write).await;
+                QueuedRequest::Write { write, .. } => {
+                    let turn = self.cpu_scheduler.acquire(WorkClass::Write).await;
                     self.commit(vec![write], turn).await;
                 }
-                Request::Change(change) => self.change(change),
-                Request::Truncate { table, reply } => {
+                QueuedRequest::Change(change) => self.change(change),
+                QueuedRequest::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
                 }
-                Request::Keep {
+                QueuedRequest::RaiseMark {
                     until_micros,
                     reply,
                 } => {
                     self.keep(until_micros);
                     let _ = reply.send(());
                 }
-                Request::Reopen => self.reopen(),
+                QueuedRequest::Reopen => self.reopen(),
                 // The caller finds the storage closed.
-                Request::Mend { .. } | Request::DropRetired | Request::Expire => {}
-                Request::Close { reply } => {
+                QueuedRequest::Repair { .. }
+                | QueuedRequest::DropRetired
+                | QueuedRequest::Expire => {}
+                QueuedRequest::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
                 }
             }
@@ -307,7 +309,7 @@ impl Committer {
 
     /// Opens the engine again after a disk error. Only acknowledged writes are there afterwards.
     fn reopen(&mut self) {
-        if self.shared.health() == Health::Writable {
+        if self.shared.health() == WriteAvailability::Writable {
             return;
         }
         let reopened = self
@@ -324,7 +326,7 @@ impl Committer {
             Ok((Some((catalog, generations)), builds, sweeps)) => {
                 let old = self.shared.schema();
                 let building = building::indexes(&builds);
-                let new = Schema::new(Arc::new(catalog), generations, building, Some(&old));
+                let new = ResolvedSchema::new(Arc::new(catalog), generations, building, Some(&old));
                 let now_micros = self.shared.clock.now_micros();
                 let held = (self.shared.engine).hold(&new.resident_spaces(), now_micros);
                 if let Err(error) = held {
@@ -337,8 +339,8 @@ impl Committer {
                 self.sweeps = sweeps.into();
                 self.emptied.clear();
                 self.count_sweeps();
-                self.expiry.begin_anew();
-                self.looks = Looks::default();
+                self.expiry.reset();
+                self.looks = DeadEntryScans::default();
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
                 // Readers may have got later times while the disk took no writes.
@@ -364,12 +366,12 @@ impl Committer {
         &mut self,
         first: PendingWrite,
         first_bytes: usize,
-    ) -> (Vec<PendingWrite>, Option<Request>) {
+    ) -> (Vec<PendingWrite>, Option<QueuedRequest>) {
         let mut writes = vec![first];
         let mut total = first_bytes;
         while writes.len() < BATCH_WRITES_MAX && total < BATCH_BYTES_MAX {
             match self.requests.try_recv() {
-                Ok(Request::Write { write, bytes }) => {
+                Ok(QueuedRequest::Write { write, bytes }) => {
                     total += bytes;
                     writes.push(write);
                 }
@@ -380,27 +382,27 @@ impl Committer {
         (writes, None)
     }
 
-    fn moment(&self) -> Moment {
+    fn moment(&self) -> CommitTime {
         let now_micros = self.shared.clock.now_micros();
-        Moment {
+        CommitTime {
             now_micros,
             now_s: seconds(now_micros),
-            told_s: seconds(now_micros),
+            client_now_s: seconds(now_micros),
         }
     }
 
     /// Commits writes, in several batches if they take along many bytes of rows.
-    async fn commit(&mut self, writes: Vec<PendingWrite>, turn: Turn) {
+    async fn commit(&mut self, writes: Vec<PendingWrite>, turn: Permit) {
         let mut rest = VecDeque::from(writes);
         self.commit_batch(&mut rest, turn).await;
         while !rest.is_empty() {
-            let turn = self.turns.take(Class::Write).await;
+            let turn = self.cpu_scheduler.acquire(WorkClass::Write).await;
             self.commit_batch(&mut rest, turn).await;
         }
     }
 
     /// Commits the first of these writes, and takes them out.
-    async fn commit_batch(&mut self, writes: &mut VecDeque<PendingWrite>, turn: Turn) {
+    async fn commit_batch(&mut self, writes: &mut VecDeque<PendingWrite>, turn: Permit) {
         let started = Instant::now();
         if let Err(error) = self.shared.check_writable() {
             for pending in writes.drain(..) {
@@ -412,13 +414,13 @@ impl Committer {
         let in_flight = shared.gate.begin();
         let moment = self.moment();
         let schema = self.shared.schema();
-        let mut changes = Changes::default();
-        let mut derived_rows = Batch::new();
+        let mut changes = UncommittedChanges::default();
+        let mut derived_rows = EntryBatch::new();
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         // Bytes of rows that refused writes show, and of log rows.
         let mut held = 0;
-        let mut growth = Growth::default();
+        let mut growth = ResidentGrowth::default();
         while held + changes.bytes() < self.bounds.batch_bytes
             && let Some(pending) = writes.pop_front()
         {
@@ -427,12 +429,18 @@ impl Committer {
             }
             let PendingWrite {
                 write,
-                told_s,
+                client_now_s,
                 reply,
                 permit,
                 ..
             } = pending;
-            match self.prepare(&schema, &changes, write, moment.told(told_s), &mut growth) {
+            match self.prepare(
+                &schema,
+                &changes,
+                write,
+                moment.with_client_now(client_now_s),
+                &mut growth,
+            ) {
                 Ok(prepared) => {
                     held += prepared.held + prepared.derived.bytes();
                     changes.absorb(prepared.changes);
@@ -482,12 +490,12 @@ impl Committer {
     /// Prepares a write after those of the batch, if the tables in memory have room for it.
     fn prepare(
         &mut self,
-        schema: &Schema,
-        batch: &Changes,
-        write: Write,
-        moment: Moment,
-        growth: &mut Growth,
-    ) -> Result<write::Prepared, StorageError> {
+        schema: &ResolvedSchema,
+        batch: &UncommittedChanges,
+        write: AtomicWrite,
+        moment: CommitTime,
+        growth: &mut ResidentGrowth,
+    ) -> Result<write::AppliedWrite, StorageError> {
         let (engine, gate) = (&self.shared.engine, &self.shared.gate);
         let is_deletion = !write.adds_cells();
         let rows_bytes = self.bounds.write_rows_bytes;
@@ -499,10 +507,10 @@ impl Committer {
     /// Commits changes with the log rows among their derived rows.
     async fn commit_derived(
         &mut self,
-        changes: Changes,
-        derived_rows: Batch,
-        grown: Grown,
-        turn: Turn,
+        changes: UncommittedChanges,
+        derived_rows: EntryBatch,
+        grown: RaisedLogTimes,
+        turn: Permit,
     ) -> Result<(), StorageError> {
         let result = self.commit_changes(changes, derived_rows, turn).await;
         if result.is_ok() {
@@ -517,9 +525,9 @@ impl Committer {
 
     async fn commit_changes(
         &mut self,
-        mut changes: Changes,
-        derived_rows: Batch,
-        turn: Turn,
+        mut changes: UncommittedChanges,
+        derived_rows: EntryBatch,
+        turn: Permit,
     ) -> Result<(), StorageError> {
         let expiring: Vec<TableId> = std::mem::take(&mut changes.expiring)
             .into_iter()
@@ -533,7 +541,7 @@ impl Committer {
                 .note_written(&schema, changes.changed_records());
         }
         let mut batch = changes.into_batch()?;
-        batch.extend(sweeps.iter().map(Sweep::entry));
+        batch.extend(sweeps.iter().map(DeletionSweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         batch.extend(derived_rows);
         // A write that changes nothing is acknowledged with a time, too, which has to stay in the
@@ -556,10 +564,10 @@ impl Committer {
         Ok(())
     }
 
-    fn sync(&self) -> Sync {
+    fn sync(&self) -> SyncTarget {
         match self.shared.durability {
-            Durability::Synced => Sync::Disk,
-            Durability::Buffered { .. } => Sync::Kernel,
+            Durability::Synced => SyncTarget::Disk,
+            Durability::Buffered { .. } => SyncTarget::Kernel,
         }
     }
 }

@@ -10,17 +10,17 @@ use bytes::Bytes;
 use schema::TableId;
 
 use super::pending_ranges::PendingRanges;
-use super::sweep::Sweep;
+use super::sweep::DeletionSweep;
 use crate::StorageError;
-use crate::engine::{Batch, Engine, ResidentChange, SpaceId};
+use crate::engine::{Engine, EntryBatch, ResidentChange, SpaceId};
 use crate::key::{self, HEADER, ROW};
-use crate::layout::{Schema, TableSchema};
-use crate::record::{self, Record};
+use crate::layout::{ResolvedSchema, TableSchema};
+use crate::record::{self, RowRecord};
 
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct UncommittedChanges {
     /// The changed records by whole key; an empty record removes the key.
-    records: HashMap<SpaceId, HashMap<Vec<u8>, Record>>,
+    records: HashMap<SpaceId, HashMap<Vec<u8>, RowRecord>>,
     pub(super) ranges: PendingRanges,
     /// Tables that got data with a time to live.
     pub(super) expiring: HashSet<TableId>,
@@ -30,18 +30,18 @@ pub(super) struct Changes {
     /// not, by the space of the entries.
     pub(super) times: HashMap<SpaceId, Vec<Vec<u8>>>,
     /// The sweeps of new deletions of partitions and ranges.
-    pub(super) sweeps: Vec<Sweep>,
+    pub(super) sweeps: Vec<DeletionSweep>,
     /// Bytes of the changed records and entries, as they are written.
     bytes: usize,
 }
 
-impl Changes {
-    fn record(&self, space: SpaceId, key: &[u8]) -> Option<&Record> {
+impl UncommittedChanges {
+    fn record(&self, space: SpaceId, key: &[u8]) -> Option<&RowRecord> {
         self.records.get(&space)?.get(key)
     }
 
     /// The changed records with their keys.
-    pub(super) fn changed_records(&self) -> impl Iterator<Item = (SpaceId, &[u8], &Record)> {
+    pub(super) fn changed_records(&self) -> impl Iterator<Item = (SpaceId, &[u8], &RowRecord)> {
         let spaces = self.records.iter();
         spaces.flat_map(|(space, records)| {
             let records = records.iter();
@@ -70,14 +70,15 @@ impl Changes {
     pub(super) fn resident_growth(
         &self,
         engine: &Engine,
-        schema: &Schema,
-        batch: Option<&Changes>,
+        schema: &ResolvedSchema,
+        batch: Option<&UncommittedChanges>,
     ) -> Result<i64, StorageError> {
         let is_resident = |space: SpaceId| {
             let table = schema.table(space.table());
             table.is_ok_and(|table| table.table.is_in_memory())
         };
-        let length = |record: &Record| (!record.is_empty()).then(|| record::encode(record).len());
+        let length =
+            |record: &RowRecord| (!record.is_empty()).then(|| record::encode(record).len());
         let records = self.changed_records();
         let records = records.filter(|(space, ..)| is_resident(*space));
         let records = records.map(|(space, key, record)| ResidentChange {
@@ -93,7 +94,7 @@ impl Changes {
     }
 
     /// Takes in the changes of a write.
-    pub(super) fn absorb(&mut self, write: Changes) {
+    pub(super) fn absorb(&mut self, write: UncommittedChanges) {
         self.bytes += write.bytes;
         for (space, records) in write.records {
             let known = self.records.entry(space).or_default();
@@ -117,8 +118,8 @@ impl Changes {
     }
 
     /// The batch that carries the changes out.
-    pub(super) fn into_batch(self) -> Result<Batch, StorageError> {
-        let mut batch = Batch::new();
+    pub(super) fn into_batch(self) -> Result<EntryBatch, StorageError> {
+        let mut batch = EntryBatch::new();
         for (space, records) in self.records {
             for (key, record) in records {
                 let value = (!record.is_empty()).then(|| record::encode(&record));
@@ -135,12 +136,12 @@ impl Changes {
 }
 
 /// The view of one write: its own changes, over those of the batch, over the engine.
-pub(super) struct Overlay<'a> {
+pub(super) struct WriteOverlay<'a> {
     pub(super) engine: &'a Engine,
-    pub(super) batch: &'a Changes,
-    pub(super) write: Changes,
+    pub(super) batch: &'a UncommittedChanges,
+    pub(super) write: UncommittedChanges,
     /// The records of the engine that the write has read: each is read once.
-    read: RefCell<HashMap<SpaceId, HashMap<Vec<u8>, Record>>>,
+    read: RefCell<HashMap<SpaceId, HashMap<Vec<u8>, RowRecord>>>,
     /// Bytes of the records in `read`, and their number.
     read_bytes: Cell<usize>,
     read_records: Cell<usize>,
@@ -148,21 +149,21 @@ pub(super) struct Overlay<'a> {
     read_bytes_max: usize,
 }
 
-impl<'a> Overlay<'a> {
-    pub(super) fn new(engine: &'a Engine, batch: &'a Changes) -> Overlay<'a> {
-        Overlay::bounded(engine, batch, usize::MAX)
+impl<'a> WriteOverlay<'a> {
+    pub(super) fn new(engine: &'a Engine, batch: &'a UncommittedChanges) -> WriteOverlay<'a> {
+        WriteOverlay::bounded(engine, batch, usize::MAX)
     }
 
     /// A view for a write that may look at so many bytes of stored records.
     pub(super) fn bounded(
         engine: &'a Engine,
-        batch: &'a Changes,
+        batch: &'a UncommittedChanges,
         read_bytes_max: usize,
-    ) -> Overlay<'a> {
-        Overlay {
+    ) -> WriteOverlay<'a> {
+        WriteOverlay {
             engine,
             batch,
-            write: Changes::default(),
+            write: UncommittedChanges::default(),
             read: RefCell::default(),
             read_bytes: Cell::new(0),
             read_records: Cell::new(0),
@@ -185,7 +186,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// The record under a key; an empty one if there is none.
-    fn get(&self, space: SpaceId, key: &[u8]) -> Result<Record, StorageError> {
+    fn get(&self, space: SpaceId, key: &[u8]) -> Result<RowRecord, StorageError> {
         match self.write.record(space, key) {
             Some(record) => Ok(record.clone()),
             None => self.before(space, key),
@@ -193,7 +194,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// The record under a key before the write; an empty one if there is none.
-    pub(super) fn before(&self, space: SpaceId, key: &[u8]) -> Result<Record, StorageError> {
+    pub(super) fn before(&self, space: SpaceId, key: &[u8]) -> Result<RowRecord, StorageError> {
         if let Some(record) = self.batch.record(space, key) {
             return Ok(record.clone());
         }
@@ -207,13 +208,13 @@ impl<'a> Overlay<'a> {
                 self.count_read(bytes.len())?;
                 record::decode_packed(bytes)?
             }
-            None => Record::default(),
+            None => RowRecord::default(),
         };
         records.insert(key.to_vec(), record.clone());
         Ok(record)
     }
 
-    pub(super) fn put(&mut self, space: SpaceId, key: Vec<u8>, mut record: Record) {
+    pub(super) fn put(&mut self, space: SpaceId, key: Vec<u8>, mut record: RowRecord) {
         record::pack(&mut record);
         self.write
             .records
@@ -227,9 +228,9 @@ impl<'a> Overlay<'a> {
         &self,
         table: &TableSchema,
         partition: &[u8],
-    ) -> Result<Record, StorageError> {
+    ) -> Result<RowRecord, StorageError> {
         if !table.has_heads() {
-            return Ok(Record::default());
+            return Ok(RowRecord::default());
         }
         self.get(table.space, &key::join(partition, HEADER, &[])?)
     }
@@ -238,7 +239,7 @@ impl<'a> Overlay<'a> {
         &mut self,
         table: &TableSchema,
         partition: &[u8],
-        head: Record,
+        head: RowRecord,
     ) -> Result<(), StorageError> {
         self.put(table.space, key::join(partition, HEADER, &[])?, head);
         Ok(())
@@ -249,7 +250,7 @@ impl<'a> Overlay<'a> {
         table: &TableSchema,
         partition: &[u8],
         suffix: &[u8],
-    ) -> Result<Record, StorageError> {
+    ) -> Result<RowRecord, StorageError> {
         self.get(table.space, &key::join(partition, ROW, suffix)?)
     }
 
@@ -258,7 +259,7 @@ impl<'a> Overlay<'a> {
         &self,
         table: &TableSchema,
         partition: &[u8],
-        head: &Record,
+        head: &RowRecord,
         suffix: &[u8],
     ) -> Result<i64, StorageError> {
         let mut deleted_to = head
@@ -274,6 +275,11 @@ impl<'a> Overlay<'a> {
 }
 
 /// Adds a record to the batch under a key that is known to be new.
-pub(super) fn put_encoded(batch: &mut Batch, space: SpaceId, key: Vec<u8>, record: &Record) {
+pub(super) fn put_encoded(
+    batch: &mut EntryBatch,
+    space: SpaceId,
+    key: Vec<u8>,
+    record: &RowRecord,
+) {
     batch.push((space, Bytes::from(key), Some(record::encode(record))));
 }

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::StorageError;
-use crate::engine::{Batch, ResidentChange, SpaceId};
+use crate::engine::{EntryBatch, ResidentChange, SpaceId};
 use crate::key::{self, RANGE};
-use crate::ranges::Interval;
+use crate::ranges::RangeTombstone;
 
 /// Changed intervals by their beginning; `None` where one was removed.
-pub(super) type Layer = BTreeMap<Vec<u8>, Option<Interval>>;
+pub(super) type TombstoneLayer = BTreeMap<Vec<u8>, Option<RangeTombstone>>;
 
 #[derive(Default)]
 pub(super) struct PendingRanges {
     /// The layers by space and partition.
-    layers: HashMap<SpaceId, HashMap<Vec<u8>, Layer>>,
+    layers: HashMap<SpaceId, HashMap<Vec<u8>, TombstoneLayer>>,
 }
 
 impl PendingRanges {
     /// The layer of a partition, to be changed.
-    pub(super) fn layer_mut(&mut self, space: SpaceId, partition: &[u8]) -> &mut Layer {
+    pub(super) fn layer_mut(&mut self, space: SpaceId, partition: &[u8]) -> &mut TombstoneLayer {
         let partitions = self.layers.entry(space).or_default();
         partitions.entry(partition.to_vec()).or_default()
     }
@@ -33,7 +33,7 @@ impl PendingRanges {
         }
     }
 
-    pub(super) fn write_to(self, batch: &mut Batch) -> Result<(), StorageError> {
+    pub(super) fn write_to(self, batch: &mut EntryBatch) -> Result<(), StorageError> {
         for (space, partitions) in self.layers {
             for (partition, layer) in partitions {
                 for (start, interval) in layer {
@@ -51,7 +51,8 @@ impl PendingRanges {
         is_resident: impl Fn(SpaceId) -> bool,
         batch: Option<&PendingRanges>,
     ) -> Result<Vec<ResidentChange<'static>>, StorageError> {
-        let length = |interval: &Option<Interval>| interval.as_ref().map(|it| it.encode().len());
+        let length =
+            |interval: &Option<RangeTombstone>| interval.as_ref().map(|it| it.encode().len());
         let mut changes = Vec::new();
         for (space, partitions) in &self.layers {
             if !is_resident(*space) {
@@ -72,7 +73,7 @@ impl PendingRanges {
         Ok(changes)
     }
 
-    pub(super) fn layer(&self, space: SpaceId, partition: &[u8]) -> Option<&Layer> {
+    pub(super) fn layer(&self, space: SpaceId, partition: &[u8]) -> Option<&TombstoneLayer> {
         self.layers.get(&space)?.get(partition)
     }
 }

@@ -4,24 +4,24 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::overlay::Overlay;
-use super::pending_ranges::Layer;
+use super::overlay::WriteOverlay;
+use super::pending_ranges::TombstoneLayer;
 use crate::StorageError;
 use crate::key::SuffixRange;
 use crate::layout::TableSchema;
-use crate::ranges::{Interval, StoredRanges};
+use crate::ranges::{RangeTombstone, StoredRanges};
 
-impl Overlay<'_> {
+impl WriteOverlay<'_> {
     /// Puts intervals in the place of others.
     pub(super) fn replace_ranges(
         &mut self,
         table: &TableSchema,
         partition: &[u8],
-        old: Vec<Interval>,
-        new: Vec<Interval>,
+        old: Vec<RangeTombstone>,
+        new: Vec<RangeTombstone>,
     ) {
         let layer = self.write.ranges.layer_mut(table.space, partition);
-        let mut old: BTreeMap<Vec<u8>, Interval> =
+        let mut old: BTreeMap<Vec<u8>, RangeTombstone> =
             old.into_iter().map(|it| (it.start.clone(), it)).collect();
         for interval in new {
             if old.remove(&interval.start).as_ref() != Some(&interval) {
@@ -37,7 +37,7 @@ impl Overlay<'_> {
         table: &TableSchema,
         partition: &[u8],
         suffix: &[u8],
-    ) -> Result<Option<Interval>, StorageError> {
+    ) -> Result<Option<RangeTombstone>, StorageError> {
         let last = self.last_range_up_to(table, partition, suffix)?;
         Ok(last.filter(|last| last.reaches(suffix)))
     }
@@ -48,7 +48,7 @@ impl Overlay<'_> {
         table: &TableSchema,
         partition: &[u8],
         range: &SuffixRange,
-    ) -> Result<Vec<Interval>, StorageError> {
+    ) -> Result<Vec<RangeTombstone>, StorageError> {
         let first = self.range_over(table, partition, &range.low)?;
         let bounds = (
             Bound::Excluded(range.low.as_slice()),
@@ -78,7 +78,7 @@ impl Overlay<'_> {
     }
 
     /// The changes of the write, then those of the batch before it.
-    fn layers(&self, table: &TableSchema, partition: &[u8]) -> [Option<&Layer>; 2] {
+    fn layers(&self, table: &TableSchema, partition: &[u8]) -> [Option<&TombstoneLayer>; 2] {
         let (space, write, batch) = (table.space, &self.write.ranges, &self.batch.ranges);
         [write.layer(space, partition), batch.layer(space, partition)]
     }
@@ -88,7 +88,7 @@ impl Overlay<'_> {
         table: &TableSchema,
         partition: &[u8],
         suffix: &[u8],
-    ) -> Result<Option<Interval>, StorageError> {
+    ) -> Result<Option<RangeTombstone>, StorageError> {
         let snapshot = self.engine.snapshot()?;
         let stored = StoredRanges {
             engine: self.engine,

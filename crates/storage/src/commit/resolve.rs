@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use value::token::Token;
 
-use super::apply::Moment;
-use super::lists::{self, ListRow, Lists, Times};
-use super::overlay::Overlay;
+use super::apply::CommitTime;
+use super::lists::{self, ChangeTimes, ListRow, LoadedLists};
+use super::overlay::WriteOverlay;
 use crate::StorageError;
-use crate::layout::{Schema, TableSchema};
-use crate::mutation::{Change, PartitionMutation};
+use crate::layout::{ResolvedSchema, TableSchema};
+use crate::mutation::{PartitionChange, PartitionMutation};
 
 /// A mutation with its table and the place of its partition. Its changes name elements of lists by
 /// their paths, and have their final timestamps.
@@ -19,7 +19,7 @@ pub(super) struct ResolvedMutation<'s> {
     /// Token and partition key, as keys of records begin.
     pub partition: Vec<u8>,
     pub token: Token,
-    pub changes: Vec<Change>,
+    pub changes: Vec<PartitionChange>,
 }
 
 /// Finds the table, sets the timestamps of a conditional write, and turns list operations into
@@ -30,17 +30,17 @@ pub(super) struct ResolvedMutation<'s> {
 /// writes. As in Cassandra, its deletions of partitions and ranges get a timestamp just below: they
 /// cover all that is stored, and leave what the other statements of the batch write.
 pub(super) fn resolve<'s>(
-    overlay: &Overlay<'_>,
-    schema: &'s Schema,
+    overlay: &WriteOverlay<'_>,
+    schema: &'s ResolvedSchema,
     mutation: PartitionMutation,
     floor: Option<i64>,
-    moment: Moment,
-    lists: &mut Lists,
+    moment: CommitTime,
+    lists: &mut LoadedLists,
 ) -> Result<ResolvedMutation<'s>, StorageError> {
     let table = schema.table(mutation.table)?;
     let (token, partition) = table.keys.partition(&mutation.partition_key)?;
     let raised = |timestamp: i64| floor.unwrap_or(timestamp).max(timestamp);
-    let times = |timestamp: i64, ttl_s: Option<u32>| Times {
+    let times = |timestamp: i64, ttl_s: Option<u32>| ChangeTimes {
         timestamp,
         ttl_s,
         moment,
@@ -48,7 +48,7 @@ pub(super) fn resolve<'s>(
     let mut changes = mutation.changes;
     for change in &mut changes {
         match change {
-            Change::Row {
+            PartitionChange::Row {
                 clustering,
                 cells,
                 timestamp,
@@ -67,7 +67,7 @@ pub(super) fn resolve<'s>(
                     *cells = lists.resolve(overlay, row, std::mem::take(cells), times)?;
                 }
             }
-            Change::Static {
+            PartitionChange::Static {
                 cells,
                 timestamp,
                 ttl_s,
@@ -83,8 +83,9 @@ pub(super) fn resolve<'s>(
                     *cells = lists.resolve(overlay, head, std::mem::take(cells), times)?;
                 }
             }
-            Change::DeleteRow { timestamp, .. } => *timestamp = raised(*timestamp),
-            Change::DeleteRange { timestamp, .. } | Change::DeletePartition { timestamp } => {
+            PartitionChange::DeleteRow { timestamp, .. } => *timestamp = raised(*timestamp),
+            PartitionChange::DeleteRange { timestamp, .. }
+            | PartitionChange::DeletePartition { timestamp } => {
                 *timestamp = raised(*timestamp).saturating_sub(i64::from(floor.is_some()));
             }
         }

@@ -14,24 +14,24 @@ use schema::{Catalog, Keyspace, Table, TableId};
 use uuid::Uuid;
 use value::timeuuid;
 
-use super::{Committer, Edited, SchemaChange, building};
+use super::{CatalogEdit, CatalogEditOutcome, Committer, building};
 use crate::StorageError;
-use crate::engine::{Batch, Engine, SpaceId, SpaceOptions, Sync};
-use crate::layout::Schema;
-use crate::persist::{self, Generations};
+use crate::engine::{Engine, EntryBatch, SpaceId, SpaceOptions, SyncTarget};
+use crate::layout::ResolvedSchema;
+use crate::persist::{self, TableGenerations};
 
 /// Reads the catalog, and converts one of an older format; `None` in a new directory.
 pub(crate) fn load(
     engine: &Engine,
     now_micros: i64,
-) -> Result<Option<(Catalog, Generations)>, StorageError> {
+) -> Result<Option<(Catalog, TableGenerations)>, StorageError> {
     let scan = engine.scan_at(&engine.snapshot()?, SpaceId::META, persist::keys())?;
     let Some(loaded) = persist::load(scan)? else {
         return Ok(None);
     };
     if !loaded.conversion.is_empty() {
         tracing::info!("converting the schema of an older version");
-        engine.commit(batch(loaded.conversion), Sync::Disk, now_micros)?;
+        engine.commit(batch(loaded.conversion), SyncTarget::Disk, now_micros)?;
     }
     Ok(Some((loaded.catalog, loaded.generations)))
 }
@@ -42,11 +42,11 @@ pub(crate) fn store_first(
     catalog: &Catalog,
     now_micros: i64,
 ) -> Result<(), StorageError> {
-    let changes = persist::changes(None, (catalog, &Generations::new()));
-    engine.commit(batch(changes), Sync::Disk, now_micros)
+    let changes = persist::changes(None, (catalog, &TableGenerations::new()));
+    engine.commit(batch(changes), SyncTarget::Disk, now_micros)
 }
 
-fn batch(changes: persist::Changes) -> Batch {
+fn batch(changes: persist::CatalogWrites) -> EntryBatch {
     let changes = changes.into_iter();
     changes
         .map(|(key, value)| (SpaceId::META, key, value))
@@ -54,10 +54,10 @@ fn batch(changes: persist::Changes) -> Batch {
 }
 
 impl Committer {
-    pub(super) fn change(&mut self, change: SchemaChange) {
+    pub(super) fn change(&mut self, change: CatalogEdit) {
         let schema = self.shared.schema();
         let mut catalog = Catalog::clone(&schema.catalog);
-        if let Edited::Done(reply) = (change.edit)(&mut catalog) {
+        if let CatalogEditOutcome::Done(reply) = (change.edit)(&mut catalog) {
             let outcome = if same(&catalog, &schema.catalog) {
                 Ok(())
             } else {
@@ -92,7 +92,7 @@ impl Committer {
     fn install(
         &mut self,
         mut catalog: Catalog,
-        generations: Generations,
+        generations: TableGenerations,
     ) -> Result<(), StorageError> {
         self.shared.check_writable()?;
         let old = self.shared.schema();
@@ -100,7 +100,7 @@ impl Committer {
         begin_streams(&mut catalog, &old, self.shared.clock.now_micros());
         let mut building = old.building.clone();
         building.extend(building::added(&old.catalog, &catalog));
-        let new = Schema::new(Arc::new(catalog), generations, building, Some(&old));
+        let new = ResolvedSchema::new(Arc::new(catalog), generations, building, Some(&old));
         let begun = building::begun(&old, &new);
 
         let mut spaces = old.spaces();
@@ -126,9 +126,9 @@ impl Committer {
     fn commit_schema(
         &self,
         spaces: &HashMap<SpaceId, (SpaceOptions, Arc<()>)>,
-        old: &Schema,
-        new: &Schema,
-        builds: Batch,
+        old: &ResolvedSchema,
+        new: &ResolvedSchema,
+        builds: EntryBatch,
     ) -> Result<(), StorageError> {
         let engine = &self.shared.engine;
         for (space, (options, _)) in new.spaces() {
@@ -142,7 +142,7 @@ impl Committer {
         batch.extend(builds);
         let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
-        engine.commit(batch, Sync::Disk, now_micros)?;
+        engine.commit(batch, SyncTarget::Disk, now_micros)?;
         self.carried(mark);
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Committer {
 }
 
 /// The streams of a new log begin when it is committed.
-fn begin_streams(catalog: &mut Catalog, old: &Schema, now_micros: i64) {
+fn begin_streams(catalog: &mut Catalog, old: &ResolvedSchema, now_micros: i64) {
     let is_new = |table: &Arc<Table>| {
         table
             .log

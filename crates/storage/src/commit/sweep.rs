@@ -16,14 +16,14 @@ use uuid::Uuid;
 use crate::StorageError;
 use crate::engine::{Engine, SpaceId};
 use crate::key::SuffixRange;
-use crate::record::Deletion;
+use crate::record::DeletionTime;
 
 const PREFIX: &[u8] = b"sweep/";
 const VERSION: u8 = 1;
 
 /// A deletion to be swept.
 #[derive(Clone, Debug)]
-pub(crate) struct Sweep {
+pub(crate) struct DeletionSweep {
     id: Uuid,
     pub(super) space: SpaceId,
     pub(super) partition: Vec<u8>,
@@ -31,17 +31,17 @@ pub(crate) struct Sweep {
     pub(super) range: SuffixRange,
     /// The range that the deletion covers.
     pub(super) whole: SuffixRange,
-    pub(super) deletion: Deletion,
+    pub(super) deletion: DeletionTime,
 }
 
-impl Sweep {
+impl DeletionSweep {
     pub(super) fn new(
         space: SpaceId,
         partition: &[u8],
         range: SuffixRange,
-        deletion: Deletion,
-    ) -> Sweep {
-        Sweep {
+        deletion: DeletionTime,
+    ) -> DeletionSweep {
+        DeletionSweep {
             id: Uuid::new_v4(),
             space,
             partition: partition.to_vec(),
@@ -71,14 +71,14 @@ impl Sweep {
         (SpaceId::META, self.key(), Some(out.into()))
     }
 
-    fn decode(id: &[u8], mut value: Bytes) -> Option<Sweep> {
+    fn decode(id: &[u8], mut value: Bytes) -> Option<DeletionSweep> {
         let id = Uuid::from_slice(id).ok()?;
         if value.len() < 41 || value.get_u8() != VERSION {
             return None;
         }
         let table = TableId(Uuid::from_u128(value.get_u128()));
         let space = SpaceId::new(table, value.get_u64());
-        let deletion = Deletion {
+        let deletion = DeletionTime {
             timestamp: value.get_i64(),
             local_s: value.get_i64(),
         };
@@ -91,7 +91,7 @@ impl Sweep {
             low: part()?,
             high: part()?,
         };
-        Some(Sweep {
+        Some(DeletionSweep {
             id,
             space,
             partition,
@@ -103,7 +103,7 @@ impl Sweep {
 }
 
 /// Reads the sweeps that were not done when the storage stopped.
-pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
+pub(crate) fn load(engine: &Engine) -> Result<Vec<DeletionSweep>, StorageError> {
     let snapshot = engine.snapshot()?;
     let range = (Bound::Included(PREFIX.to_vec()), Bound::Unbounded);
     let mut sweeps = Vec::new();
@@ -112,7 +112,7 @@ pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
         let Some(id) = key.strip_prefix(PREFIX) else {
             break;
         };
-        match Sweep::decode(id, value) {
+        match DeletionSweep::decode(id, value) {
             Some(sweep) => sweeps.push(sweep),
             None => {
                 tracing::warn!(

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Committer;
-use super::overlay::{Changes, Overlay};
-use super::sweep::Sweep;
+use super::overlay::{UncommittedChanges, WriteOverlay};
+use super::sweep::DeletionSweep;
 use crate::StorageError;
-use crate::engine::{Engine, SpaceId, Sync};
+use crate::engine::{Engine, SpaceId, SyncTarget};
 use crate::key::{self, ROW, SuffixRange};
 use crate::layout::TableSchema;
-use crate::ranges::{self, Interval};
+use crate::ranges::{self, RangeTombstone};
 use crate::record;
 
 /// Rows that are looked at between two requests. That takes well under a millisecond.
@@ -54,7 +54,7 @@ impl Committer {
     }
 
     /// Does a step of a sweep. Returns whether the sweep is done.
-    fn sweep_step(&mut self, sweep: &mut Sweep) -> Result<bool, StorageError> {
+    fn sweep_step(&mut self, sweep: &mut DeletionSweep) -> Result<bool, StorageError> {
         let shared = Arc::clone(&self.shared);
         self.emptied
             .shorten(sweep.space, &sweep.partition, &mut sweep.range);
@@ -65,8 +65,8 @@ impl Committer {
             .table(sweep.space.table())
             .ok()
             .filter(|table| table.space == sweep.space);
-        let none = Changes::default();
-        let mut overlay = Overlay::new(engine, &none);
+        let none = UncommittedChanges::default();
+        let mut overlay = WriteOverlay::new(engine, &none);
         let Step { is_done, is_empty } = match table {
             Some(table) => step(engine, table, &mut overlay, sweep)?,
             // The table was dropped or emptied meanwhile.
@@ -82,7 +82,7 @@ impl Committer {
         }
         if !batch.is_empty() {
             // Not synced, as a step that a crash loses is done again.
-            engine.commit(batch, Sync::Kernel, shared.clock.now_micros())?;
+            engine.commit(batch, SyncTarget::Kernel, shared.clock.now_micros())?;
         }
         let emptied = SuffixRange {
             low: from,
@@ -109,8 +109,8 @@ struct Step {
 fn step(
     engine: &Engine,
     table: &TableSchema,
-    overlay: &mut Overlay<'_>,
-    sweep: &mut Sweep,
+    overlay: &mut WriteOverlay<'_>,
+    sweep: &mut DeletionSweep,
 ) -> Result<Step, StorageError> {
     let mut head = overlay.head(table, &sweep.partition)?;
     let bounds = (
@@ -119,7 +119,7 @@ fn step(
     );
     let prefix = sweep.partition.len() + 1;
     let mut rows = engine.scan_at(&engine.snapshot()?, sweep.space, bounds)?;
-    let mut range: Option<Interval> = None;
+    let mut range: Option<RangeTombstone> = None;
     let mut is_empty = true;
     let mut bytes = 0;
     for entry in rows.by_ref().take(ROWS_A_STEP) {

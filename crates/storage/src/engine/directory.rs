@@ -29,15 +29,16 @@ const PROBE_FILE: &str = "probe";
 
 /// A data directory of Annulus that this process has locked.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct LockedDirectory {
     path: PathBuf,
     lock: File,
 }
 
-impl Directory {
+impl LockedDirectory {
     /// Opens or makes a directory. The second value says whether it is new or was never finished.
-    /// Then its database is empty, and [`Directory::mark_made`] is to be called once it holds data.
-    pub(crate) fn open(path: &Path) -> Result<(Directory, bool), StorageError> {
+    /// Then its database is empty, and [`LockedDirectory::mark_made`] is to be called once it holds
+    /// data.
+    pub(crate) fn open(path: &Path) -> Result<(LockedDirectory, bool), StorageError> {
         let failed = |what: &str, error: io::Error| {
             StorageError::Io(format!("can't {what} {}: {error}", path.display()))
         };
@@ -57,7 +58,7 @@ impl Directory {
             None => true,
         };
         make_private(path);
-        let directory = Directory {
+        let directory = LockedDirectory {
             path: path.to_path_buf(),
             lock,
         };
@@ -70,7 +71,7 @@ impl Directory {
     }
 
     /// Locks a directory that holds data. Changes nothing in it.
-    pub(crate) fn open_existing(path: &Path) -> Result<Directory, StorageError> {
+    pub(crate) fn open_existing(path: &Path) -> Result<LockedDirectory, StorageError> {
         let marker = read_marker(path)
             .map_err(|error| StorageError::Io(format!("can't read {}: {error}", path.display())))?;
         let is_unfinished = match marker {
@@ -83,7 +84,7 @@ impl Directory {
                 path.display()
             )));
         }
-        Ok(Directory {
+        Ok(LockedDirectory {
             path: path.to_path_buf(),
             lock: lock(path)?,
         })

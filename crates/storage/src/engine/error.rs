@@ -3,37 +3,37 @@
 
 use std::path::Path;
 
-use super::journal::{Cause, Damage};
-use super::manifest::Fault;
+use super::journal::{CorruptBatch, CorruptionCause};
+use super::manifest::FileDamage;
 use crate::StorageError;
 
 /// The error for a damaged journal, with the remedy.
-pub(crate) fn damage_error(directory: &Path, damage: &Damage) -> StorageError {
+pub(crate) fn damage_error(directory: &Path, damage: &CorruptBatch) -> StorageError {
     let what = match damage.cause {
-        Cause::Broken => "the batch there is not as it was written",
-        Cause::Sequence => "the batch there has a sequence number that is not its own",
-        Cause::Missing => "batches before the one there are missing",
+        CorruptionCause::Broken => "the batch there is not as it was written",
+        CorruptionCause::Sequence => "the batch there has a sequence number that is not its own",
+        CorruptionCause::Missing => "batches before the one there are missing",
     };
     StorageError::Corrupt(format!(
         "{} is damaged at offset {}: {what}, and {} whole batches stand behind it. Restore the directory \
          from a backup, or see what would be lost with `annulus recover {}`",
         damage.path.display(),
         damage.offset,
-        damage.batches_behind,
+        damage.batches_after,
         directory.display()
     ))
 }
 
-pub(crate) fn fault_error(fault: Fault) -> StorageError {
+pub(crate) fn fault_error(fault: FileDamage) -> StorageError {
     match fault {
-        Fault::Io(path, error) => {
+        FileDamage::Io(path, error) => {
             StorageError::Io(format!("can't read {}: {error}", path.display()))
         }
-        Fault::Missing(path) => StorageError::Corrupt(format!(
+        FileDamage::Missing(path) => StorageError::Corrupt(format!(
             "{} is missing: restore the directory from a backup",
             path.display()
         )),
-        Fault::Damaged(path, what) => StorageError::Corrupt(format!(
+        FileDamage::Damaged(path, what) => StorageError::Corrupt(format!(
             "{} {what}: nothing was changed; restore the directory from a backup",
             path.display()
         )),

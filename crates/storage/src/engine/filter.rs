@@ -11,7 +11,7 @@ use fjall::compaction::filter::{
 use super::SpaceId;
 
 /// The fate of an entry.
-pub(crate) enum Fate {
+pub(crate) enum EntryVerdict {
     Keep,
     Remove,
     /// The entry gets another value.
@@ -20,14 +20,15 @@ pub(crate) enum Fate {
 
 /// Decides the fate of each entry of one rewriting, in the order of their keys. It sees older
 /// versions too. The engine takes no account of open snapshots, so the examiner has to.
-pub(crate) type Examiner = Box<dyn FnMut(&[u8], &Stored<'_>) -> Fate + Send>;
+pub(crate) type CompactionFilterFn = Box<dyn FnMut(&[u8], &EntryValue<'_>) -> EntryVerdict + Send>;
 
 /// Gives the examiner of a space; `None` keeps all its entries.
-pub(crate) type Examiners = Arc<dyn Fn(SpaceId, Rewriting) -> Option<Examiner> + Send + Sync>;
+pub(crate) type CompactionFilterSource =
+    Arc<dyn Fn(SpaceId, EntryLocation) -> Option<CompactionFilterFn> + Send + Sync>;
 
 /// The place whose entries are examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rewriting {
+pub(crate) enum EntryLocation {
     /// The files of a space. Those of a space in memory keep all that the memory has.
     Files,
     /// A space in memory, together with its files.
@@ -35,24 +36,24 @@ pub(crate) enum Rewriting {
 }
 
 /// The value of an entry.
-pub(crate) enum Stored<'a> {
+pub(crate) enum EntryValue<'a> {
     /// It is not read yet.
     Unread(&'a ItemAccessor<'a>),
     /// It is in memory.
     Held(&'a Bytes),
 }
 
-impl Stored<'_> {
+impl EntryValue<'_> {
     /// Whether the value is in another file, which costs a look there.
     pub(crate) fn is_separated(&self) -> bool {
-        matches!(self, Stored::Unread(item) if item.is_indirection())
+        matches!(self, EntryValue::Unread(item) if item.is_indirection())
     }
 
     /// Reads the value; `None` if it can't be read.
     pub(crate) fn value(&self) -> Option<Bytes> {
         let item = match self {
-            Stored::Held(value) => return Some(Bytes::clone(value)),
-            Stored::Unread(item) => item,
+            EntryValue::Held(value) => return Some(Bytes::clone(value)),
+            EntryValue::Unread(item) => item,
         };
         match item.value() {
             Ok(value) => Some(value.into()),
@@ -65,9 +66,9 @@ impl Stored<'_> {
 }
 
 /// The function from which fjall gets the filter of a space, by the space's name.
-type Assigner = Arc<dyn Fn(&str) -> Option<Arc<dyn Factory>> + Send + Sync>;
+type SpaceFilterAssigner = Arc<dyn Fn(&str) -> Option<Arc<dyn Factory>> + Send + Sync>;
 
-pub(super) fn assigner(examiners: Examiners) -> Assigner {
+pub(super) fn assigner(examiners: CompactionFilterSource) -> SpaceFilterAssigner {
     Arc::new(move |name| {
         let space = SpaceId::parse(name)?;
         Some(Arc::new(SpaceFactory {
@@ -80,7 +81,7 @@ pub(super) fn assigner(examiners: Examiners) -> Assigner {
 struct SpaceFactory {
     space: SpaceId,
     /// Safe across a panic, as examiners have no state that one could leave half-changed.
-    examiners: AssertUnwindSafe<Examiners>,
+    examiners: AssertUnwindSafe<CompactionFilterSource>,
 }
 
 impl Factory for SpaceFactory {
@@ -89,11 +90,14 @@ impl Factory for SpaceFactory {
     }
 
     fn make_filter(&self, _context: &Context) -> Box<dyn CompactionFilter> {
-        Box::new(SpaceFilter((self.examiners)(self.space, Rewriting::Files)))
+        Box::new(SpaceFilter((self.examiners)(
+            self.space,
+            EntryLocation::Files,
+        )))
     }
 }
 
-struct SpaceFilter(Option<Examiner>);
+struct SpaceFilter(Option<CompactionFilterFn>);
 
 impl CompactionFilter for SpaceFilter {
     fn filter_item(
@@ -104,10 +108,10 @@ impl CompactionFilter for SpaceFilter {
         let Some(examine) = &mut self.0 else {
             return Ok(Verdict::Keep);
         };
-        Ok(match examine(item.key(), &Stored::Unread(&item)) {
-            Fate::Keep => Verdict::Keep,
-            Fate::Remove => Verdict::Remove,
-            Fate::Replace(value) => Verdict::ReplaceValue(value.into()),
+        Ok(match examine(item.key(), &EntryValue::Unread(&item)) {
+            EntryVerdict::Keep => Verdict::Keep,
+            EntryVerdict::Remove => Verdict::Remove,
+            EntryVerdict::Replace(value) => Verdict::ReplaceValue(value.into()),
         })
     }
 }

@@ -7,23 +7,23 @@ use super::SpaceId;
 /// The spaces with rows in memory, as they were when they were looked at last.
 #[derive(Debug, Default)]
 pub(super) struct IdleSpaces {
-    seen: HashMap<SpaceId, Seen>,
+    seen: HashMap<SpaceId, ObservedMemtable>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    contents: Contents,
+struct ObservedMemtable {
+    contents: MemtableContents,
     /// The looks since then that found the same.
     looks: u32,
 }
 
 /// The number of the memtable that a space writes to, and the number of its entries.
-type Contents = (u64, usize);
+type MemtableContents = (u64, usize);
 
 impl IdleSpaces {
     /// Looks at all spaces. Returns those that so many looks on end have found with the same rows
     /// in memory. They are returned once.
-    pub(super) fn look(
+    pub(super) fn poll(
         &mut self,
         spaces: &HashMap<SpaceId, fjall::Keyspace>,
         looks: u32,
@@ -36,18 +36,18 @@ impl IdleSpaces {
 
     fn note(
         &mut self,
-        spaces: impl Iterator<Item = (SpaceId, Contents)>,
+        spaces: impl Iterator<Item = (SpaceId, MemtableContents)>,
         looks: u32,
     ) -> Vec<SpaceId> {
         let mut before = std::mem::take(&mut self.seen);
         let mut idle = Vec::new();
         for (space, contents) in spaces.filter(|(_, (_, entries))| *entries > 0) {
             let seen = match before.remove(&space) {
-                Some(seen) if seen.contents == contents => Seen {
+                Some(seen) if seen.contents == contents => ObservedMemtable {
                     looks: seen.looks.saturating_add(1),
                     ..seen
                 },
-                _ => Seen { contents, looks: 0 },
+                _ => ObservedMemtable { contents, looks: 0 },
             };
             if seen.looks == looks {
                 idle.push(space);
@@ -66,20 +66,20 @@ mod tests {
     use schema::TableId;
     use test_support::blocking::eventually;
 
-    use super::super::{Directory, Disk, EngineOptions, SpaceOptions, Sync};
+    use super::super::{DiskEngine, EngineOptions, LockedDirectory, SpaceOptions, SyncTarget};
     use super::*;
 
     /// An engine with one space, and room for much more than a test writes.
-    fn engine(path: &std::path::Path) -> Disk {
+    fn engine(path: &std::path::Path) -> DiskEngine {
         let options = EngineOptions {
             cache_bytes: 1 << 20,
             memtable_bytes: 64 << 20,
             write_buffer_bytes: 256 << 20,
             resident_bytes: 0,
         };
-        let (directory, _) = Directory::open(path).unwrap();
+        let (directory, _) = LockedDirectory::open(path).unwrap();
         directory.mark_made().unwrap();
-        let engine = Disk::open(directory, options, Arc::new(|_, _| None)).unwrap();
+        let engine = DiskEngine::open(directory, options, Arc::new(|_, _| None)).unwrap();
         let options = SpaceOptions {
             separate_values: false,
             resident: false,
@@ -88,10 +88,10 @@ mod tests {
         engine
     }
 
-    fn put(engine: &Disk, key: u32, value_bytes: usize) {
+    fn put(engine: &DiskEngine, key: u32, value_bytes: usize) {
         let key = Bytes::copy_from_slice(&key.to_be_bytes());
         let batch = vec![(SpaceId::META, key, Some(vec![1; value_bytes].into()))];
-        engine.commit(batch, Sync::Kernel, 0).unwrap();
+        engine.commit(batch, SyncTarget::Kernel, 0).unwrap();
     }
 
     #[test]

@@ -38,14 +38,14 @@ const READ_BYTES: usize = 1 << 18;
 
 /// A file that a manifest names.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct ReferencedFile {
     pub path: PathBuf,
     checksum: u128,
 }
 
 /// A file that is not as it was written.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum FileDamage {
     Io(PathBuf, io::Error),
     Missing(PathBuf),
     /// The text says what is wrong.
@@ -54,11 +54,11 @@ pub(crate) enum Fault {
 
 /// Checks all manifests of a database, and every byte of the table of spaces. It does not look for
 /// missing files of other spaces, as fjall finds them before it deletes any.
-pub(crate) fn verify(database: &Path) -> Result<(), Fault> {
+pub(crate) fn verify(database: &Path) -> Result<(), FileDamage> {
     let folders = spaces(database)?;
     let version = database.join(VERSION);
     if !folders.is_empty() && !version.exists() {
-        return Err(Fault::Missing(version));
+        return Err(FileDamage::Missing(version));
     }
     for folder in folders {
         let is_table_of_spaces = folder.ends_with("0");
@@ -74,7 +74,7 @@ pub(crate) fn verify(database: &Path) -> Result<(), Fault> {
             }
             Ok(_) => {}
             // fjall refuses this itself, except for a space that it was about to remove.
-            Err(Fault::Missing(_)) if !is_table_of_spaces => {}
+            Err(FileDamage::Missing(_)) if !is_table_of_spaces => {}
             Err(fault) => return Err(fault),
         }
     }
@@ -82,16 +82,16 @@ pub(crate) fn verify(database: &Path) -> Result<(), Fault> {
 }
 
 /// The folders of all spaces, in any order.
-pub(crate) fn spaces(database: &Path) -> Result<Vec<PathBuf>, Fault> {
+pub(crate) fn spaces(database: &Path) -> Result<Vec<PathBuf>, FileDamage> {
     let folder = database.join(SPACES);
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(|error| Fault::Io(folder.clone(), error))?,
+        entries => entries.map_err(|error| FileDamage::Io(folder.clone(), error))?,
     };
     let mut folders = Vec::new();
     for entry in entries {
         let path = entry
-            .map_err(|error| Fault::Io(folder.clone(), error))?
+            .map_err(|error| FileDamage::Io(folder.clone(), error))?
             .path();
         if path.is_dir() {
             folders.push(path);
@@ -101,15 +101,18 @@ pub(crate) fn spaces(database: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// Checks a space's manifest, and returns the files that it names.
-pub(crate) fn named(folder: &Path) -> Result<Vec<Named>, Fault> {
+pub(crate) fn named(folder: &Path) -> Result<Vec<ReferencedFile>, FileDamage> {
     let path = folder.join(CURRENT);
     let current = read(&path)?;
     let Some((number, checksum)) = parse_current(&current) else {
-        return Err(Fault::Damaged(path, "is not as it was written".to_owned()));
+        return Err(FileDamage::Damaged(
+            path,
+            "is not as it was written".to_owned(),
+        ));
     };
     let path = folder.join(format!("v{number}"));
     let manifest = read(&path)?;
-    let damaged = |what: &str| Fault::Damaged(path.clone(), what.to_owned());
+    let damaged = |what: &str| FileDamage::Damaged(path.clone(), what.to_owned());
     if xxhash_rust::xxh3::xxh3_128(&manifest) != checksum {
         return Err(damaged("does not have the checksum that `current` names"));
     }
@@ -118,7 +121,10 @@ pub(crate) fn named(folder: &Path) -> Result<Vec<Named>, Fault> {
 
 /// Reads a file whole and compares its checksum. `pass` gets the number of bytes after each read.
 /// Returns the bytes of the file.
-pub(crate) fn check_file(named: &Named, pass: &mut dyn FnMut(u64)) -> Result<u64, Fault> {
+pub(crate) fn check_file(
+    named: &ReferencedFile,
+    pass: &mut dyn FnMut(u64),
+) -> Result<u64, FileDamage> {
     let failed = |error| failed(&named.path, error);
     let mut file = File::open(&named.path).map_err(failed)?;
     let mut hash = Xxh3::new();
@@ -136,21 +142,21 @@ pub(crate) fn check_file(named: &Named, pass: &mut dyn FnMut(u64)) -> Result<u64
     if hash.digest128() == named.checksum {
         Ok(total)
     } else {
-        Err(Fault::Damaged(
+        Err(FileDamage::Damaged(
             named.path.clone(),
             "does not have the checksum that its manifest names".to_owned(),
         ))
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Fault> {
+fn read(path: &Path) -> Result<Vec<u8>, FileDamage> {
     fs::read(path).map_err(|error| failed(path, error))
 }
 
-fn failed(path: &Path, error: io::Error) -> Fault {
+fn failed(path: &Path, error: io::Error) -> FileDamage {
     match error.kind() {
-        io::ErrorKind::NotFound => Fault::Missing(path.to_path_buf()),
-        _ => Fault::Io(path.to_path_buf(), error),
+        io::ErrorKind::NotFound => FileDamage::Missing(path.to_path_buf()),
+        _ => FileDamage::Io(path.to_path_buf(), error),
     }
 }
 
@@ -160,9 +166,9 @@ fn parse_current(bytes: &[u8]) -> Option<(u64, u128)> {
     (rest == [0]).then(|| (u64::from_le_bytes(*number), u128::from_le_bytes(*checksum)))
 }
 
-fn files(folder: &Path, manifest: &[u8]) -> Option<Vec<Named>> {
+fn files(folder: &Path, manifest: &[u8]) -> Option<Vec<ReferencedFile>> {
     let mut found = Vec::new();
-    let mut tables = Fields(section(manifest, b"tables")?);
+    let mut tables = FieldDecoder(section(manifest, b"tables")?);
     for _ in 0..tables.take::<1>()?[0] {
         for _ in 0..tables.take::<1>()?[0] {
             for _ in 0..u32::from_le_bytes(tables.take()?) {
@@ -171,7 +177,7 @@ fn files(folder: &Path, manifest: &[u8]) -> Option<Vec<Named>> {
             }
         }
     }
-    let mut blobs = Fields(section(manifest, b"blob_files")?);
+    let mut blobs = FieldDecoder(section(manifest, b"blob_files")?);
     for _ in 0..u32::from_le_bytes(blobs.take()?) {
         found.push(blobs.file(&folder.join("blobs"))?);
     }
@@ -180,9 +186,9 @@ fn files(folder: &Path, manifest: &[u8]) -> Option<Vec<Named>> {
 
 fn section<'a>(manifest: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let trailer = manifest.len().checked_sub(TRAILER_BYTES)?;
-    let mut fields = Fields(manifest.get(trailer + 22..)?);
+    let mut fields = FieldDecoder(manifest.get(trailer + 22..)?);
     let contents = fields.number()?;
-    let mut fields = Fields(manifest.get(contents..trailer)?);
+    let mut fields = FieldDecoder(manifest.get(contents..trailer)?);
     fields.take::<4>()?;
     for _ in 0..u32::from_le_bytes(fields.take()?) {
         let (offset, length) = (fields.number()?, fields.number()?);
@@ -194,9 +200,9 @@ fn section<'a>(manifest: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-struct Fields<'a>(&'a [u8]);
+struct FieldDecoder<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> FieldDecoder<'a> {
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -211,12 +217,12 @@ impl<'a> Fields<'a> {
         usize::try_from(u64::from_le_bytes(self.take()?)).ok()
     }
 
-    fn file(&mut self, folder: &Path) -> Option<Named> {
+    fn file(&mut self, folder: &Path) -> Option<ReferencedFile> {
         let number = u64::from_le_bytes(self.take()?);
         let [0] = self.take::<1>()? else {
             return None;
         };
-        Some(Named {
+        Some(ReferencedFile {
             path: folder.join(number.to_string()),
             checksum: u128::from_le_bytes(self.take()?),
         })

@@ -5,24 +5,25 @@
 //! entries when files are rewritten. One thread writes; any number read.
 //!
 //! After an I/O error fjall refuses every further write of the open database, while reads go on.
-//! [`Disk::reopen`] replaces it with a freshly opened one, and readers wait only for that. Scans of
-//! the former database stay valid for the files that they hold; its snapshots take no new reads.
+//! [`DiskEngine::reopen`] replaces it with a freshly opened one, and readers wait only for that.
+//! Scans of the former database stay valid for the files that they hold; its snapshots take no new
+//! reads.
 //!
-//! In simulations another engine takes fjall's place ([`one_of`]).
+//! In simulations another engine takes fjall's place ([`dispatch`]).
 
 mod directory;
+mod dispatch;
 mod error;
 mod filter;
-mod held;
 mod idle;
+mod in_memory;
 pub(crate) mod journal;
 pub(crate) mod manifest;
-mod one_of;
-mod refused;
+mod refused_batches;
 mod replay;
 mod resident;
 #[cfg(feature = "simulation")]
-mod simulated;
+mod simulation;
 mod space;
 
 use std::collections::HashMap;
@@ -35,18 +36,20 @@ use bytes::Bytes;
 use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
 
 use crate::StorageError;
-pub(crate) use directory::Directory;
+pub(crate) use directory::LockedDirectory;
+pub(crate) use dispatch::{Engine, EntryScan, SpacesSnapshot};
 pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
-pub(crate) use filter::{Examiner, Examiners, Fate, Rewriting, Stored};
-pub(crate) use held::{Look, ResidentChange};
+pub(crate) use filter::{
+    CompactionFilterFn, CompactionFilterSource, EntryLocation, EntryValue, EntryVerdict,
+};
 use idle::IdleSpaces;
-use journal::Prepared;
-pub(crate) use one_of::{Engine, Scan, Snapshot};
-use replay::Progress;
-use resident::{Resident, ResidentMap, ResidentRange, State};
+pub(crate) use in_memory::{DeadEntryScan, ResidentChange};
+use journal::ReplayableJournals;
+use replay::JournalReadProgress;
+use resident::{InMemorySpaces, ResidentMap, ResidentRange, SpacesVersion};
 #[cfg(feature = "simulation")]
-pub use simulated::SimulatedDisk;
+pub use simulation::SimulatedDisk;
 pub(crate) use space::SpaceId;
 
 /// Values of at least this size are stored apart from their keys, in spaces that separate values.
@@ -100,7 +103,7 @@ pub(crate) struct SpaceOptions {
 
 /// The place that a batch must have reached when its commit returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sync {
+pub(crate) enum SyncTarget {
     /// The disk.
     Disk,
     /// The kernel's memory.
@@ -108,17 +111,17 @@ pub(crate) enum Sync {
 }
 
 /// Changes to any spaces that are applied together; `None` removes a key.
-pub(crate) type Batch = Vec<(SpaceId, Bytes, Option<Bytes>)>;
+pub(crate) type EntryBatch = Vec<(SpaceId, Bytes, Option<Bytes>)>;
 
 /// A database of fjall in a data directory.
-pub(crate) struct Disk {
-    directory: Directory,
+pub(crate) struct DiskEngine {
+    directory: LockedDirectory,
     options: EngineOptions,
-    examiners: Examiners,
+    examiners: CompactionFilterSource,
     /// The open database; `None` after a reopening that failed, and once it is closed.
-    open: RwLock<Option<Opened>>,
+    open: RwLock<Option<OpenDatabase>>,
     idle: Mutex<IdleSpaces>,
-    resident: Resident,
+    resident: InMemorySpaces,
     /// Counts the reopenings, so that old snapshots are recognised.
     incarnation: AtomicU64,
     is_closed: AtomicBool,
@@ -136,14 +139,14 @@ pub(crate) struct Disk {
 
 /// The occasion on which a database is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Opening {
+enum OpenReason {
     /// The start of the process.
     First,
     /// After an I/O error. The disk may have no room for what is in memory.
     Again,
 }
 
-struct Opened {
+struct OpenDatabase {
     database: fjall::Database,
     spaces: HashMap<SpaceId, fjall::Keyspace>,
 }
@@ -153,7 +156,7 @@ pub(crate) struct DiskSnapshot {
     snapshot: fjall::Snapshot,
     incarnation: u64,
     /// The spaces in memory at that moment; `None` if there are none.
-    resident: Option<Arc<State>>,
+    resident: Option<Arc<SpacesVersion>>,
 }
 
 /// A scan over the keys and values of a range, from either end.
@@ -172,21 +175,22 @@ pub(crate) enum DiskSizes {
     Resident(ResidentRange),
 }
 
-impl Disk {
+impl DiskEngine {
     pub(crate) fn open(
-        directory: Directory,
+        directory: LockedDirectory,
         options: EngineOptions,
-        examiners: Examiners,
-    ) -> Result<Disk, StorageError> {
-        let (opened, prepared) = Opened::open(&directory, options, &examiners, Opening::First)?;
+        examiners: CompactionFilterSource,
+    ) -> Result<DiskEngine, StorageError> {
+        let (opened, prepared) =
+            OpenDatabase::open(&directory, options, &examiners, OpenReason::First)?;
         let number = prepared.last_number;
-        Ok(Disk {
+        Ok(DiskEngine {
             directory,
             options,
             examiners,
             open: RwLock::new(Some(opened)),
             idle: Mutex::default(),
-            resident: Resident::new(options.resident_bytes),
+            resident: InMemorySpaces::new(options.resident_bytes),
             incarnation: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             written: AtomicU64::new(number),
@@ -198,7 +202,7 @@ impl Disk {
         })
     }
 
-    fn directory(&self) -> &Directory {
+    fn directory(&self) -> &LockedDirectory {
         &self.directory
     }
 
@@ -218,21 +222,21 @@ impl Disk {
 
     /// Closes the database and opens it again, so that it takes writes again after an I/O error. A
     /// refused batch is dropped. If opening fails, the database stays closed until the next
-    /// attempt. No space is in memory afterwards ([`Disk::hold`]).
+    /// attempt. No space is in memory afterwards ([`DiskEngine::hold`]).
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         // fjall writes what it had buffered of a refused batch when it closes the journal.
-        refused::note(self.path(), self.written.load(Ordering::Acquire))
+        refused_batches::note(self.path(), self.written.load(Ordering::Acquire))
             .map_err(|error| open_error(self.path(), fjall::Error::Io(error)))?;
         self.incarnation.fetch_add(1, Ordering::Relaxed);
         // The old database must let go of its files first.
         *open = None;
         self.resident.clear();
-        let (opened, prepared) = Opened::open(
+        let (opened, prepared) = OpenDatabase::open(
             &self.directory,
             self.options,
             &self.examiners,
-            Opening::Again,
+            OpenReason::Again,
         )?;
         let number = prepared.last_number;
         *open = Some(opened);
@@ -254,11 +258,11 @@ impl Disk {
             journal::empty(&database)
         } else {
             let acknowledged = self.written.load(Ordering::Acquire);
-            let noted = refused::note(self.path(), acknowledged);
+            let noted = refused_batches::note(self.path(), acknowledged);
             *open = None;
             // If there is no room for the note, refused batches are cut off all the same.
             noted
-                .and_then(|()| refused::settle(self.path(), &database))
+                .and_then(|()| refused_batches::settle(self.path(), &database))
                 .or_else(|_| journal::cut_refused(&database, acknowledged).map(drop))
         };
         if let Err(error) = settled {
@@ -288,13 +292,13 @@ impl Disk {
         })
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Option<Opened>> {
+    fn read(&self) -> RwLockReadGuard<'_, Option<OpenDatabase>> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<R>(
         &self,
-        work: impl FnOnce(&Opened) -> Result<R, StorageError>,
+        work: impl FnOnce(&OpenDatabase) -> Result<R, StorageError>,
     ) -> Result<R, StorageError> {
         match &*self.read() {
             Some(open) => work(open),
@@ -369,8 +373,8 @@ impl Disk {
     /// is killed before the journal can be changed again. Only one thread may call this.
     pub(crate) fn commit(
         &self,
-        batch: Batch,
-        sync: Sync,
+        batch: EntryBatch,
+        sync: SyncTarget,
         now_micros: i64,
     ) -> Result<(), StorageError> {
         self.with(|open| {
@@ -384,12 +388,12 @@ impl Disk {
             let count = batch.len() + 1;
             let mut all = fjall::OwnedWriteBatch::with_capacity(open.database.clone(), count)
                 .durability(Some(match sync {
-                    Sync::Disk => PersistMode::SyncData,
-                    Sync::Kernel => PersistMode::Buffer,
+                    SyncTarget::Disk => PersistMode::SyncData,
+                    SyncTarget::Kernel => PersistMode::Buffer,
                 }));
             let number = self.written.load(Ordering::Acquire) + 1;
             let is_resident = self.resident.prepare(number, &batch);
-            let record = journal::Record {
+            let record = journal::BatchRecord {
                 number,
                 synced_through: self.synced.load(Ordering::Acquire),
                 sequence_floor: open.database.seqno(),
@@ -413,7 +417,7 @@ impl Disk {
                     if is_resident {
                         self.resident.settle();
                     }
-                    if sync == Sync::Disk {
+                    if sync == SyncTarget::Disk {
                         self.synced.fetch_max(number, Ordering::AcqRel);
                     }
                     Ok(())
@@ -550,7 +554,7 @@ impl Disk {
     fn with_snapshot<R>(
         &self,
         snapshot: &DiskSnapshot,
-        work: impl FnOnce(&Opened) -> Result<R, StorageError>,
+        work: impl FnOnce(&OpenDatabase) -> Result<R, StorageError>,
     ) -> Result<R, StorageError> {
         self.with(|open| {
             if snapshot.incarnation != self.incarnation.load(Ordering::Relaxed) {
@@ -601,7 +605,7 @@ impl Disk {
         // A database that is not open has nothing in memory.
         let _ = self.with(|open| {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            for space in idle.look(&open.spaces, calls) {
+            for space in idle.poll(&open.spaces, calls) {
                 open.space(space)?.request_flush();
             }
             let meta = open.space(SpaceId::META)?;
@@ -619,26 +623,29 @@ impl Disk {
     }
 }
 
-impl Opened {
+impl OpenDatabase {
     fn open(
-        directory: &Directory,
+        directory: &LockedDirectory,
         options: EngineOptions,
-        examiners: &Examiners,
-        opening: Opening,
-    ) -> Result<(Opened, Prepared), StorageError> {
+        examiners: &CompactionFilterSource,
+        opening: OpenReason,
+    ) -> Result<(OpenDatabase, ReplayableJournals), StorageError> {
         let path: PathBuf = directory.database();
-        refused::settle(directory.path(), &path)
+        refused_batches::settle(directory.path(), &path)
             .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
         // fjall deletes and cuts what it does not understand, so manifests and journals are judged
         // before.
         manifest::verify(&path).map_err(fault_error)?;
         let failed = |error| open_error(&path, fjall::Error::Io(error));
         let on_disk = journal::bytes_on_disk(&path).map_err(failed)?;
-        let check = Progress::begin("checking the journals", on_disk);
+        let check = JournalReadProgress::begin("checking the journals", on_disk);
         let prepared = journal::prepare(&path, &mut |bytes| check.add(bytes))
             .map_err(failed)?
             .map_err(|damage| damage_error(directory.path(), &damage))?;
-        let replay = Arc::new(Progress::begin("replaying the journals", prepared.bytes));
+        let replay = Arc::new(JournalReadProgress::begin(
+            "replaying the journals",
+            prepared.bytes,
+        ));
         let replayed = Arc::clone(&replay);
         let mut builder = fjall::Database::builder(&path)
             .cache_size(options.cache_bytes)
@@ -648,7 +655,7 @@ impl Opened {
             .journal_compression(fjall::CompressionType::None)
             .with_compaction_filter_factories(filter::assigner(Arc::clone(examiners)))
             .on_replay(Arc::new(move |bytes| replayed.add(bytes)));
-        if opening == Opening::First {
+        if opening == OpenReason::First {
             builder = builder.flush_replayed_above(REPLAYED_BYTES_LEFT);
         }
         let database = builder.open().map_err(|error| open_error(&path, error))?;
@@ -663,7 +670,7 @@ impl Opened {
                 .map_err(|error| open_error(&path, error))?;
             spaces.insert(id, keyspace);
         }
-        Ok((Opened { database, spaces }, prepared))
+        Ok((OpenDatabase { database, spaces }, prepared))
     }
 
     fn space(&self, id: SpaceId) -> Result<&fjall::Keyspace, StorageError> {
@@ -673,7 +680,11 @@ impl Opened {
     }
 
     /// Waits until the spaces together have room in memory for a batch.
-    fn wait_for_write_buffers(&self, bound_bytes: u64, batch: &Batch) -> Result<(), StorageError> {
+    fn wait_for_write_buffers(
+        &self,
+        bound_bytes: u64,
+        batch: &EntryBatch,
+    ) -> Result<(), StorageError> {
         let most_bytes = most_before(batch, bound_bytes.max(WRITE_BUFFER_BYTES_MIN));
         while self.database.unflushed_bytes() > most_bytes {
             // An error here says that the workers have died.
@@ -743,12 +754,12 @@ impl DiskSnapshot {
 }
 
 /// The number of the last batch that a snapshot shows.
-fn number_in(open: &Opened, snapshot: &fjall::Snapshot) -> Result<u64, StorageError> {
+fn number_in(open: &OpenDatabase, snapshot: &fjall::Snapshot) -> Result<u64, StorageError> {
     let record = snapshot
         .get(open.space(SpaceId::META)?, journal::RECORD_KEY)
         .map_err(read_error)?;
     Ok(record
-        .and_then(|bytes| journal::Record::decode(&bytes))
+        .and_then(|bytes| journal::BatchRecord::decode(&bytes))
         .map_or(0, |record| record.number))
 }
 
@@ -765,7 +776,7 @@ fn size(key: fjall::Guard, length: fjall::Guard) -> Result<(Bytes, u64), Storage
 
 /// The most bytes of rows that may wait to be written out when a batch comes to them. A wait leaves
 /// a quarter of the bound at most, so no batch needs more than half.
-fn most_before(batch: &Batch, bound_bytes: u64) -> u64 {
+fn most_before(batch: &EntryBatch, bound_bytes: u64) -> u64 {
     let entries = batch.iter().map(|(_, key, value)| {
         let value = value.as_ref().map_or(0, Bytes::len);
         (key.len() + value) as u64 + ENTRY_BYTES

@@ -4,44 +4,44 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of journals below which the log says nothing.
-const TOLD_FROM: u64 = 1 << 20;
+const LOGGED_FROM_BYTES: u64 = 1 << 20;
 /// The time between two lines.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// How far the journals are read.
-pub(super) struct Progress {
+pub(super) struct JournalReadProgress {
     work: &'static str,
     total: u64,
     began: Instant,
-    read: Mutex<Read>,
+    read: Mutex<LoggedProgress>,
 }
 
 #[derive(Default)]
-struct Read {
+struct LoggedProgress {
     bytes: u64,
     /// The time since the beginning at which the last line was due.
-    told: Duration,
+    logged_at: Duration,
 }
 
-impl Read {
+impl LoggedProgress {
     /// Adds bytes that were read. Returns whether a line is due after this time.
     fn add(&mut self, bytes: u64, elapsed: Duration) -> bool {
         self.bytes += bytes;
-        let is_due = elapsed >= self.told + EVERY;
+        let is_due = elapsed >= self.logged_at + EVERY;
         if is_due {
-            self.told = elapsed;
+            self.logged_at = elapsed;
         }
         is_due
     }
 }
 
-impl Progress {
+impl JournalReadProgress {
     /// Begins the work on so many bytes.
-    pub(super) fn begin(work: &'static str, total: u64) -> Progress {
-        if total >= TOLD_FROM {
+    pub(super) fn begin(work: &'static str, total: u64) -> JournalReadProgress {
+        if total >= LOGGED_FROM_BYTES {
             tracing::info!(bytes = total, "{work}");
         }
-        Progress {
+        JournalReadProgress {
             work,
             total,
             began: Instant::now(),
@@ -67,7 +67,7 @@ impl Progress {
     /// Ends the work.
     pub(super) fn end(&self, done: &str) {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.total >= TOLD_FROM {
+        if self.total >= LOGGED_FROM_BYTES {
             let millis = self.began.elapsed().as_millis();
             tracing::info!(bytes = read.bytes, millis, "{done}");
         }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_line_is_due_every_two_seconds() {
-        let mut read = Read::default();
+        let mut read = LoggedProgress::default();
         let due: Vec<u64> = (0..90)
             .filter(|tenths| read.add(10, Duration::from_millis(tenths * 100)))
             .collect();

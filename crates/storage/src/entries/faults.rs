@@ -14,7 +14,7 @@ use crate::record;
 
 /// A key that is to be looked at again.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Suspect {
+pub(crate) enum SuspectKey {
     /// A row that lacks entries.
     Row(Bytes),
     /// An entry of a row that does not have its value.
@@ -23,21 +23,23 @@ pub(crate) enum Suspect {
 
 /// A fault of an index, by the key of its entry.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum IndexFault {
     /// The entry is not there.
-    Lacks(Bytes, Bytes),
+    Missing(Bytes, Bytes),
     /// The entry has another value than this.
     Differs(Bytes, Bytes),
     /// The entry is of a row that does not have its value.
-    IsStale(Bytes),
+    Stale(Bytes),
 }
 
-impl Fault {
+impl IndexFault {
     /// The change of an index's space that mends the fault.
-    pub(crate) fn mend(self, space: SpaceId) -> (SpaceId, Bytes, Option<Bytes>) {
+    pub(crate) fn repair(self, space: SpaceId) -> (SpaceId, Bytes, Option<Bytes>) {
         match self {
-            Fault::Lacks(key, value) | Fault::Differs(key, value) => (space, key, Some(value)),
-            Fault::IsStale(key) => (space, key, None),
+            IndexFault::Missing(key, value) | IndexFault::Differs(key, value) => {
+                (space, key, Some(value))
+            }
+            IndexFault::Stale(key) => (space, key, None),
         }
     }
 }
@@ -49,12 +51,12 @@ pub(crate) fn of_row(
     (key, record): (&[u8], Bytes),
     now_s: i64,
     stored: impl Fn(&[u8]) -> Result<Option<Bytes>, StorageError>,
-) -> Result<Vec<Fault>, StorageError> {
+) -> Result<Vec<IndexFault>, StorageError> {
     let mut faults = Vec::new();
     for (entry, value) in wanted(table, index, key, record, now_s)? {
         match stored(&entry)? {
-            None => faults.push(Fault::Lacks(entry, value)),
-            Some(other) if other != value => faults.push(Fault::Differs(entry, value)),
+            None => faults.push(IndexFault::Missing(entry, value)),
+            Some(other) if other != value => faults.push(IndexFault::Differs(entry, value)),
             Some(_) => {}
         }
     }
@@ -69,7 +71,7 @@ pub(crate) fn of_entry(
     (entry, value): (Bytes, &[u8]),
     now_s: i64,
     row: impl Fn(&[u8]) -> Result<Option<Bytes>, StorageError>,
-) -> Result<Option<Fault>, StorageError> {
+) -> Result<Option<IndexFault>, StorageError> {
     let stored = StoredEntry::read(value);
     if stored.as_ref().is_some_and(|it| it.is_expired(now_s)) {
         return Ok(None);
@@ -83,7 +85,7 @@ pub(crate) fn of_entry(
         }
         None => false,
     };
-    Ok((!is_wanted).then_some(Fault::IsStale(entry)))
+    Ok((!is_wanted).then_some(IndexFault::Stale(entry)))
 }
 
 /// The entries that the record under a key should have now.

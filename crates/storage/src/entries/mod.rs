@@ -4,5 +4,5 @@
 mod faults;
 mod terms;
 
-pub(crate) use faults::{Fault, Suspect, of_entry, of_row};
+pub(crate) use faults::{IndexFault, SuspectKey, of_entry, of_row};
 pub(crate) use terms::{changed_terms, entries_of, terms};

@@ -14,18 +14,20 @@ use crate::engine::SpaceId;
 use crate::key::term::{entry_key, entry_value};
 use crate::key::{HEADER, KeyParts, ROW};
 use crate::layout::{IndexSchema, TableSchema};
-use crate::record::{CellView, ColumnRecord, ContentView, Element, Lifetime, Record};
+use crate::record::{
+    CellLifetime, CellView, CollectionElement, ContentView, RowRecord, StoredColumn,
+};
 
 /// The terms of a record, each with the time at which the last value of it expires; `None` for
 /// never. Seconds since the epoch.
-pub(crate) type Terms = BTreeMap<Vec<u8>, Option<i64>>;
+pub(crate) type RowTerms = BTreeMap<Vec<u8>, Option<i64>>;
 
 /// The entries of a record in an index.
 pub(crate) fn entries_of(
     table: &TableSchema,
     index: &IndexSchema,
     key: &[u8],
-    record: &Record,
+    record: &RowRecord,
 ) -> Result<Vec<(SpaceId, Bytes, Option<Bytes>)>, StorageError> {
     let Some(parts) = table.keys.split(key) else {
         return Ok(Vec::new());
@@ -43,9 +45,9 @@ pub(crate) fn terms(
     table: &TableSchema,
     index: &IndexSchema,
     key: KeyParts<'_>,
-    record: &Record,
-) -> Result<Terms, StorageError> {
-    let mut terms = Terms::new();
+    record: &RowRecord,
+) -> Result<RowTerms, StorageError> {
+    let mut terms = RowTerms::new();
     let key_values = match (index.column.kind, key.kind) {
         (ColumnKind::Regular, ROW) | (ColumnKind::Static, HEADER) => {
             if let Some(column) = record.column(index.column.id) {
@@ -87,8 +89,8 @@ pub(crate) fn changed_terms(
     table: &TableSchema,
     index: &IndexSchema,
     key: KeyParts<'_>,
-    old: &Record,
-    new: &Record,
+    old: &RowRecord,
+    new: &RowRecord,
 ) -> Result<ChangedTerms, StorageError> {
     let is_of_column = matches!(
         (index.column.kind, key.kind),
@@ -121,14 +123,14 @@ pub(crate) fn changed_terms(
 
 /// The times at which the last value of a term expires, before a write and after it; `None` where
 /// no value has the term.
-type Expiries = [Option<Option<i64>>; 2];
+type RowExpiries = [Option<Option<i64>>; 2];
 
 fn changed_elements(
     index: &IndexSchema,
-    old: Option<&ColumnRecord>,
-    new: Option<&ColumnRecord>,
+    old: Option<&StoredColumn>,
+    new: Option<&StoredColumn>,
 ) -> Result<ChangedTerms, StorageError> {
-    let mut terms: HashMap<Vec<u8>, Expiries> = HashMap::new();
+    let mut terms: HashMap<Vec<u8>, RowExpiries> = HashMap::new();
     let mut term = Vec::new();
     // Another element may have the same term, unless the term has its whole path.
     let mut is_alone = is_by_path(index);
@@ -147,8 +149,8 @@ fn changed_elements(
     }
     if !is_alone && !terms.is_empty() {
         for (side, column) in [old, new].into_iter().enumerate() {
-            let elements = column.into_iter().flat_map(ColumnRecord::elements);
-            for Element { path, cell } in elements {
+            let elements = column.into_iter().flat_map(StoredColumn::elements);
+            for CollectionElement { path, cell } in elements {
                 if let Some((value, lifetime)) = content(cell) {
                     write_term(index, path, value, &mut term)?;
                     if let Some(expiries) = terms.get_mut(&term) {
@@ -172,12 +174,12 @@ fn changed_elements(
 /// The elements that differ between two states of a collection, each as it was and as it is.
 fn differing<'r>(
     index: &IndexSchema,
-    old: Option<&'r ColumnRecord>,
-    new: Option<&'r ColumnRecord>,
-) -> impl Iterator<Item = [Option<Element<'r>>; 2]> {
+    old: Option<&'r StoredColumn>,
+    new: Option<&'r StoredColumn>,
+) -> impl Iterator<Item = [Option<CollectionElement<'r>>; 2]> {
     let path_type = index.column.cql_type.path_type();
-    let mut old = old.into_iter().flat_map(ColumnRecord::elements).peekable();
-    let mut new = new.into_iter().flat_map(ColumnRecord::elements).peekable();
+    let mut old = old.into_iter().flat_map(StoredColumn::elements).peekable();
+    let mut new = new.into_iter().flat_map(StoredColumn::elements).peekable();
     std::iter::from_fn(move || {
         loop {
             let order = match (old.peek(), new.peek()) {
@@ -199,17 +201,17 @@ fn differing<'r>(
 }
 
 fn add_column(
-    terms: &mut Terms,
+    terms: &mut RowTerms,
     index: &IndexSchema,
-    column: &ColumnRecord,
+    column: &StoredColumn,
 ) -> Result<(), StorageError> {
-    if let ColumnRecord::Simple(cell) = column {
+    if let StoredColumn::Simple(cell) = column {
         if let Some((value, lifetime)) = content(cell.view()) {
             add(terms, index.terms.term([value])?, lifetime);
         }
         return Ok(());
     }
-    for Element { path, cell } in column.elements() {
+    for CollectionElement { path, cell } in column.elements() {
         if let Some((value, lifetime)) = content(cell) {
             let mut term = Vec::with_capacity(32);
             write_term(index, path, value, &mut term)?;
@@ -241,7 +243,7 @@ fn write_term(
     }
 }
 
-fn content(cell: CellView<'_>) -> Option<(&[u8], Lifetime)> {
+fn content(cell: CellView<'_>) -> Option<(&[u8], CellLifetime)> {
     match cell.content {
         ContentView::Value { value, lifetime } => Some((value, lifetime)),
         ContentView::Tombstone { .. } => None,
@@ -249,12 +251,12 @@ fn content(cell: CellView<'_>) -> Option<(&[u8], Lifetime)> {
 }
 
 /// The longest lifetime of all that makes a row exist; `None` if nothing does.
-fn longest(record: &Record) -> Option<Lifetime> {
+fn longest(record: &RowRecord) -> Option<CellLifetime> {
     let marker = record.marker.map(|marker| marker.lifetime);
     let columns = record.cells.iter().filter_map(|(_, column)| match column {
-        ColumnRecord::Simple(cell) => content(cell.view()).map(|(_, lifetime)| lifetime),
-        ColumnRecord::Packed { packed, .. } => packed.longest(),
-        ColumnRecord::Elements { .. } => {
+        StoredColumn::Simple(cell) => content(cell.view()).map(|(_, lifetime)| lifetime),
+        StoredColumn::Packed { packed, .. } => packed.longest(),
+        StoredColumn::Elements { .. } => {
             let cells = column
                 .elements()
                 .filter_map(|element| content(element.cell));
@@ -264,7 +266,7 @@ fn longest(record: &Record) -> Option<Lifetime> {
     marker.into_iter().chain(columns).reduce(longer)
 }
 
-fn longer(one: Lifetime, other: Lifetime) -> Lifetime {
+fn longer(one: CellLifetime, other: CellLifetime) -> CellLifetime {
     one.zip(other)
         .map(|(one, other)| match one.at_s < other.at_s {
             true => other,
@@ -273,7 +275,7 @@ fn longer(one: Lifetime, other: Lifetime) -> Lifetime {
 }
 
 /// Takes in the lifetime of a value. The value that lives longest counts.
-fn raise(last: &mut Option<Option<i64>>, lifetime: Lifetime) {
+fn raise(last: &mut Option<Option<i64>>, lifetime: CellLifetime) {
     let expires_at_s = lifetime.map(|expiry| expiry.at_s);
     *last = Some(match *last {
         None => expires_at_s,
@@ -282,7 +284,7 @@ fn raise(last: &mut Option<Option<i64>>, lifetime: Lifetime) {
 }
 
 /// Adds a term. The value that lives longest counts.
-fn add(terms: &mut Terms, term: Vec<u8>, lifetime: Lifetime) {
+fn add(terms: &mut RowTerms, term: Vec<u8>, lifetime: CellLifetime) {
     let expires_at_s = lifetime.map(|expiry| expiry.at_s);
     match terms.entry(term) {
         Entry::Vacant(vacant) => drop(vacant.insert(expires_at_s)),

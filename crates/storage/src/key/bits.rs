@@ -14,12 +14,12 @@ pub(super) fn flip(bytes: &mut [u8]) {
 }
 
 /// Reads encoded components. `mask` is FF where the bits of a component are flipped, else 00.
-pub(super) struct Reader<'a> {
+pub(super) struct ComponentReader<'a> {
     pub(super) rest: &'a [u8],
     pub(super) mask: u8,
 }
 
-impl Reader<'_> {
+impl ComponentReader<'_> {
     pub(super) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;

@@ -41,7 +41,7 @@
 use bytes::Bytes;
 use value::{CqlType, UserType, Value};
 
-use super::bits::{NotOfType, Reader, flip};
+use super::bits::{ComponentReader, NotOfType, flip};
 use super::number;
 
 /// A byte that sorts after everything that can follow a prefix of components.
@@ -74,7 +74,7 @@ pub(crate) fn encode(
 
 /// Takes a component off the front of `input`; `None` if there is none.
 pub(crate) fn decode(input: &mut &[u8], cql_type: &CqlType, descending: bool) -> Option<Bytes> {
-    let mut reader = Reader {
+    let mut reader = ComponentReader {
         rest: input,
         mask: if descending { 0xff } else { 0 },
     };
@@ -314,7 +314,7 @@ fn time_last(ordered: u64) -> u64 {
     ordered << 32 | (ordered >> 16 & 0xffff_0000) | ordered >> 48
 }
 
-fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes> {
+fn decode_component(reader: &mut ComponentReader<'_>, cql_type: &CqlType) -> Option<Bytes> {
     match reader.byte()? {
         EMPTY => return Some(Bytes::new()),
         PRESENT => {}
@@ -395,7 +395,7 @@ fn double_bits(ordered: u64) -> u64 {
     }
 }
 
-fn decode_uuid(reader: &mut Reader<'_>) -> Option<Bytes> {
+fn decode_uuid(reader: &mut ComponentReader<'_>) -> Option<Bytes> {
     let version = reader.byte()?;
     let first = u64::from_be_bytes(reader.array()?);
     let lower = u64::from_be_bytes(reader.array()?);
@@ -406,7 +406,7 @@ fn decode_uuid(reader: &mut Reader<'_>) -> Option<Bytes> {
     Some(join_halves(upper, lower))
 }
 
-fn decode_user_type(reader: &mut Reader<'_>, definition: &UserType) -> Option<Bytes> {
+fn decode_user_type(reader: &mut ComponentReader<'_>, definition: &UserType) -> Option<Bytes> {
     let mut out = Vec::new();
     let mut fields = definition.field_types.iter();
     loop {
@@ -433,7 +433,7 @@ fn put_field(out: &mut Vec<u8>, field: &[u8]) {
     out.extend_from_slice(field);
 }
 
-fn decode_tuple(reader: &mut Reader<'_>, types: &[CqlType]) -> Option<Bytes> {
+fn decode_tuple(reader: &mut ComponentReader<'_>, types: &[CqlType]) -> Option<Bytes> {
     let mut out = Vec::new();
     for cql_type in types {
         if reader.byte()? == NEXT {
@@ -445,7 +445,11 @@ fn decode_tuple(reader: &mut Reader<'_>, types: &[CqlType]) -> Option<Bytes> {
     Some(out.into())
 }
 
-fn decode_vector(reader: &mut Reader<'_>, element: &CqlType, dimensions: u16) -> Option<Bytes> {
+fn decode_vector(
+    reader: &mut ComponentReader<'_>,
+    element: &CqlType,
+    dimensions: u16,
+) -> Option<Bytes> {
     let mut elements = Vec::with_capacity(usize::from(dimensions));
     for _ in 0..dimensions {
         elements.push(decode_component(reader, element)?);

@@ -21,7 +21,7 @@ mod number;
 mod order_tests;
 pub(crate) mod term;
 
-use bits::Reader;
+use bits::ComponentReader;
 use bytes::Bytes;
 use component::{AFTER_PREFIX, EMPTY, PRESENT, encode_escaped};
 use schema::{ColumnKind, Table};
@@ -322,7 +322,7 @@ fn skip_partition_column(rest: &mut &[u8], cql_type: &CqlType) -> Option<()> {
 }
 
 fn take_partition_column(rest: &mut &[u8], cql_type: &CqlType) -> Option<Bytes> {
-    let mut reader = Reader { rest, mask: 0 };
+    let mut reader = ComponentReader { rest, mask: 0 };
     let value = match (reader.byte()?, value_length(cql_type)) {
         (EMPTY, _) => Bytes::new(),
         (PRESENT, Some(length)) => reader.bytes(length)?.into(),

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use num_bigint::{BigInt, Sign};
 
-use super::bits::{NotOfType, Reader, flip};
+use super::bits::{ComponentReader, NotOfType, flip};
 
 const NEGATIVE: u8 = 0;
 const ZERO: u8 = 1;
@@ -40,7 +40,7 @@ fn shortest(mut value: &[u8]) -> &[u8] {
     value
 }
 
-pub(super) fn decode_varint(reader: &mut Reader<'_>) -> Option<Bytes> {
+pub(super) fn decode_varint(reader: &mut ComponentReader<'_>) -> Option<Bytes> {
     let sign = reader.byte()?;
     let length = u16::from_be_bytes(reader.array()?);
     let length = if sign == NEGATIVE { !length } else { length };
@@ -76,7 +76,7 @@ pub(super) fn encode_decimal(out: &mut Vec<u8>, value: &[u8]) -> Result<(), NotO
     Ok(())
 }
 
-pub(super) fn decode_decimal(reader: &mut Reader<'_>) -> Option<Bytes> {
+pub(super) fn decode_decimal(reader: &mut ComponentReader<'_>) -> Option<Bytes> {
     let sign = match reader.byte()? {
         ZERO => return Some(Bytes::from_static(&[0; 5])),
         NEGATIVE => Sign::Minus,
@@ -108,7 +108,7 @@ pub(super) fn decode_decimal(reader: &mut Reader<'_>) -> Option<Bytes> {
 }
 
 /// The exponent and the digits without trailing zeros.
-fn decode_digits(reader: &mut Reader<'_>) -> Option<(i64, Vec<u8>)> {
+fn decode_digits(reader: &mut ComponentReader<'_>) -> Option<(i64, Vec<u8>)> {
     let exponent = (u64::from_be_bytes(reader.array()?) ^ 1 << 63) as i64;
     let mut digits = Vec::new();
     loop {

@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn a_user_type_may_grow_beside_its_keys(
+    fn a_user_type_in_keys_may_get_fields(
         (types, value) in vec(types(), 1..4).prop_flat_map(|types| {
             let value = fields(&types);
             (Just(types), value)

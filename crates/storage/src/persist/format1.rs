@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::records::{self, KeyspaceRecord, TableRecord};
-use super::{Generations, HeadRecord, Loaded, catalog, changes, parse};
+use super::{HeadRecord, LoadedCatalog, TableGenerations, catalog, changes, parse};
 use crate::StorageError;
 
 pub(super) const FORMAT: u32 = 1;
@@ -28,7 +28,7 @@ struct WholeKeyspace {
 }
 
 /// Reads a catalog, with the changes that convert it to the present format.
-pub(super) fn load(bytes: &[u8]) -> Result<Loaded, StorageError> {
+pub(super) fn load(bytes: &[u8]) -> Result<LoadedCatalog, StorageError> {
     let record: CatalogRecord = parse(bytes)?;
     let mut keyspaces = BTreeMap::new();
     for WholeKeyspace { keyspace, tables } in record.keyspaces {
@@ -40,10 +40,10 @@ pub(super) fn load(bytes: &[u8]) -> Result<Loaded, StorageError> {
         keyspaces.insert(keyspace.name.clone(), keyspace);
     }
     let generations = record.generations.into_iter();
-    let generations: Generations = generations.map(|(id, n)| (TableId(id), n)).collect();
+    let generations: TableGenerations = generations.map(|(id, n)| (TableId(id), n)).collect();
     let catalog = catalog(record.head, keyspaces);
     let conversion = changes(None, (&catalog, &generations));
-    Ok(Loaded {
+    Ok(LoadedCatalog {
         catalog,
         generations,
         conversion,

@@ -31,10 +31,10 @@
 //! Format 1 had the whole catalog under the first key (`format1`). Such a directory is converted
 //! when it is opened, in one batch.
 
-mod apart;
 mod format1;
 mod records;
 mod roles;
+mod separate_records;
 #[cfg(test)]
 mod tests;
 
@@ -45,7 +45,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use records::{KeyspaceRecord, StreamsRecord, TableRecord};
 use roles::RoleRecord;
-use schema::{Catalog, Keyspace, Role, Shared, Table, TableId};
+use schema::{Catalog, CopyOnWrite, Keyspace, Role, Table, TableId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -73,17 +73,17 @@ const END: &[u8] = b"catalog0";
 
 /// Generations of the tables' storage, counted up by TRUNCATE. A table that is not in the map has
 /// generation 0.
-pub(crate) type Generations = HashMap<TableId, u64>;
+pub(crate) type TableGenerations = HashMap<TableId, u64>;
 
 /// Keys with their new values; `None` removes the key.
-pub(crate) type Changes = Vec<(Bytes, Option<Bytes>)>;
+pub(crate) type CatalogWrites = Vec<(Bytes, Option<Bytes>)>;
 
 /// A catalog as it was read.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCatalog {
     pub catalog: Catalog,
-    pub generations: Generations,
+    pub generations: TableGenerations,
     /// The changes that convert the catalog to the present format; empty if it has that format.
-    pub conversion: Changes,
+    pub conversion: CatalogWrites,
 }
 
 #[derive(Deserialize)]
@@ -119,9 +119,9 @@ pub(crate) fn keys() -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 
 /// The changes to be written when the catalog `new` replaces `old`, or is the first one.
 pub(crate) fn changes(
-    old: Option<(&Catalog, &Generations)>,
-    new: (&Catalog, &Generations),
-) -> Changes {
+    old: Option<(&Catalog, &TableGenerations)>,
+    new: (&Catalog, &TableGenerations),
+) -> CatalogWrites {
     let mut changes = vec![(Bytes::from_static(HEAD), Some(head(new.0)))];
     let (old, of_old) = old.unzip();
     let no_keyspaces = BTreeMap::new();
@@ -136,7 +136,7 @@ pub(crate) fn changes(
             let record = json(&records::keyspace_record(keyspace));
             changes.push((keyspace_key(name), Some(record)));
         }
-        apart::put_types(old.map(|old| &**old), Some(&**keyspace), &mut changes);
+        separate_records::put_types(old.map(|old| &**old), Some(&**keyspace), &mut changes);
         let none = BTreeMap::new();
         let old_tables = old.map_or(&none, |old| &old.tables);
         put_tables(&keyspace.tables, new.1, old_tables, of_old, &mut changes);
@@ -144,7 +144,7 @@ pub(crate) fn changes(
     let gone = old_keyspaces.iter();
     for (name, keyspace) in gone.filter(|(name, _)| !new.0.keyspaces.contains_key(*name)) {
         changes.push((keyspace_key(name), None));
-        apart::put_types(Some(&**keyspace), None, &mut changes);
+        separate_records::put_types(Some(&**keyspace), None, &mut changes);
         let ids = keyspace.tables.values().map(|table| table.id);
         changes.extend(ids.map(|id| (table_key(id), None)));
     }
@@ -154,9 +154,9 @@ pub(crate) fn changes(
 
 /// Adds the changes for the roles that differ from before.
 fn put_roles(
-    roles: &Shared<BTreeMap<String, Arc<Role>>>,
-    old: Option<&Shared<BTreeMap<String, Arc<Role>>>>,
-    changes: &mut Changes,
+    roles: &CopyOnWrite<BTreeMap<String, Arc<Role>>>,
+    old: Option<&CopyOnWrite<BTreeMap<String, Arc<Role>>>>,
+    changes: &mut CatalogWrites,
 ) {
     if old.is_some_and(|old| old.is_same(roles)) {
         return;
@@ -176,27 +176,27 @@ fn put_roles(
             let record = json(&roles::role_record(name, role));
             changes.push((role_key(name), Some(record)));
         }
-        apart::put_grants(name, before.map(|before| &**before), Some(&**role), changes);
+        separate_records::put_grants(name, before.map(|before| &**before), Some(&**role), changes);
     }
     for (gone, role) in before {
         drop_role(gone, role, changes);
     }
 }
 
-fn drop_role(name: &str, role: &Role, changes: &mut Changes) {
+fn drop_role(name: &str, role: &Role, changes: &mut CatalogWrites) {
     changes.push((role_key(name), None));
-    apart::put_grants(name, Some(role), None, changes);
+    separate_records::put_grants(name, Some(role), None, changes);
 }
 
 /// Adds the changes for the tables of a keyspace that differ from before.
 fn put_tables(
     tables: &BTreeMap<String, Arc<Table>>,
-    generations: &Generations,
+    generations: &TableGenerations,
     old_tables: &BTreeMap<String, Arc<Table>>,
-    of_old: Option<&Generations>,
-    changes: &mut Changes,
+    of_old: Option<&TableGenerations>,
+    changes: &mut CatalogWrites,
 ) {
-    let number = |generations: &Generations, id| generations.get(&id).copied().unwrap_or(0);
+    let number = |generations: &TableGenerations, id| generations.get(&id).copied().unwrap_or(0);
     for (name, table) in tables {
         let generation = number(generations, table.id);
         let old = old_tables.get(name);
@@ -218,7 +218,7 @@ fn put_tables(
 /// Reads the catalog from the entries under [`keys`]; `None` if there is none.
 pub(crate) fn load(
     entries: impl Iterator<Item = Result<(Bytes, Bytes), StorageError>>,
-) -> Result<Option<Loaded>, StorageError> {
+) -> Result<Option<LoadedCatalog>, StorageError> {
     let mut head = None;
     let mut keyspaces = BTreeMap::new();
     let mut roles: BTreeMap<String, Arc<Role>> = BTreeMap::new();
@@ -236,23 +236,23 @@ pub(crate) fn load(
             let record = parse::<RoleRecord>(&value)?;
             let name = record.name.clone();
             roles.insert(name, Arc::new(roles::role_of(record)?));
-        } else if key.starts_with(apart::TYPE) {
+        } else if key.starts_with(separate_records::TYPE) {
             types.push(parse(&value)?);
-        } else if key.starts_with(apart::GRANT) {
+        } else if key.starts_with(separate_records::GRANT) {
             grants.push(parse(&value)?);
         } else if key.starts_with(TABLE) {
             stored.push(parse::<StoredTable>(&value)?);
         }
     }
-    apart::take_types(types, &mut keyspaces)?;
-    apart::take_grants(grants, &mut roles)?;
+    separate_records::take_types(types, &mut keyspaces)?;
+    separate_records::take_grants(grants, &mut roles)?;
     let Some(head) = head else {
         return Ok(None);
     };
     if parse::<FormatOnly>(&head)?.format == format1::FORMAT {
         return format1::load(&head).map(Some);
     }
-    let mut generations = Generations::new();
+    let mut generations = TableGenerations::new();
     for StoredTable {
         keyspace,
         generation,
@@ -272,13 +272,13 @@ pub(crate) fn load(
         keyspace.tables.insert(table.name.clone(), Arc::new(table));
     }
     let record: HeadRecord = parse(&head)?;
-    Ok(Some(Loaded {
+    Ok(Some(LoadedCatalog {
         catalog: Catalog {
             roles: roles.into(),
             ..catalog(record, keyspaces)
         },
         generations,
-        conversion: Changes::new(),
+        conversion: CatalogWrites::new(),
     }))
 }
 
@@ -334,7 +334,7 @@ fn catalog(head: HeadRecord, keyspaces: BTreeMap<String, Keyspace>) -> Catalog {
 fn format_of(catalog: &Catalog) -> u32 {
     let mut keyspaces = catalog.keyspaces.values();
     let has_row_ttl = |table: &Arc<Table>| table.row_ttl.is_some();
-    if apart::is_used(catalog) {
+    if separate_records::is_used(catalog) {
         FORMAT_WITH_PARTS_APART
     } else if keyspaces.any(|keyspace| keyspace.tables.values().any(has_row_ttl)) {
         FORMAT_WITH_ROW_TTL

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use cql::ast::TableName;
 use cql::ast::data_type::unknown_type;
 use schema::{
-    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode,
     IndexedPart, Keyspace, RowTtl, SecondaryIndex, StreamGeneration, Table, TableId,
+    VectorIndexMetadata,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -474,7 +475,7 @@ pub(super) fn table_of(record: TableRecord, keyspace: &Keyspace) -> Result<Table
             .into_iter()
             .map(|index| {
                 let name = index.name.clone();
-                let index = Index {
+                let index = VectorIndexMetadata {
                     name: index.name,
                     target: index.target,
                     column: index.column,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cql::secret::Secret;
-use schema::{Permission, Permissions, Resource, Role};
+use schema::{Permission, PermissionSet, Resource, Role};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -83,7 +83,7 @@ pub(super) fn has_same_record(a: &Role, b: &Role) -> bool {
 }
 
 /// The names of permissions.
-pub(super) fn names_of(permissions: Permissions) -> Vec<String> {
+pub(super) fn names_of(permissions: PermissionSet) -> Vec<String> {
     let permissions = permissions.iter();
     permissions.map(|each| each.name().to_owned()).collect()
 }
@@ -93,10 +93,10 @@ pub(super) fn names_of(permissions: Permissions) -> Vec<String> {
 pub(super) fn grant_of(
     path: &str,
     names: &[String],
-) -> Result<(Resource, Permissions), &'static str> {
+) -> Result<(Resource, PermissionSet), &'static str> {
     let resource = Resource::from_path(path).ok_or("resource")?;
     let permissions = names.iter().map(|name| Permission::from_name(name));
-    let permissions = permissions.collect::<Option<Permissions>>();
+    let permissions = permissions.collect::<Option<PermissionSet>>();
     Ok((resource, permissions.ok_or("permission")?))
 }
 

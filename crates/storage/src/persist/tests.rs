@@ -1,8 +1,8 @@
 use cql::secret::Secret;
 use schema::{
-    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    IndexedPart, Permission, Permissions, RING_TOKENS, Resource, RowTtl, SecondaryIndex,
-    StreamGeneration,
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode,
+    IndexedPart, Permission, PermissionSet, RING_TOKENS, Resource, RowTtl, SecondaryIndex,
+    StreamGeneration, VectorIndexMetadata,
 };
 use uuid::Uuid;
 use value::{CqlType, UserType, token::Partitioner};
@@ -84,7 +84,7 @@ fn catalog() -> Catalog {
         since_ms: i64::from(tag),
         streams: vec![Bytes::from(vec![tag; 16]), Bytes::from(vec![0; 16])],
     };
-    let index = Index {
+    let index = VectorIndexMetadata {
         name: "i".to_owned(),
         target: "{\"pk\": []}".to_owned(),
         column: "v".to_owned(),
@@ -231,7 +231,7 @@ fn secondary_indexes() -> BTreeMap<String, Arc<SecondaryIndex>> {
 /// Keys and values as they are stored on the disk.
 type Disk = BTreeMap<Bytes, Bytes>;
 
-fn write(disk: &mut Disk, changes: Changes) {
+fn write(disk: &mut Disk, changes: CatalogWrites) {
     for (key, value) in changes {
         match value {
             Some(value) => drop(disk.insert(key, value)),
@@ -240,14 +240,14 @@ fn write(disk: &mut Disk, changes: Changes) {
     }
 }
 
-fn read(disk: &Disk) -> Loaded {
+fn read(disk: &Disk) -> LoadedCatalog {
     let entries = disk
         .iter()
         .map(|(key, value)| Ok((key.clone(), value.clone())));
     load(entries).unwrap().unwrap()
 }
 
-fn check(disk: &Disk, catalog: &Catalog, generations: &Generations) {
+fn check(disk: &Disk, catalog: &Catalog, generations: &TableGenerations) {
     let loaded = read(disk);
     assert_eq!(format!("{:?}", loaded.catalog), format!("{catalog:?}"));
     // A hash is no part of its Debug form.
@@ -259,7 +259,7 @@ fn check(disk: &Disk, catalog: &Catalog, generations: &Generations) {
 #[test]
 fn a_catalog_comes_back_as_it_was() {
     let catalog = catalog();
-    let generations = Generations::from([(TableId(Uuid::from_u128(1)), 12)]);
+    let generations = TableGenerations::from([(TableId(Uuid::from_u128(1)), 12)]);
     let mut disk = Disk::new();
     write(&mut disk, changes(None, (&catalog, &generations)));
     check(&disk, &catalog, &generations);
@@ -274,17 +274,20 @@ fn an_index_of_a_column_alone_is_kept_as_earlier_versions_did() {
     index.local_key.clear();
     index.filter_columns.clear();
     let mut disk = Disk::new();
-    write(&mut disk, changes(None, (&catalog, &Generations::new())));
+    write(
+        &mut disk,
+        changes(None, (&catalog, &TableGenerations::new())),
+    );
     for record in disk.values() {
         let record = String::from_utf8_lossy(record);
         assert!(!record.contains("local_key") && !record.contains("filter_columns"));
     }
-    check(&disk, &catalog, &Generations::new());
+    check(&disk, &catalog, &TableGenerations::new());
 }
 
 #[test]
 fn a_change_writes_what_it_changes() {
-    let (mut old, mut generations) = (catalog(), Generations::new());
+    let (mut old, mut generations) = (catalog(), TableGenerations::new());
     let sample = Table::clone(&old.keyspaces["ks"].tables["Tablé"]);
     let keyspace = Arc::make_mut(old.keyspaces.get_mut("ks").unwrap());
     for number in 0..100 {
@@ -295,7 +298,7 @@ fn a_change_writes_what_it_changes() {
     }
     let mut disk = Disk::new();
     write(&mut disk, changes(None, (&old, &generations)));
-    let mut step = |edit: &dyn Fn(&mut Catalog, &mut Generations), expected: usize| {
+    let mut step = |edit: &dyn Fn(&mut Catalog, &mut TableGenerations), expected: usize| {
         let before = (old.clone(), generations.clone());
         edit(&mut old, &mut generations);
         let changes = changes(Some((&before.0, &before.1)), (&old, &generations));
@@ -379,7 +382,7 @@ fn a_newer_format_is_refused_though_it_can_not_be_read() {
 #[test]
 fn a_catalog_has_the_format_of_the_least_version_that_knows_all_of_it() {
     let format = |catalog: &Catalog| {
-        let changes = changes(None, (catalog, &Generations::new()));
+        let changes = changes(None, (catalog, &TableGenerations::new()));
         let head = changes.iter().find(|(key, _)| key == HEAD);
         let head = head.and_then(|(_, value)| value.clone()).unwrap();
         parse::<FormatOnly>(&head).unwrap().format
@@ -394,7 +397,7 @@ fn a_catalog_has_the_format_of_the_least_version_that_knows_all_of_it() {
         ..with_roles.clone()
     };
     assert_eq!(format(&without), 2);
-    let generations = Generations::new();
+    let generations = TableGenerations::new();
     let mut disk = Disk::new();
     write(&mut disk, changes(None, (&with_roles, &generations)));
     write(
@@ -421,7 +424,7 @@ fn grant(number: usize) -> Resource {
 }
 
 /// A catalog with many types in a keyspace and many grants of a role.
-fn catalog_of_many(granted: Permissions) -> Catalog {
+fn catalog_of_many(granted: PermissionSet) -> Catalog {
     let mut catalog = catalog();
     edit_keyspace(&mut catalog, |keyspace| {
         for number in 0..MANY {
@@ -444,7 +447,7 @@ fn catalog_of_many(granted: Permissions) -> Catalog {
 #[test]
 fn one_of_many_types_or_grants_is_written_alone() {
     let mut old = catalog_of_many(alter_only());
-    let generations = Generations::new();
+    let generations = TableGenerations::new();
     let mut disk = Disk::new();
     write(&mut disk, changes(None, (&old, &generations)));
     check(&disk, &old, &generations);
@@ -483,6 +486,6 @@ fn one_of_many_types_or_grants_is_written_alone() {
     step(&|catalog| drop(catalog.roles.remove("The \"role\"")), 1);
 }
 
-fn alter_only() -> Permissions {
+fn alter_only() -> PermissionSet {
     [Permission::Alter].into_iter().collect()
 }

@@ -2,11 +2,11 @@
 
 use std::ops::Bound;
 
-use super::Interval;
+use super::RangeTombstone;
 use super::stored::{StoredRanges, interval};
 use crate::StorageError;
-use crate::engine::Scan;
-use crate::record::Deletion;
+use crate::engine::EntryScan;
+use crate::record::DeletionTime;
 
 /// Intervals that are passed one by one. Beyond these a new look is quicker.
 const STEPS_MAX: usize = 8;
@@ -14,25 +14,25 @@ const STEPS_MAX: usize = 8;
 /// Follows a read through a partition, in either direction. The first row costs one look, each
 /// later row a few steps from the row before.
 #[derive(Default)]
-pub(crate) struct Cursor {
+pub(crate) struct TombstoneCursor {
     /// The suffix of the row that was requested last.
     at: Option<Vec<u8>>,
     /// The last interval that does not begin after that row.
-    last: Option<Interval>,
+    last: Option<RangeTombstone>,
     /// The intervals before `last`, to be read backwards.
-    before: Option<Scan>,
+    before: Option<EntryScan>,
     /// The intervals after `last`, with the first of them apart.
-    behind: Option<(Scan, Option<Interval>)>,
+    behind: Option<(EntryScan, Option<RangeTombstone>)>,
 }
 
-impl Cursor {
+impl TombstoneCursor {
     /// The deletion that covers a row. `stored` must be that of the same partition and snapshot
     /// each time.
     pub(crate) fn covering(
         &mut self,
         stored: StoredRanges<'_>,
         suffix: &[u8],
-    ) -> Result<Option<Deletion>, StorageError> {
+    ) -> Result<Option<DeletionTime>, StorageError> {
         match &self.at {
             None => self.seek(stored, suffix)?,
             Some(at) if suffix < at.as_slice() => self.step_back(stored, suffix)?,

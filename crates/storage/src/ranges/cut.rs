@@ -1,23 +1,23 @@
 //! The change that a deletion makes to the intervals that it overlaps.
 
-use super::Interval;
+use super::RangeTombstone;
 use crate::key::SuffixRange;
-use crate::record::Deletion;
+use crate::record::DeletionTime;
 
 /// Adds a deletion of the range. Returns the intervals that replace `overlapped`, which are all
 /// intervals that overlap the range, in order.
 pub(crate) fn add(
-    overlapped: &[Interval],
+    overlapped: &[RangeTombstone],
     range: &SuffixRange,
-    deletion: Deletion,
-) -> Vec<Interval> {
-    let new = |start: &[u8], end: &[u8]| Interval {
+    deletion: DeletionTime,
+) -> Vec<RangeTombstone> {
+    let new = |start: &[u8], end: &[u8]| RangeTombstone {
         start: start.to_vec(),
         end: end.to_vec(),
         deletion,
         swept: false,
     };
-    let mut pieces = Pieces::default();
+    let mut pieces = CoalescedTombstones::default();
     let mut at = range.low.as_slice();
     for old in overlapped {
         let (before, within, behind) = old.split(range);
@@ -41,11 +41,11 @@ pub(crate) fn add(
 
 /// Marks a deletion as swept within the range. Arguments and result are those of [`add`].
 pub(crate) fn mark_swept(
-    overlapped: &[Interval],
+    overlapped: &[RangeTombstone],
     range: &SuffixRange,
-    deletion: Deletion,
-) -> Vec<Interval> {
-    let mut pieces = Pieces::default();
+    deletion: DeletionTime,
+) -> Vec<RangeTombstone> {
+    let mut pieces = CoalescedTombstones::default();
     for old in overlapped {
         if old.deletion != deletion {
             pieces.push(old.clone());
@@ -53,7 +53,7 @@ pub(crate) fn mark_swept(
         }
         let (before, within, behind) = old.split(range);
         pieces.extend(before);
-        pieces.push(Interval {
+        pieces.push(RangeTombstone {
             swept: true,
             ..within
         });
@@ -62,11 +62,18 @@ pub(crate) fn mark_swept(
     pieces.0
 }
 
-impl Interval {
+impl RangeTombstone {
     /// Splits the interval at a range that it overlaps, into the parts before, in and after the
     /// range.
-    fn split(&self, range: &SuffixRange) -> (Option<Interval>, Interval, Option<Interval>) {
-        let part = |start: &[u8], end: &[u8]| Interval {
+    fn split(
+        &self,
+        range: &SuffixRange,
+    ) -> (
+        Option<RangeTombstone>,
+        RangeTombstone,
+        Option<RangeTombstone>,
+    ) {
+        let part = |start: &[u8], end: &[u8]| RangeTombstone {
             start: start.to_vec(),
             end: end.to_vec(),
             ..*self
@@ -81,10 +88,10 @@ impl Interval {
 
 /// Intervals in order; neighbours of the same deletion become one.
 #[derive(Default)]
-struct Pieces(Vec<Interval>);
+struct CoalescedTombstones(Vec<RangeTombstone>);
 
-impl Pieces {
-    fn push(&mut self, piece: Interval) {
+impl CoalescedTombstones {
+    fn push(&mut self, piece: RangeTombstone) {
         match self.0.last_mut() {
             Some(last)
                 if last.end == piece.start
@@ -97,7 +104,7 @@ impl Pieces {
         }
     }
 
-    fn extend(&mut self, pieces: impl IntoIterator<Item = Interval>) {
+    fn extend(&mut self, pieces: impl IntoIterator<Item = RangeTombstone>) {
         for piece in pieces {
             self.push(piece);
         }
@@ -111,16 +118,16 @@ mod tests {
 
     /// The intervals of a partition, all in memory.
     #[derive(Default)]
-    struct All(Vec<Interval>);
+    struct All(Vec<RangeTombstone>);
 
     impl All {
         fn change(
             &mut self,
             range: &SuffixRange,
-            deletion: Deletion,
-            how: fn(&[Interval], &SuffixRange, Deletion) -> Vec<Interval>,
+            deletion: DeletionTime,
+            how: fn(&[RangeTombstone], &SuffixRange, DeletionTime) -> Vec<RangeTombstone>,
         ) {
-            let overlaps = |old: &Interval| old.start < range.high && range.low < old.end;
+            let overlaps = |old: &RangeTombstone| old.start < range.high && range.low < old.end;
             let (overlapped, mut kept): (Vec<_>, Vec<_>) = self.0.drain(..).partition(overlaps);
             kept.extend(how(&overlapped, range, deletion));
             kept.sort_by(|a, b| a.start.cmp(&b.start));
@@ -128,17 +135,17 @@ mod tests {
             self.0 = kept;
         }
 
-        fn add(&mut self, range: &SuffixRange, deletion: Deletion) {
+        fn add(&mut self, range: &SuffixRange, deletion: DeletionTime) {
             self.change(range, deletion, add);
         }
 
-        fn covering(&self, row: u8) -> Option<Deletion> {
+        fn covering(&self, row: u8) -> Option<DeletionTime> {
             let found = self.0.iter().find(|interval| interval.covers(&[row]))?;
             Some(found.deletion)
         }
 
         fn forgettable(&self) -> usize {
-            let values = self.0.iter().map(Interval::encode);
+            let values = self.0.iter().map(RangeTombstone::encode);
             values.filter(|value| is_forgettable(value, 0)).count()
         }
     }
@@ -150,8 +157,8 @@ mod tests {
         }
     }
 
-    fn deletion(timestamp: i64) -> Deletion {
-        Deletion {
+    fn deletion(timestamp: i64) -> DeletionTime {
+        DeletionTime {
             timestamp,
             local_s: 0,
         }
@@ -184,7 +191,7 @@ mod tests {
                 assert_eq!(found, expected, "row {row}, rotation {rotation}");
             }
             for interval in &all.0 {
-                let read = Interval::decode(&interval.start, &interval.encode()).unwrap();
+                let read = RangeTombstone::decode(&interval.start, &interval.encode()).unwrap();
                 assert_eq!(&read, interval);
             }
         }

@@ -18,9 +18,9 @@ mod stored;
 use bytes::Bytes;
 
 use crate::StorageError;
-use crate::record::Deletion;
+use crate::record::DeletionTime;
 
-pub(crate) use cursor::Cursor;
+pub(crate) use cursor::TombstoneCursor;
 pub(crate) use cut::{add, mark_swept};
 pub(crate) use stored::StoredRanges;
 
@@ -28,15 +28,15 @@ const VERSION: u8 = 1;
 
 /// A range deletion: the rows with `start <= suffix < end` are deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Interval {
+pub(crate) struct RangeTombstone {
     pub start: Vec<u8>,
     pub end: Vec<u8>,
-    pub deletion: Deletion,
+    pub deletion: DeletionTime,
     /// Whether none of the rows that the interval covers is stored any more.
     pub swept: bool,
 }
 
-impl Interval {
+impl RangeTombstone {
     /// Whether an interval that does not begin after the suffix covers it.
     pub(crate) fn reaches(&self, suffix: &[u8]) -> bool {
         suffix < self.end.as_slice()
@@ -57,7 +57,7 @@ impl Interval {
         out.into()
     }
 
-    fn decode(start: &[u8], value: &[u8]) -> Result<Interval, StorageError> {
+    fn decode(start: &[u8], value: &[u8]) -> Result<RangeTombstone, StorageError> {
         try_decode(start, value).ok_or_else(|| {
             StorageError::Corrupt(
                 "a stored range deletion can't be read: its bytes are damaged".to_owned(),
@@ -72,14 +72,14 @@ pub(crate) fn is_forgettable(value: &[u8], before_s: i64) -> bool {
         .is_some_and(|interval| interval.swept && interval.deletion.local_s <= before_s)
 }
 
-fn try_decode(start: &[u8], value: &[u8]) -> Option<Interval> {
+fn try_decode(start: &[u8], value: &[u8]) -> Option<RangeTombstone> {
     let ([version, swept], rest) = value.split_first_chunk::<2>()?;
     let (timestamp, rest) = rest.split_first_chunk::<8>()?;
     let (local_s, end) = rest.split_first_chunk::<8>()?;
-    let interval = Interval {
+    let interval = RangeTombstone {
         start: start.to_vec(),
         end: end.to_vec(),
-        deletion: Deletion {
+        deletion: DeletionTime {
             timestamp: i64::from_be_bytes(*timestamp),
             local_s: i64::from_be_bytes(*local_s),
         },

@@ -6,39 +6,39 @@ use bytes::Bytes;
 use value::token::Token;
 
 use crate::StorageError;
-use crate::engine::{Engine, Snapshot};
+use crate::engine::{Engine, SpacesSnapshot};
 use crate::key::{self, HEADER};
 use crate::layout::TableSchema;
-use crate::ranges::{Cursor, StoredRanges};
-use crate::read::{Partition, Position, Row};
-use crate::record::{self, Liveness, Record};
+use crate::ranges::{StoredRanges, TombstoneCursor};
+use crate::read::{Partition, Row, RowPosition};
+use crate::record::{self, Liveness, RowRecord};
 
 /// The state that a read sees.
 pub(crate) struct ReadContext {
     pub engine: Arc<Engine>,
-    pub snapshot: Snapshot,
+    pub snapshot: SpacesSnapshot,
     pub table: Arc<TableSchema>,
     /// Everything that is dead at this time is hidden. Seconds since the epoch.
     pub now_s: i64,
     /// Held so that nothing that the read may see is forgotten meanwhile.
     #[expect(dead_code, reason = "held for its drop")]
-    pub hold: crate::horizon::Hold,
+    pub hold: crate::active_reads::OldestReadGuard,
     /// Held so that the files stay when the table is dropped meanwhile.
     #[expect(dead_code, reason = "held for its drop")]
     pub lease: Arc<()>,
 }
 
 /// The state of a partition that counts for all its rows.
-pub(super) struct Entered {
+pub(super) struct PartitionContext {
     partition: Arc<Partition>,
     deleted_to: i64,
     /// Finds the range deletion over a row; `None` if the partition has no range deletions.
-    ranges: Option<Cursor>,
+    ranges: Option<TombstoneCursor>,
     /// The tombstones that were found in the partition's rows.
     pub tombstones: u64,
 }
 
-impl Entered {
+impl PartitionContext {
     /// The serialised values of the partition key columns.
     pub(super) fn into_key(self) -> Vec<Bytes> {
         match Arc::try_unwrap(self.partition) {
@@ -54,7 +54,7 @@ impl ReadContext {
         self.engine.get_at(&self.snapshot, self.table.space, key)
     }
 
-    pub(super) fn head(&self, partition: &[u8]) -> Result<Option<Record>, StorageError> {
+    pub(super) fn head(&self, partition: &[u8]) -> Result<Option<RowRecord>, StorageError> {
         self.stored_head(partition)?.map(record::decode).transpose()
     }
 
@@ -67,12 +67,17 @@ impl ReadContext {
         }
     }
 
-    pub(super) fn enter(&self, token: Token, key: Vec<Bytes>, head: Option<&Record>) -> Entered {
+    pub(super) fn enter(
+        &self,
+        token: Token,
+        key: Vec<Bytes>,
+        head: Option<&RowRecord>,
+    ) -> PartitionContext {
         let liveness = Liveness {
             deleted_to: i64::MIN,
             now_s: self.now_s,
         };
-        Entered {
+        PartitionContext {
             partition: Arc::new(Partition {
                 token,
                 key,
@@ -85,7 +90,7 @@ impl ReadContext {
                 .map_or(i64::MIN, |deletion| deletion.timestamp),
             ranges: head
                 .is_some_and(|head| head.has_ranges)
-                .then(Cursor::default),
+                .then(TombstoneCursor::default),
             tombstones: 0,
         }
     }
@@ -104,10 +109,10 @@ impl ReadContext {
     /// token and partition key.
     pub(super) fn row(
         &self,
-        entered: &mut Entered,
+        entered: &mut PartitionContext,
         partition: usize,
         key: Bytes,
-        record: Record,
+        record: RowRecord,
     ) -> Result<Option<Row>, StorageError> {
         let suffix = &key[partition + 1..];
         let mut deleted_to = entered.deleted_to;
@@ -143,12 +148,12 @@ impl ReadContext {
             partition: Arc::clone(&entered.partition),
             clustering: Some(clustering),
             cells,
-            position: Position(key),
+            position: RowPosition(key),
         }))
     }
 
     /// The row that represents a partition without live rows: its static cells, if it has any.
-    pub(super) fn static_only(&self, entered: &Entered, prefix: &[u8]) -> Option<Row> {
+    pub(super) fn static_only(&self, entered: &PartitionContext, prefix: &[u8]) -> Option<Row> {
         if entered.partition.static_cells.is_empty() {
             return None;
         }
@@ -156,7 +161,7 @@ impl ReadContext {
             partition: Arc::clone(&entered.partition),
             clustering: None,
             cells: Vec::new(),
-            position: Position(key::bound(prefix, HEADER, &[]).into()),
+            position: RowPosition(key::bound(prefix, HEADER, &[]).into()),
         })
     }
 }

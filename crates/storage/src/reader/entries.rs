@@ -16,11 +16,11 @@ use bytes::Bytes;
 use super::context::{ReadContext, damaged_key};
 use super::plan::{self, PositionRange};
 use crate::StorageError;
-use crate::engine::{Scan, SpaceId};
+use crate::engine::{EntryScan, SpaceId};
 use crate::key::HEADER;
 use crate::key::term::{StoredEntry, TermRange};
 use crate::layout::IndexSchema;
-use crate::read::{IndexRequest, Position};
+use crate::read::{IndexRequest, RowPosition};
 
 /// A stream of the positions of rows that an index has under the values of a request. They come in
 /// the order of the values, and in the order of positions where the value is the same. A row whose
@@ -44,7 +44,7 @@ struct EntriesLeft {
     /// The positions that are given.
     positions: PositionRange,
     /// The entries that are read; `None` once they are let go.
-    scan: Option<Scan>,
+    scan: Option<EntryScan>,
     /// The key of the last entry that was taken since the scan began.
     at: Option<Bytes>,
 }
@@ -122,7 +122,7 @@ impl EntryStream {
         }
     }
 
-    fn next_position(&mut self) -> Result<Option<Position>, StorageError> {
+    fn next_position(&mut self) -> Result<Option<RowPosition>, StorageError> {
         let Some(left) = &mut self.left else {
             return Ok(None);
         };
@@ -141,7 +141,7 @@ impl EntryStream {
             if parts.ok_or_else(damaged_key)?.kind == HEADER {
                 self.whole = Some(entry.slice(..entry.len() - 1));
             }
-            return Ok(Some(Position(entry.slice(stored.term..))));
+            return Ok(Some(RowPosition(entry.slice(stored.term..))));
         }
         // A stream that has ended is not opened again.
         self.left = None;
@@ -150,7 +150,7 @@ impl EntryStream {
 }
 
 impl Iterator for EntryStream {
-    type Item = Result<Position, StorageError>;
+    type Item = Result<RowPosition, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_position().transpose()

@@ -11,4 +11,4 @@ pub(crate) use context::ReadContext;
 pub use entries::EntryStream;
 pub use sizes::{PartitionSize, PartitionWalk, SizedPartition, WalkStep};
 pub use stream::RowStream;
-pub use view::View;
+pub use view::TableView;

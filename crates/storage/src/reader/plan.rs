@@ -9,7 +9,7 @@ use value::token::Token;
 use crate::StorageError;
 use crate::key::{self, HEADER, KeyParts, ROW, SuffixRange};
 use crate::layout::TableSchema;
-use crate::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest};
+use crate::read::{ClusteringBound, ClusteringSlice, PartitionSelection, ReadRequest, RowPosition};
 
 pub(super) enum ReadPlan {
     Partition(PartitionPlan),
@@ -51,8 +51,8 @@ pub(super) struct RingPlan {
 
 pub(super) fn plan(table: &TableSchema, request: &ReadRequest) -> Result<ReadPlan, StorageError> {
     match &request.partitions {
-        Partitions::One(key) => one(table, request, key),
-        Partitions::Tokens(low, high) => ring(table, request, *low, *high),
+        PartitionSelection::One(key) => one(table, request, key),
+        PartitionSelection::Tokens(low, high) => ring(table, request, *low, *high),
     }
 }
 
@@ -158,7 +158,7 @@ fn ring(
     };
     let mut start = Bound::Included(key::token_bytes(first).to_vec());
     let mut resumed_in = None;
-    if let Some(Position(position)) = &request.resume_after {
+    if let Some(RowPosition(position)) = &request.resume_after {
         let parts = table.keys.split(position).ok_or_else(bad_position)?;
         table
             .keys
@@ -234,7 +234,7 @@ impl PositionRange {
 pub(super) fn positions(
     table: &TableSchema,
     (low, high): (Bound<Token>, Bound<Token>),
-    from: Option<&Position>,
+    from: Option<&RowPosition>,
 ) -> Result<Option<PositionRange>, StorageError> {
     let Some((first, end)) = token_range(low, high) else {
         return Ok(None);
@@ -259,7 +259,7 @@ fn is_empty(start: &Bound<Vec<u8>>, end: &Bound<Vec<u8>>) -> bool {
 /// The parts of a position of a row or of a partition as a whole.
 pub(super) fn split<'p>(
     table: &TableSchema,
-    position: &'p Position,
+    position: &'p RowPosition,
 ) -> Result<KeyParts<'p>, StorageError> {
     let parts = table.keys.split(&position.0).ok_or_else(bad_position)?;
     match parts.kind {

@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 
-use super::context::{Entered, ReadContext, damaged_key};
+use super::context::{PartitionContext, ReadContext, damaged_key};
 use crate::StorageError;
 use crate::key::{HEADER, RANGE, ROW};
 use crate::record;
@@ -55,15 +55,15 @@ pub struct PartitionWalk {
     /// The last key that was passed.
     after: Option<Bytes>,
     /// The partition that the walk is in.
-    open: Option<Open>,
+    open: Option<OpenPartition>,
 }
 
-struct Open {
+struct OpenPartition {
     /// Token and partition key.
     prefix: Bytes,
     size: PartitionSize,
     /// The state that decides which cells are dead, if tombstones are counted.
-    entered: Option<Entered>,
+    entered: Option<PartitionContext>,
 }
 
 impl PartitionWalk {
@@ -141,7 +141,7 @@ impl PartitionWalk {
                 }
                 false => None,
             };
-            self.open = Some(Open {
+            self.open = Some(OpenPartition {
                 prefix: key.slice(..partition),
                 size: PartitionSize::default(),
                 entered,
@@ -176,7 +176,7 @@ impl PartitionWalk {
         step: &mut WalkStep,
         is_wanted: impl Fn(&PartitionSize) -> bool,
     ) -> Result<(), StorageError> {
-        let Some(Open { prefix, size, .. }) = self.open.take() else {
+        let Some(OpenPartition { prefix, size, .. }) = self.open.take() else {
             return Ok(());
         };
         step.partitions += 1;

@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::context::{Entered, ReadContext, damaged_key};
+use super::context::{PartitionContext, ReadContext, damaged_key};
 use super::plan::{self, PartitionPlan, ReadPlan, RingPlan, RowRange};
 use crate::StorageError;
-use crate::engine::Scan;
+use crate::engine::EntryScan;
 use crate::key::{self, HEADER, ROW, SuffixRange};
-use crate::read::{Next, ReadRequest, Row};
+use crate::read::{NextRow, ReadRequest, Row};
 use crate::record;
 
 /// A stream of live rows. It owns its snapshot of the storage and may be moved between threads.
 pub struct RowStream {
     context: Arc<ReadContext>,
-    state: State,
+    state: RowStreamState,
     /// The tombstones of the read, once it has ended.
     tombstones: u64,
     /// The most tombstones that the read may pass.
@@ -30,14 +30,14 @@ pub struct RowStream {
 
 /// The bounds of one step of a stream.
 #[derive(Clone, Copy)]
-struct Bounds {
+struct StepLimits {
     /// The most tombstones that the read may pass.
     tombstones: u64,
     /// The most bytes of a record that is decoded.
     record_bytes: usize,
 }
 
-enum State {
+enum RowStreamState {
     Partition(Box<PartitionRead>),
     Ring(Box<RingRead>),
     Ended,
@@ -47,7 +47,7 @@ struct PartitionRead {
     plan: PartitionPlan,
     reversed: bool,
     /// The partition's state, which is read at the first row.
-    entered: Option<Entered>,
+    entered: Option<PartitionContext>,
     /// The tombstones that were passed before the partition was entered again.
     tombstones: u64,
     /// The range that is read.
@@ -59,7 +59,7 @@ struct PartitionRead {
 
 /// A range of rows that is read.
 struct OpenRange {
-    scan: Scan,
+    scan: EntryScan,
     range: SuffixRange,
     /// The key of the last entry that was taken.
     at: Option<Bytes>,
@@ -70,12 +70,12 @@ struct OpenRange {
 struct RingRead {
     plan: RingPlan,
     /// The entries that are read; `None` once they are let go.
-    scan: Option<Scan>,
+    scan: Option<EntryScan>,
     /// The key of the last entry that was taken.
     at: Option<Bytes>,
-    current: Option<Current>,
+    current: Option<CurrentPartition>,
     /// The partition to be entered again.
-    left: Option<Left>,
+    left: Option<PreviousPartition>,
     /// An entry that is not taken yet: of the next partition, read before the end of the last one
     /// was known, or a large one.
     ahead: Option<(Bytes, Bytes)>,
@@ -84,15 +84,15 @@ struct RingRead {
 }
 
 /// The partition that a ring read is in.
-struct Current {
+struct CurrentPartition {
     /// Token and partition key.
     prefix: Bytes,
-    entered: Entered,
+    entered: PartitionContext,
     found_rows: bool,
 }
 
 /// A partition that a ring read has let go.
-struct Left {
+struct PreviousPartition {
     /// Token and partition key.
     prefix: Vec<u8>,
     found_rows: bool,
@@ -103,8 +103,8 @@ pub(super) fn open(
     request: &ReadRequest,
 ) -> Result<RowStream, StorageError> {
     let state = match plan::plan(&context.table, request)? {
-        ReadPlan::Empty => State::Ended,
-        ReadPlan::Partition(plan) => State::Partition(Box::new(PartitionRead {
+        ReadPlan::Empty => RowStreamState::Ended,
+        ReadPlan::Partition(plan) => RowStreamState::Partition(Box::new(PartitionRead {
             plan,
             reversed: request.reversed,
             entered: None,
@@ -115,7 +115,7 @@ pub(super) fn open(
         })),
         ReadPlan::Ring(mut plan) => {
             // Rows of the partition in which the read resumes were returned already.
-            let left = plan.resumed_in.take().map(|prefix| Left {
+            let left = plan.resumed_in.take().map(|prefix| PreviousPartition {
                 prefix,
                 found_rows: true,
             });
@@ -129,7 +129,7 @@ pub(super) fn open(
                 tombstones: 0,
             };
             read.go_on(&context)?;
-            State::Ring(Box::new(read))
+            RowStreamState::Ring(Box::new(read))
         }
     };
     Ok(RowStream {
@@ -150,31 +150,31 @@ impl RowStream {
     /// and rows that are dead as a whole.
     pub fn tombstones(&self) -> u64 {
         match &self.state {
-            State::Partition(read) => {
+            RowStreamState::Partition(read) => {
                 let entered = read.entered.as_ref();
                 read.tombstones + entered.map_or(0, |entered| entered.tombstones)
             }
-            State::Ring(read) => {
+            RowStreamState::Ring(read) => {
                 let current = read.current.as_ref();
                 read.tombstones + current.map_or(0, |current| current.entered.tombstones)
             }
-            State::Ended => self.tombstones,
+            RowStreamState::Ended => self.tombstones,
         }
     }
 
     /// Takes the next row, unless the record that comes next is longer than `record_bytes_max`.
     /// Then the record is not decoded, and the next call looks at it again.
-    pub fn advance(&mut self, record_bytes_max: usize) -> Result<Next, StorageError> {
-        let bounds = Bounds {
+    pub fn advance(&mut self, record_bytes_max: usize) -> Result<NextRow, StorageError> {
+        let bounds = StepLimits {
             tombstones: self.tombstones_max,
             record_bytes: record_bytes_max,
         };
         let next = match &mut self.state {
-            State::Partition(read) => read.next(&self.context, bounds),
-            State::Ring(read) => read.next(&self.context, bounds),
-            State::Ended => return Ok(Next::Nothing),
+            RowStreamState::Partition(read) => read.next(&self.context, bounds),
+            RowStreamState::Ring(read) => read.next(&self.context, bounds),
+            RowStreamState::Ended => return Ok(NextRow::Nothing),
         };
-        if matches!(next, Ok(Next::Nothing) | Err(_)) {
+        if matches!(next, Ok(NextRow::Nothing) | Err(_)) {
             self.end();
         }
         next
@@ -184,15 +184,15 @@ impl RowStream {
     /// The stream goes on after the last entry that it took, and reads again what it needs.
     pub fn let_go(&mut self) {
         match &mut self.state {
-            State::Partition(read) => read.let_go(),
-            State::Ring(read) => read.let_go(),
-            State::Ended => {}
+            RowStreamState::Partition(read) => read.let_go(),
+            RowStreamState::Ring(read) => read.let_go(),
+            RowStreamState::Ended => {}
         }
     }
 
     fn end(&mut self) {
         self.tombstones = self.tombstones();
-        self.state = State::Ended;
+        self.state = RowStreamState::Ended;
     }
 }
 
@@ -201,9 +201,9 @@ impl Iterator for RowStream {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.advance(usize::MAX) {
-            Ok(Next::Row(row)) => Some(Ok(row)),
+            Ok(NextRow::Row(row)) => Some(Ok(row)),
             // No record is longer than that.
-            Ok(Next::Nothing | Next::Large) => None,
+            Ok(NextRow::Nothing | NextRow::Large) => None,
             Err(error) => Some(Err(error)),
         }
     }
@@ -218,9 +218,9 @@ fn check_tombstones(tombstones: u64, max: u64) -> Result<(), StorageError> {
 }
 
 impl PartitionRead {
-    fn next(&mut self, context: &ReadContext, bounds: Bounds) -> Result<Next, StorageError> {
+    fn next(&mut self, context: &ReadContext, bounds: StepLimits) -> Result<NextRow, StorageError> {
         if self.entered.is_none() && !self.enter(context, bounds)? {
-            return Ok(Next::Large);
+            return Ok(NextRow::Large);
         }
         loop {
             if let Some(open) = &mut self.open {
@@ -230,21 +230,21 @@ impl PartitionRead {
                 };
                 if value.len() > bounds.record_bytes {
                     open.put_off = Some((key, value));
-                    return Ok(Next::Large);
+                    return Ok(NextRow::Large);
                 }
                 open.at = Some(key.clone());
                 if let Some(row) = self.row(context, key, value, bounds)? {
-                    return Ok(Next::Row(row));
+                    return Ok(NextRow::Row(row));
                 }
                 continue;
             }
             if let Some((key, value)) = self.put_off.take() {
                 if value.len() > bounds.record_bytes {
                     self.put_off = Some((key, value));
-                    return Ok(Next::Large);
+                    return Ok(NextRow::Large);
                 }
                 if let Some(row) = self.row(context, key, value, bounds)? {
-                    return Ok(Next::Row(row));
+                    return Ok(NextRow::Row(row));
                 }
                 continue;
             }
@@ -260,15 +260,15 @@ impl PartitionRead {
                     let entered = self.entered.as_ref();
                     let row = entered
                         .and_then(|entered| context.static_only(entered, &self.plan.partition));
-                    return Ok(row.map_or(Next::Nothing, Next::Row));
+                    return Ok(row.map_or(NextRow::Nothing, NextRow::Row));
                 }
-                None => return Ok(Next::Nothing),
+                None => return Ok(NextRow::Nothing),
             }
         }
     }
 
     /// Reads the partition's state. Returns whether it was, which it is not if it is too large.
-    fn enter(&mut self, context: &ReadContext, bounds: Bounds) -> Result<bool, StorageError> {
+    fn enter(&mut self, context: &ReadContext, bounds: StepLimits) -> Result<bool, StorageError> {
         let head = context.stored_head(&self.plan.partition)?;
         if head
             .as_ref()
@@ -303,7 +303,7 @@ impl PartitionRead {
         context: &ReadContext,
         key: Bytes,
         value: Bytes,
-        bounds: Bounds,
+        bounds: StepLimits,
     ) -> Result<Option<Row>, StorageError> {
         let Some(entered) = &mut self.entered else {
             return Ok(None);
@@ -360,12 +360,15 @@ impl OpenRange {
     }
 }
 
-impl Current {
+impl CurrentPartition {
     /// Enters a partition again.
-    fn again(context: &ReadContext, left: &Left) -> Result<Current, StorageError> {
+    fn again(
+        context: &ReadContext,
+        left: &PreviousPartition,
+    ) -> Result<CurrentPartition, StorageError> {
         let head = context.head(&left.prefix)?;
         let (token, key) = context.decode_partition(&left.prefix)?;
-        Ok(Current {
+        Ok(CurrentPartition {
             prefix: Bytes::copy_from_slice(&left.prefix),
             entered: context.enter(token, key, head.as_ref()),
             found_rows: left.found_rows,
@@ -377,7 +380,7 @@ impl RingRead {
     /// Opens what was let go.
     fn go_on(&mut self, context: &ReadContext) -> Result<(), StorageError> {
         if let Some(left) = self.left.take() {
-            self.current = Some(Current::again(context, &left)?);
+            self.current = Some(CurrentPartition::again(context, &left)?);
         }
         if self.scan.is_none() {
             let range = self.plan.range.clone();
@@ -395,7 +398,7 @@ impl RingRead {
         self.ahead = None;
         if let Some(current) = self.current.take() {
             self.tombstones += current.entered.tombstones;
-            self.left = Some(Left {
+            self.left = Some(PreviousPartition {
                 prefix: current.prefix.to_vec(),
                 found_rows: current.found_rows,
             });
@@ -412,15 +415,15 @@ impl RingRead {
         }
     }
 
-    fn next(&mut self, context: &ReadContext, bounds: Bounds) -> Result<Next, StorageError> {
+    fn next(&mut self, context: &ReadContext, bounds: StepLimits) -> Result<NextRow, StorageError> {
         self.go_on(context)?;
         loop {
             let Some((key, value)) = self.entry()? else {
-                return Ok(self.leave(context).map_or(Next::Nothing, Next::Row));
+                return Ok(self.leave(context).map_or(NextRow::Nothing, NextRow::Row));
             };
             if value.len() > bounds.record_bytes {
                 self.ahead = Some((key, value));
-                return Ok(Next::Large);
+                return Ok(NextRow::Large);
             }
             let parts = context.table.keys.split(&key).ok_or_else(damaged_key)?;
             let is_new = self
@@ -430,14 +433,14 @@ impl RingRead {
             if is_new {
                 if let Some(row) = self.leave(context) {
                     self.ahead = Some((key, value));
-                    return Ok(Next::Row(row));
+                    return Ok(NextRow::Row(row));
                 }
                 let (token, partition_key) = context.decode_partition(parts.partition)?;
                 let head = match parts.kind {
                     HEADER => Some(record::decode(value.clone())?),
                     _ => None,
                 };
-                self.current = Some(Current {
+                self.current = Some(CurrentPartition {
                     prefix: key.slice(..parts.partition.len()),
                     entered: context.enter(token, partition_key, head.as_ref()),
                     found_rows: false,
@@ -464,7 +467,7 @@ impl RingRead {
             )?;
             if let Some(row) = row {
                 current.found_rows = true;
-                return Ok(Next::Row(row));
+                return Ok(NextRow::Row(row));
             }
         }
     }

@@ -13,19 +13,19 @@ use super::sizes::{PartitionSize, PartitionWalk, WalkStep};
 use super::stream::{self, RowStream};
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
-use crate::read::{IndexRequest, Next, Position, ReadRequest, Row, RowKey};
+use crate::read::{IndexRequest, NextRow, ReadRequest, Row, RowKey, RowPosition};
 use crate::record;
 
 /// A view of a table as it was at one moment. All reads see the same state, whatever is written
 /// meanwhile. Cheap to clone.
 #[derive(Clone)]
-pub struct View {
+pub struct TableView {
     context: Arc<ReadContext>,
 }
 
-impl View {
-    pub(crate) fn new(context: ReadContext) -> View {
-        View {
+impl TableView {
+    pub(crate) fn new(context: ReadContext) -> TableView {
+        TableView {
             context: Arc::new(context),
         }
     }
@@ -66,24 +66,24 @@ impl View {
     }
 
     /// The live row at a position, and the number of tombstones there. There is no such row at the
-    /// position of a partition as a whole, whose rows [`View::read`] gives. A record that is longer
-    /// than `record_bytes_max` is not decoded. Does blocking file reads.
+    /// position of a partition as a whole, whose rows [`TableView::read`] gives. A record that is
+    /// longer than `record_bytes_max` is not decoded. Does blocking file reads.
     pub fn row_at(
         &self,
-        position: &Position,
+        position: &RowPosition,
         record_bytes_max: usize,
-    ) -> Result<(Next, u64), StorageError> {
+    ) -> Result<(NextRow, u64), StorageError> {
         let context = &self.context;
         let parts = plan::split(&context.table, position)?;
         if parts.kind != ROW {
-            return Ok((Next::Nothing, 0));
+            return Ok((NextRow::Nothing, 0));
         }
         let Some(stored) = context.stored(&position.0)? else {
-            return Ok((Next::Nothing, 0));
+            return Ok((NextRow::Nothing, 0));
         };
         let head = context.stored_head(parts.partition)?;
         if is_large(&stored, head.as_ref(), record_bytes_max) {
-            return Ok((Next::Large, 0));
+            return Ok((NextRow::Large, 0));
         }
         let record = record::decode(stored)?;
         let head = head.map(record::decode).transpose()?;
@@ -91,18 +91,18 @@ impl View {
         let mut entered = context.enter(token, key, head.as_ref());
         let partition = parts.partition.len();
         let row = context.row(&mut entered, partition, position.0.clone(), record)?;
-        let next = row.map_or(Next::Nothing, Next::Row);
+        let next = row.map_or(NextRow::Nothing, NextRow::Row);
         Ok((next, entered.tombstones))
     }
 
     /// The position of the partition that a position is in, as a whole.
-    pub fn partition_at(&self, position: &Position) -> Result<Position, StorageError> {
+    pub fn partition_at(&self, position: &RowPosition) -> Result<RowPosition, StorageError> {
         let parts = plan::split(&self.context.table, position)?;
-        Ok(Position(key::bound(parts.partition, HEADER, &[]).into()))
+        Ok(RowPosition(key::bound(parts.partition, HEADER, &[]).into()))
     }
 
     /// The primary key at a position.
-    pub fn key_at(&self, position: &Position) -> Result<RowKey, StorageError> {
+    pub fn key_at(&self, position: &RowPosition) -> Result<RowKey, StorageError> {
         let context = &self.context;
         let parts = plan::split(&context.table, position)?;
         let (token, partition_key) = context.decode_partition(parts.partition)?;
@@ -126,18 +126,18 @@ impl View {
         clustering: &[Bytes],
     ) -> Result<Option<Row>, StorageError> {
         Ok(match self.row_within(&partition, clustering, usize::MAX)? {
-            Next::Row(row) => Some(row),
-            Next::Nothing | Next::Large => None,
+            NextRow::Row(row) => Some(row),
+            NextRow::Nothing | NextRow::Large => None,
         })
     }
 
-    /// As [`View::row`], but a record that is longer than `record_bytes_max` is not decoded.
+    /// As [`TableView::row`], but a record that is longer than `record_bytes_max` is not decoded.
     pub fn row_within(
         &self,
         partition: &[Bytes],
         clustering: &[Bytes],
         record_bytes_max: usize,
-    ) -> Result<Next, StorageError> {
+    ) -> Result<NextRow, StorageError> {
         let context = &self.context;
         let looked_up = context.engine.rows_looked_up();
         looked_up.fetch_add(1, Ordering::Relaxed);
@@ -145,17 +145,17 @@ impl View {
         let suffix = context.table.keys.clustering(clustering)?;
         let row_key = key::bound(&prefix, ROW, &suffix);
         let Some(stored) = context.stored(&row_key)? else {
-            return Ok(Next::Nothing);
+            return Ok(NextRow::Nothing);
         };
         let head = context.stored_head(&prefix)?;
         if is_large(&stored, head.as_ref(), record_bytes_max) {
-            return Ok(Next::Large);
+            return Ok(NextRow::Large);
         }
         let record = record::decode(stored)?;
         let head = head.map(record::decode).transpose()?;
         let mut entered = context.enter(token, partition.to_vec(), head.as_ref());
         let row = context.row(&mut entered, prefix.len(), row_key.into(), record)?;
-        Ok(row.map_or(Next::Nothing, Next::Row))
+        Ok(row.map_or(NextRow::Nothing, NextRow::Row))
     }
 }
 

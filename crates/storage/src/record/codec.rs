@@ -30,11 +30,11 @@ use bytes::Bytes;
 use schema::ColumnId;
 
 use super::element::{
-    Base, Cursor, put_bytes, put_cell, put_deletion, put_element, put_lifetime, put_stamp,
-    put_varint, stamp_flag, stamp_flags,
+    ByteCursor, DefaultStamp, put_bytes, put_cell, put_deletion, put_element, put_lifetime,
+    put_stamp, put_varint, stamp_flag, stamp_flags,
 };
-use super::packed::Packed;
-use super::{CellRecord, ColumnRecord, ContentView, Deletion, Marker, Record};
+use super::packed::EncodedElements;
+use super::{CellRecord, ContentView, DeletionTime, RowMarker, RowRecord, StoredColumn};
 use crate::StorageError;
 
 const VERSION: u8 = 1;
@@ -55,10 +55,10 @@ mod record_flag {
 const BASE_GIVEN_BYTES_MIN: usize = 4 << 10;
 
 /// The base that suits a record.
-fn base_of(record: &Record) -> Base {
+fn base_of(record: &RowRecord) -> DefaultStamp {
     let packed = record.cells.iter().filter_map(|(_, column)| match column {
-        ColumnRecord::Packed { packed, .. } => Some(packed),
-        ColumnRecord::Simple(_) | ColumnRecord::Elements { .. } => None,
+        StoredColumn::Packed { packed, .. } => Some(packed),
+        StoredColumn::Simple(_) | StoredColumn::Elements { .. } => None,
     });
     if let Some(largest) = packed.max_by_key(|packed| packed.stored().len())
         && largest.stored().len() >= BASE_GIVEN_BYTES_MIN
@@ -66,17 +66,17 @@ fn base_of(record: &Record) -> Base {
         return largest.base();
     }
     if let Some(marker) = record.marker {
-        return Base {
+        return DefaultStamp {
             timestamp: marker.timestamp,
             lifetime: marker.lifetime,
         };
     }
     let first = record.cells.iter().find_map(|(_, column)| match column {
-        ColumnRecord::Simple(cell) => Some(cell.view()),
-        ColumnRecord::Elements { cells, .. } => cells.first().map(|(_, cell)| cell.view()),
-        ColumnRecord::Packed { packed, .. } => packed.iter().next().map(|first| first.cell),
+        StoredColumn::Simple(cell) => Some(cell.view()),
+        StoredColumn::Elements { cells, .. } => cells.first().map(|(_, cell)| cell.view()),
+        StoredColumn::Packed { packed, .. } => packed.iter().next().map(|first| first.cell),
     });
-    Base {
+    DefaultStamp {
         timestamp: first.map_or(0, |cell| cell.timestamp),
         lifetime: first.and_then(|cell| match cell.content {
             ContentView::Value { lifetime, .. } => lifetime,
@@ -85,7 +85,7 @@ fn base_of(record: &Record) -> Base {
     }
 }
 
-pub(crate) fn encode(record: &Record) -> Bytes {
+pub(crate) fn encode(record: &RowRecord) -> Bytes {
     let base = base_of(record);
     let mut flags = 0;
     let mut set = |flag, on| {
@@ -122,14 +122,14 @@ pub(crate) fn encode(record: &Record) -> Bytes {
     for (id, column) in &record.cells {
         put_varint(&mut out, u64::from(id.0));
         match column {
-            ColumnRecord::Simple(cell) => put_cell(&mut out, &base, cell.view()),
-            ColumnRecord::Elements { deletion, cells } => {
+            StoredColumn::Simple(cell) => put_cell(&mut out, &base, cell.view()),
+            StoredColumn::Elements { deletion, cells } => {
                 put_head(&mut out, *deletion, cells.len());
                 for (path, cell) in cells {
                     put_element(&mut out, &base, path, cell.view());
                 }
             }
-            ColumnRecord::Packed { deletion, packed } => {
+            StoredColumn::Packed { deletion, packed } => {
                 put_head(&mut out, *deletion, packed.len());
                 if packed.base() == base {
                     out.extend_from_slice(packed.stored());
@@ -148,10 +148,10 @@ pub(crate) fn encode(record: &Record) -> Bytes {
 const PACKED_LEN_MIN: usize = 64;
 
 /// Packs the large collections of a record, as later changes of it merge into packed ones.
-pub(crate) fn pack(record: &mut Record) {
-    let is_large = |column: &ColumnRecord| match column {
-        ColumnRecord::Elements { cells, .. } => cells.len() >= PACKED_LEN_MIN,
-        ColumnRecord::Simple(_) | ColumnRecord::Packed { .. } => false,
+pub(crate) fn pack(record: &mut RowRecord) {
+    let is_large = |column: &StoredColumn| match column {
+        StoredColumn::Elements { cells, .. } => cells.len() >= PACKED_LEN_MIN,
+        StoredColumn::Simple(_) | StoredColumn::Packed { .. } => false,
     };
     if !record.cells.iter().any(|(_, column)| is_large(column)) {
         return;
@@ -162,17 +162,17 @@ pub(crate) fn pack(record: &mut Record) {
         .iter_mut()
         .filter(|(_, column)| is_large(column))
     {
-        if let ColumnRecord::Elements { deletion, cells } = column {
-            *column = ColumnRecord::Packed {
+        if let StoredColumn::Elements { deletion, cells } = column {
+            *column = StoredColumn::Packed {
                 deletion: *deletion,
-                packed: Packed::of(base, cells),
+                packed: EncodedElements::of(base, cells),
             };
         }
     }
 }
 
 /// Begins a collection of so many elements.
-fn put_head(out: &mut Vec<u8>, deletion: Option<Deletion>, count: usize) {
+fn put_head(out: &mut Vec<u8>, deletion: Option<DeletionTime>, count: usize) {
     match deletion {
         Some(deletion) => {
             out.push(stamp_flag::ELEMENTS | stamp_flag::ELEMENTS_DELETION);
@@ -184,7 +184,7 @@ fn put_head(out: &mut Vec<u8>, deletion: Option<Deletion>, count: usize) {
 }
 
 /// The approximate size of an encoded record, so that the buffer seldom grows.
-fn encoded_size(record: &Record) -> usize {
+fn encoded_size(record: &RowRecord) -> usize {
     let cell = |cell: &CellRecord| match cell.view().content {
         ContentView::Value { value, .. } => value.len() + 8,
         ContentView::Tombstone { .. } => 16,
@@ -193,66 +193,66 @@ fn encoded_size(record: &Record) -> usize {
         .cells
         .iter()
         .map(|(_, column)| match column {
-            ColumnRecord::Simple(one) => cell(one),
-            ColumnRecord::Elements { cells, .. } => {
+            StoredColumn::Simple(one) => cell(one),
+            StoredColumn::Elements { cells, .. } => {
                 24 + cells
                     .iter()
                     .map(|(path, one)| path.len() + 2 + cell(one))
                     .sum::<usize>()
             }
-            ColumnRecord::Packed { packed, .. } => 24 + packed.stored().len(),
+            StoredColumn::Packed { packed, .. } => 24 + packed.stored().len(),
         })
         .sum();
     32 + cells
 }
 
 /// Reads a record; its values share the memory of `bytes`.
-pub(crate) fn decode(bytes: Bytes) -> Result<Record, StorageError> {
-    read(&bytes, Form::Cells)
+pub(crate) fn decode(bytes: Bytes) -> Result<RowRecord, StorageError> {
+    read(&bytes, ElementEncoding::Cells)
 }
 
 /// Reads a record whose collections stay in the bytes in which they are stored
-/// ([`ColumnRecord::Packed`]).
-pub(crate) fn decode_packed(bytes: Bytes) -> Result<Record, StorageError> {
-    read(&bytes, Form::Packed)
+/// ([`StoredColumn::Packed`]).
+pub(crate) fn decode_packed(bytes: Bytes) -> Result<RowRecord, StorageError> {
+    read(&bytes, ElementEncoding::Packed)
 }
 
 /// The form in which the elements of collections are read.
 #[derive(Clone, Copy)]
-enum Form {
+enum ElementEncoding {
     Cells,
     Packed,
 }
 
-fn read(bytes: &Bytes, form: Form) -> Result<Record, StorageError> {
-    let mut cursor = Cursor::new(bytes);
+fn read(bytes: &Bytes, form: ElementEncoding) -> Result<RowRecord, StorageError> {
+    let mut cursor = ByteCursor::new(bytes);
     let record = record(bytes, &mut cursor, form).filter(|_| cursor.rest.is_empty());
     record.ok_or_else(|| {
         StorageError::Corrupt("a stored row can't be read: its bytes are damaged".to_owned())
     })
 }
 
-fn record(whole: &Bytes, cursor: &mut Cursor<'_>, form: Form) -> Option<Record> {
+fn record(whole: &Bytes, cursor: &mut ByteCursor<'_>, form: ElementEncoding) -> Option<RowRecord> {
     if cursor.byte()? != VERSION {
         return None;
     }
     let flags = cursor.byte()?;
-    let base = Base {
+    let base = DefaultStamp {
         timestamp: cursor.timestamp()?,
         lifetime: match flags & record_flag::BASE_LIFETIME {
             0 => None,
             _ => Some(cursor.lifetime()?),
         },
     };
-    let mut record = Record {
+    let mut record = RowRecord {
         has_ranges: flags & record_flag::HAS_RANGES != 0,
         swept: flags & record_flag::SWEPT != 0,
-        ..Record::default()
+        ..RowRecord::default()
     };
     if flags & record_flag::MARKER != 0 {
         let flags = cursor.byte()?;
         let (timestamp, _, lifetime) = cursor.stamp(flags, &base)?;
-        record.marker = Some(Marker {
+        record.marker = Some(RowMarker {
             timestamp,
             lifetime,
         });
@@ -274,11 +274,16 @@ fn record(whole: &Bytes, cursor: &mut Cursor<'_>, form: Form) -> Option<Record> 
     Some(record)
 }
 
-fn column(whole: &Bytes, cursor: &mut Cursor<'_>, base: Base, form: Form) -> Option<ColumnRecord> {
+fn column(
+    whole: &Bytes,
+    cursor: &mut ByteCursor<'_>,
+    base: DefaultStamp,
+    form: ElementEncoding,
+) -> Option<StoredColumn> {
     let flags = cursor.byte()?;
     if flags & stamp_flag::ELEMENTS == 0 {
         let cell = cursor.cell(flags, &base)?;
-        return Some(ColumnRecord::Simple(cell.to_owned(whole)));
+        return Some(StoredColumn::Simple(cell.to_owned(whole)));
     }
     let deletion = match flags & stamp_flag::ELEMENTS_DELETION {
         0 => None,
@@ -286,17 +291,17 @@ fn column(whole: &Bytes, cursor: &mut Cursor<'_>, base: Base, form: Form) -> Opt
     };
     let count = cursor.count()?;
     Some(match form {
-        Form::Packed => ColumnRecord::Packed {
+        ElementEncoding::Packed => StoredColumn::Packed {
             deletion,
-            packed: Packed::read(base, whole, count, cursor)?,
+            packed: EncodedElements::read(base, whole, count, cursor)?,
         },
-        Form::Cells => {
+        ElementEncoding::Cells => {
             let mut cells = Vec::with_capacity(count.min(RESERVED_MAX));
             for _ in 0..count {
                 let (path, cell) = cursor.element(&base)?;
                 cells.push((whole.slice_ref(path), cell.to_owned(whole)));
             }
-            ColumnRecord::Elements { deletion, cells }
+            StoredColumn::Elements { deletion, cells }
         }
     })
 }
@@ -306,23 +311,23 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::{Content, Lifetime};
+    use super::super::{CellContent, CellLifetime};
     use super::*;
-    use crate::read::Expiry;
+    use crate::read::CellExpiry;
 
-    fn lifetimes() -> impl Strategy<Value = Lifetime> {
+    fn lifetimes() -> impl Strategy<Value = CellLifetime> {
         let few = (0..2_u32, -1..2_i64);
         let any = (any::<u32>(), any::<i64>());
-        prop::option::of(prop_oneof![few, any].prop_map(|(ttl_s, at_s)| Expiry { ttl_s, at_s }))
+        prop::option::of(prop_oneof![few, any].prop_map(|(ttl_s, at_s)| CellExpiry { ttl_s, at_s }))
     }
 
     fn timestamps() -> impl Strategy<Value = i64> {
         prop_oneof![Just(7), any::<i64>()]
     }
 
-    fn deletions() -> impl Strategy<Value = Deletion> {
+    fn deletions() -> impl Strategy<Value = DeletionTime> {
         (timestamps(), any::<i64>())
-            .prop_map(|(timestamp, local_s)| Deletion { timestamp, local_s })
+            .prop_map(|(timestamp, local_s)| DeletionTime { timestamp, local_s })
     }
 
     fn bytes() -> impl Strategy<Value = Bytes> {
@@ -331,22 +336,23 @@ mod tests {
 
     fn cells() -> impl Strategy<Value = CellRecord> {
         let content = prop_oneof![
-            any::<i64>().prop_map(|local_s| Content::Tombstone { local_s }),
-            (bytes(), lifetimes()).prop_map(|(value, lifetime)| Content::Value { value, lifetime }),
+            any::<i64>().prop_map(|local_s| CellContent::Tombstone { local_s }),
+            (bytes(), lifetimes())
+                .prop_map(|(value, lifetime)| CellContent::Value { value, lifetime }),
         ];
         (timestamps(), content).prop_map(|(timestamp, content)| CellRecord { timestamp, content })
     }
 
-    fn columns() -> impl Strategy<Value = ColumnRecord> {
+    fn columns() -> impl Strategy<Value = StoredColumn> {
         prop_oneof![
-            cells().prop_map(ColumnRecord::Simple),
+            cells().prop_map(StoredColumn::Simple),
             (prop::option::of(deletions()), vec((bytes(), cells()), 0..3))
-                .prop_map(|(deletion, cells)| ColumnRecord::Elements { deletion, cells }),
+                .prop_map(|(deletion, cells)| StoredColumn::Elements { deletion, cells }),
         ]
     }
 
-    fn records() -> impl Strategy<Value = Record> {
-        let markers = (timestamps(), lifetimes()).prop_map(|(timestamp, lifetime)| Marker {
+    fn records() -> impl Strategy<Value = RowRecord> {
+        let markers = (timestamps(), lifetimes()).prop_map(|(timestamp, lifetime)| RowMarker {
             timestamp,
             lifetime,
         });
@@ -358,7 +364,7 @@ mod tests {
             any::<(bool, bool)>(),
         )
             .prop_map(
-                |(marker, deletion, clustering, cells, (has_ranges, swept))| Record {
+                |(marker, deletion, clustering, cells, (has_ranges, swept))| RowRecord {
                     marker,
                     deletion,
                     clustering,
@@ -389,11 +395,11 @@ mod tests {
             prop_assert_eq!(packed.bytes(), record.bytes());
             prop_assert_eq!(encode(&packed), stored);
             // With another base, the bytes of the collections are written again.
-            let other = Record {
-                marker: Some(Marker { timestamp: 3, lifetime: None }),
+            let other = RowRecord {
+                marker: Some(RowMarker { timestamp: 3, lifetime: None }),
                 ..packed
             };
-            let expected = Record { marker: other.marker, ..record };
+            let expected = RowRecord { marker: other.marker, ..record };
             prop_assert_eq!(decode(encode(&other)).unwrap(), expected);
         }
 
@@ -423,21 +429,21 @@ mod tests {
     #[test]
     fn a_row_written_whole_repeats_no_timestamp() {
         let cell = || {
-            ColumnRecord::Simple(CellRecord {
+            StoredColumn::Simple(CellRecord {
                 timestamp: 1_700_000_000_000_000,
-                content: Content::Value {
+                content: CellContent::Value {
                     value: Bytes::from_static(b"1234"),
                     lifetime: None,
                 },
             })
         };
-        let record = Record {
-            marker: Some(Marker {
+        let record = RowRecord {
+            marker: Some(RowMarker {
                 timestamp: 1_700_000_000_000_000,
                 lifetime: None,
             }),
             cells: (0..10).map(|id| (ColumnId(id), cell())).collect(),
-            ..Record::default()
+            ..RowRecord::default()
         };
         // The head takes 12 bytes with the marker and the count. Each cell takes id, flags, length
         // and value.

@@ -1,8 +1,8 @@
 //! The stored bytes of a cell, of an element of a collection, and of what they are made of. The
 //! format is in [`super::codec`].
 
-use super::{CellView, ContentView, Deletion, Lifetime};
-use crate::read::Expiry;
+use super::{CellLifetime, CellView, ContentView, DeletionTime};
+use crate::read::CellExpiry;
 
 pub(super) mod stamp_flag {
     pub(in crate::record) const OWN_TIMESTAMP: u8 = 0x01;
@@ -15,23 +15,23 @@ pub(super) mod stamp_flag {
 
 /// The timestamp and lifetime that the stamps of a record leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Base {
+pub(super) struct DefaultStamp {
     pub(super) timestamp: i64,
-    pub(super) lifetime: Lifetime,
+    pub(super) lifetime: CellLifetime,
 }
 
 /// Appends an element of a collection.
-pub(super) fn put_element(out: &mut Vec<u8>, base: &Base, path: &[u8], cell: CellView<'_>) {
+pub(super) fn put_element(out: &mut Vec<u8>, base: &DefaultStamp, path: &[u8], cell: CellView<'_>) {
     put_bytes(out, path);
     put_cell(out, base, cell);
 }
 
 pub(super) fn stamp_flags(
-    base: &Base,
+    base: &DefaultStamp,
     timestamp: i64,
-    lifetime: Lifetime,
+    lifetime: CellLifetime,
     tombstone: bool,
-) -> (u8, Option<Expiry>) {
+) -> (u8, Option<CellExpiry>) {
     let mut flags = 0;
     if timestamp != base.timestamp {
         flags |= stamp_flag::OWN_TIMESTAMP;
@@ -46,7 +46,7 @@ pub(super) fn stamp_flags(
     }
 }
 
-pub(super) fn put_cell(out: &mut Vec<u8>, base: &Base, cell: CellView<'_>) {
+pub(super) fn put_cell(out: &mut Vec<u8>, base: &DefaultStamp, cell: CellView<'_>) {
     match cell.content {
         ContentView::Value { value, lifetime } => {
             let (flags, own) = stamp_flags(base, cell.timestamp, lifetime, false);
@@ -62,7 +62,13 @@ pub(super) fn put_cell(out: &mut Vec<u8>, base: &Base, cell: CellView<'_>) {
     }
 }
 
-pub(super) fn put_stamp(out: &mut Vec<u8>, flags: u8, timestamp: i64, own: Lifetime, local_s: i64) {
+pub(super) fn put_stamp(
+    out: &mut Vec<u8>,
+    flags: u8,
+    timestamp: i64,
+    own: CellLifetime,
+    local_s: i64,
+) {
     if flags & stamp_flag::OWN_TIMESTAMP != 0 {
         out.extend_from_slice(&timestamp.to_be_bytes());
     }
@@ -74,12 +80,12 @@ pub(super) fn put_stamp(out: &mut Vec<u8>, flags: u8, timestamp: i64, own: Lifet
     }
 }
 
-pub(super) fn put_lifetime(out: &mut Vec<u8>, expiry: Expiry) {
+pub(super) fn put_lifetime(out: &mut Vec<u8>, expiry: CellExpiry) {
     put_varint(out, u64::from(expiry.ttl_s));
     put_signed(out, expiry.at_s);
 }
 
-pub(super) fn put_deletion(out: &mut Vec<u8>, deletion: Deletion) {
+pub(super) fn put_deletion(out: &mut Vec<u8>, deletion: DeletionTime) {
     out.extend_from_slice(&deletion.timestamp.to_be_bytes());
     put_signed(out, deletion.local_s);
 }
@@ -103,23 +109,23 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// Reads stored bytes from their beginning on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(super) struct ByteCursor<'a> {
     pub(super) rest: &'a [u8],
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { rest: bytes }
+impl<'a> ByteCursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> ByteCursor<'a> {
+        ByteCursor { rest: bytes }
     }
 
     /// Reads an element of a collection: its path and its cell.
-    pub(super) fn element(&mut self, base: &Base) -> Option<(&'a [u8], CellView<'a>)> {
+    pub(super) fn element(&mut self, base: &DefaultStamp) -> Option<(&'a [u8], CellView<'a>)> {
         let path = self.bytes()?;
         let flags = self.byte()?;
         Some((path, self.cell(flags, base)?))
     }
 
-    pub(super) fn cell(&mut self, flags: u8, base: &Base) -> Option<CellView<'a>> {
+    pub(super) fn cell(&mut self, flags: u8, base: &DefaultStamp) -> Option<CellView<'a>> {
         let (timestamp, local_s, lifetime) = self.stamp(flags, base)?;
         let content = match local_s {
             Some(local_s) => ContentView::Tombstone { local_s },
@@ -131,7 +137,11 @@ impl<'a> Cursor<'a> {
         Some(CellView { timestamp, content })
     }
 
-    pub(super) fn stamp(&mut self, flags: u8, base: &Base) -> Option<(i64, Option<i64>, Lifetime)> {
+    pub(super) fn stamp(
+        &mut self,
+        flags: u8,
+        base: &DefaultStamp,
+    ) -> Option<(i64, Option<i64>, CellLifetime)> {
         let timestamp = match flags & stamp_flag::OWN_TIMESTAMP {
             0 => base.timestamp,
             _ => self.timestamp()?,
@@ -160,15 +170,15 @@ impl<'a> Cursor<'a> {
         Some(i64::from_be_bytes(*bytes))
     }
 
-    pub(super) fn deletion(&mut self) -> Option<Deletion> {
-        Some(Deletion {
+    pub(super) fn deletion(&mut self) -> Option<DeletionTime> {
+        Some(DeletionTime {
             timestamp: self.timestamp()?,
             local_s: self.signed()?,
         })
     }
 
-    pub(super) fn lifetime(&mut self) -> Option<Expiry> {
-        Some(Expiry {
+    pub(super) fn lifetime(&mut self) -> Option<CellExpiry> {
+        Some(CellExpiry {
             ttl_s: u32::try_from(self.varint()?).ok()?,
             at_s: self.signed()?,
         })

@@ -11,35 +11,35 @@ use schema::ColumnId;
 use value::CqlType;
 
 use super::merge::{in_order, merge_deletion};
-use super::{CellRecord, ColumnRecord, Deletion, Marker, Record};
+use super::{CellRecord, DeletionTime, RowMarker, RowRecord, StoredColumn};
 
 /// The changes of one row or head so far, in any order.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    marker: Option<Marker>,
-    deletion: Option<Deletion>,
+pub(crate) struct RowRecordBuilder {
+    marker: Option<RowMarker>,
+    deletion: Option<DeletionTime>,
     clustering: Option<Vec<Bytes>>,
-    columns: BTreeMap<ColumnId, GatheredColumn>,
+    columns: BTreeMap<ColumnId, StoredColumnBuilder>,
 }
 
 #[derive(Debug)]
-enum GatheredColumn {
+enum StoredColumnBuilder {
     Simple(CellRecord),
     /// The elements, in the order in which they came. A path may come several times.
     Elements {
-        deletion: Option<Deletion>,
+        deletion: Option<DeletionTime>,
         cells: Vec<(Bytes, CellRecord)>,
     },
 }
 
-impl Gathered {
-    pub(crate) fn mark(&mut self, marker: Marker) {
+impl RowRecordBuilder {
+    pub(crate) fn mark(&mut self, marker: RowMarker) {
         if self.marker.is_none_or(|old| marker.supersedes(&old)) {
             self.marker = Some(marker);
         }
     }
 
-    pub(crate) fn delete(&mut self, deletion: Deletion) {
+    pub(crate) fn delete(&mut self, deletion: DeletionTime) {
         merge_deletion(&mut self.deletion, deletion);
     }
 
@@ -54,12 +54,12 @@ impl Gathered {
     pub(crate) fn set(&mut self, id: ColumnId, cell: CellRecord) {
         match self.columns.entry(id) {
             Entry::Vacant(vacant) => {
-                vacant.insert(GatheredColumn::Simple(cell));
+                vacant.insert(StoredColumnBuilder::Simple(cell));
             }
             Entry::Occupied(mut known) => match known.get_mut() {
-                GatheredColumn::Simple(old) => old.merge(cell),
+                StoredColumnBuilder::Simple(old) => old.merge(cell),
                 // A column is one cell or many.
-                GatheredColumn::Elements { .. } => {}
+                StoredColumnBuilder::Elements { .. } => {}
             },
         }
     }
@@ -68,15 +68,15 @@ impl Gathered {
     pub(crate) fn put(
         &mut self,
         id: ColumnId,
-        new_deletion: Option<Deletion>,
+        new_deletion: Option<DeletionTime>,
         new: impl Iterator<Item = (Bytes, CellRecord)>,
     ) {
         let column = self.columns.entry(id);
-        let column = column.or_insert_with(|| GatheredColumn::Elements {
+        let column = column.or_insert_with(|| StoredColumnBuilder::Elements {
             deletion: None,
             cells: Vec::new(),
         });
-        if let GatheredColumn::Elements { deletion, cells } = column {
+        if let StoredColumnBuilder::Elements { deletion, cells } = column {
             if let Some(new_deletion) = new_deletion {
                 merge_deletion(deletion, new_deletion);
             }
@@ -88,23 +88,23 @@ impl Gathered {
     pub(crate) fn into_record<'t>(
         self,
         type_of: impl Fn(ColumnId) -> Option<&'t CqlType>,
-    ) -> Record {
+    ) -> RowRecord {
         let columns = self.columns.into_iter().filter_map(|(id, column)| {
             let column = match column {
-                GatheredColumn::Simple(cell) => ColumnRecord::Simple(cell),
-                GatheredColumn::Elements { deletion, cells } => ColumnRecord::Elements {
+                StoredColumnBuilder::Simple(cell) => StoredColumn::Simple(cell),
+                StoredColumnBuilder::Elements { deletion, cells } => StoredColumn::Elements {
                     deletion,
                     cells: in_order(cells, type_of(id)?.path_type()),
                 },
             };
             Some((id, column))
         });
-        Record {
+        RowRecord {
             marker: self.marker,
             deletion: self.deletion,
             clustering: self.clustering,
             cells: columns.collect(),
-            ..Record::default()
+            ..RowRecord::default()
         }
     }
 }

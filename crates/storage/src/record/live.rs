@@ -6,7 +6,8 @@ use bytes::Bytes;
 use schema::{Column, ColumnId, ColumnKind, Table};
 
 use super::{
-    CellRecord, CellView, ColumnRecord, Content, ContentView, Element, Packed, Record, is_expired,
+    CellContent, CellRecord, CellView, CollectionElement, ContentView, EncodedElements, RowRecord,
+    StoredColumn, is_expired,
 };
 use crate::read::{Cell, LiveCell};
 
@@ -61,7 +62,7 @@ pub(crate) struct Liveness {
 }
 
 /// The part of a record that a read returns or counts.
-pub(crate) struct Found {
+pub(crate) struct VisibleRow {
     /// The live cells; `None` if the row is dead.
     pub cells: Option<Vec<(ColumnId, Cell)>>,
     /// The clustering values as given, if the key does not give the same bytes.
@@ -73,7 +74,7 @@ pub(crate) struct Found {
 
 /// The live elements of a collection, found by their positions.
 pub(crate) struct LiveElements {
-    packed: Packed,
+    packed: EncodedElements,
     /// The place at which each live element begins.
     places: Vec<u32>,
 }
@@ -84,7 +85,7 @@ impl LiveElements {
     }
 
     /// The element at a position; `None` after the last.
-    pub(crate) fn get(&self, position: usize) -> Option<Element<'_>> {
+    pub(crate) fn get(&self, position: usize) -> Option<CollectionElement<'_>> {
         self.packed.at(*self.places.get(position)? as usize)
     }
 
@@ -98,7 +99,7 @@ impl Liveness {
     /// The live elements of a column of a row or head.
     pub(crate) fn elements(
         &self,
-        record: &Record,
+        record: &RowRecord,
         columns: &LiveColumns,
         id: ColumnId,
     ) -> LiveElements {
@@ -129,7 +130,7 @@ impl Liveness {
             return None;
         }
         match cell.content {
-            Content::Value { value, lifetime } if !is_expired(&lifetime, self.now_s) => {
+            CellContent::Value { value, lifetime } if !is_expired(&lifetime, self.now_s) => {
                 Some(LiveCell {
                     value,
                     timestamp: cell.timestamp,
@@ -140,12 +141,12 @@ impl Liveness {
         }
     }
 
-    fn column(&self, deleted_to: i64, column: ColumnRecord, multi_cell: bool) -> Option<Cell> {
+    fn column(&self, deleted_to: i64, column: StoredColumn, multi_cell: bool) -> Option<Cell> {
         match column {
-            ColumnRecord::Simple(cell) if !multi_cell => {
+            StoredColumn::Simple(cell) if !multi_cell => {
                 self.cell(deleted_to, cell).map(Cell::Simple)
             }
-            ColumnRecord::Elements { deletion, cells } if multi_cell => {
+            StoredColumn::Elements { deletion, cells } if multi_cell => {
                 let deleted_to = deletion.map_or(deleted_to, |d| deleted_to.max(d.timestamp));
                 let live: Vec<_> = cells
                     .into_iter()
@@ -153,7 +154,7 @@ impl Liveness {
                     .collect();
                 (!live.is_empty()).then_some(Cell::Elements(live))
             }
-            ColumnRecord::Packed { deletion, packed } if multi_cell => {
+            StoredColumn::Packed { deletion, packed } if multi_cell => {
                 let deleted_to = deletion.map_or(deleted_to, |d| deleted_to.max(d.timestamp));
                 let cells = packed.unpack().into_iter();
                 let live: Vec<_> = cells
@@ -166,15 +167,15 @@ impl Liveness {
     }
 
     /// Whether [`Liveness::column`] finds something.
-    fn is_alive(&self, deleted_to: i64, column: &ColumnRecord, multi_cell: bool) -> bool {
+    fn is_alive(&self, deleted_to: i64, column: &StoredColumn, multi_cell: bool) -> bool {
         let lives = |cell: CellView<'_>| {
             cell.timestamp > deleted_to
                 && matches!(cell.content, ContentView::Value { lifetime, .. }
                     if !is_expired(&lifetime, self.now_s))
         };
         match column {
-            ColumnRecord::Simple(cell) => !multi_cell && lives(cell.view()),
-            ColumnRecord::Elements { deletion, .. } | ColumnRecord::Packed { deletion, .. } => {
+            StoredColumn::Simple(cell) => !multi_cell && lives(cell.view()),
+            StoredColumn::Elements { deletion, .. } | StoredColumn::Packed { deletion, .. } => {
                 let is_covered = |timestamp| deletion.is_some_and(|d| timestamp <= d.timestamp);
                 let mut elements = column.elements();
                 multi_cell && elements.any(|of| lives(of.cell) && !is_covered(of.cell.timestamp))
@@ -185,7 +186,7 @@ impl Liveness {
     fn cells(
         &self,
         deleted_to: i64,
-        cells: Vec<(ColumnId, ColumnRecord)>,
+        cells: Vec<(ColumnId, StoredColumn)>,
         columns: &BTreeMap<ColumnId, LiveColumn>,
     ) -> Vec<(ColumnId, Cell)> {
         let mut live_cells = Vec::with_capacity(cells.len());
@@ -201,14 +202,14 @@ impl Liveness {
     }
 
     /// Everything up to this timestamp is deleted, in the row or head of this record.
-    fn deleted_in(&self, record: &Record) -> i64 {
+    fn deleted_in(&self, record: &RowRecord) -> i64 {
         record
             .deletion
             .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp))
     }
 
     /// The live cells of a row, and its tombstones. Values are moved: a read takes many.
-    pub(crate) fn find(&self, record: Record, columns: &LiveColumns) -> Found {
+    pub(crate) fn find(&self, record: RowRecord, columns: &LiveColumns) -> VisibleRow {
         let deleted_to = self.deleted_in(&record);
         let marked = record.marker.is_some_and(|marker| {
             marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
@@ -220,7 +221,7 @@ impl Liveness {
             && record
                 .deletion
                 .is_some_and(|d| d.timestamp > self.deleted_to);
-        Found {
+        VisibleRow {
             cells: is_alive.then_some(cells),
             clustering: record.clustering,
             tombstones: dead.max(u64::from(is_deleted)),
@@ -228,19 +229,19 @@ impl Liveness {
     }
 
     /// The number of cells that are deleted or have expired, each by itself.
-    fn dead_cells(&self, deleted_to: i64, record: &Record) -> u64 {
+    fn dead_cells(&self, deleted_to: i64, record: &RowRecord) -> u64 {
         let is_dead = |cell: &CellRecord| {
-            let is_value = matches!(&cell.content, Content::Value { lifetime, .. }
+            let is_value = matches!(&cell.content, CellContent::Value { lifetime, .. }
                 if !is_expired(lifetime, self.now_s));
             cell.timestamp > deleted_to && !is_value
         };
         let cells = record.cells.iter().map(|(_, column)| match column {
-            ColumnRecord::Simple(cell) => usize::from(is_dead(cell)),
-            ColumnRecord::Elements { cells, .. } => {
+            StoredColumn::Simple(cell) => usize::from(is_dead(cell)),
+            StoredColumn::Elements { cells, .. } => {
                 cells.iter().filter(|(_, cell)| is_dead(cell)).count()
             }
-            ColumnRecord::Packed { packed, .. } if packed.lives_at(self.now_s) => 0,
-            ColumnRecord::Packed { packed, .. } => {
+            StoredColumn::Packed { packed, .. } if packed.lives_at(self.now_s) => 0,
+            StoredColumn::Packed { packed, .. } => {
                 let cells = packed.unpack();
                 cells.iter().filter(|(_, cell)| is_dead(cell)).count()
             }
@@ -251,7 +252,7 @@ impl Liveness {
     /// The live cells of a row; `None` if the row is dead.
     pub(crate) fn row(
         &self,
-        record: &Record,
+        record: &RowRecord,
         columns: &LiveColumns,
     ) -> Option<Vec<(ColumnId, Cell)>> {
         self.row_with(record, columns, |_| true)
@@ -261,7 +262,7 @@ impl Liveness {
     /// not read beyond the first cell that lives.
     pub(crate) fn row_with(
         &self,
-        record: &Record,
+        record: &RowRecord,
         columns: &LiveColumns,
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> Option<Vec<(ColumnId, Cell)>> {
@@ -280,7 +281,7 @@ impl Liveness {
     /// lives.
     pub(crate) fn static_row_with(
         &self,
-        head: &Record,
+        head: &RowRecord,
         columns: &LiveColumns,
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> Option<Vec<(ColumnId, Cell)>> {
@@ -295,7 +296,7 @@ impl Liveness {
     fn has_others(
         &self,
         deleted_to: i64,
-        record: &Record,
+        record: &RowRecord,
         columns: &BTreeMap<ColumnId, LiveColumn>,
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> bool {
@@ -310,7 +311,7 @@ impl Liveness {
     fn wanted_cells(
         &self,
         deleted_to: i64,
-        record: &Record,
+        record: &RowRecord,
         columns: &BTreeMap<ColumnId, LiveColumn>,
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> Vec<(ColumnId, Cell)> {
@@ -321,7 +322,7 @@ impl Liveness {
     /// The live cells of the wanted static columns of a partition's head.
     pub(crate) fn statics_with(
         &self,
-        head: &Record,
+        head: &RowRecord,
         columns: &LiveColumns,
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> Vec<(ColumnId, Cell)> {
@@ -329,7 +330,7 @@ impl Liveness {
     }
 
     /// The live static cells of a partition's head.
-    pub(crate) fn statics(&self, head: &Record, columns: &LiveColumns) -> Vec<(ColumnId, Cell)> {
+    pub(crate) fn statics(&self, head: &RowRecord, columns: &LiveColumns) -> Vec<(ColumnId, Cell)> {
         let deleted_to = self.deleted_in(head);
         self.cells(deleted_to, head.cells.clone(), &columns.statics)
     }

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use schema::ColumnId;
 use value::CqlType;
 
-use super::{CellRecord, CellView, ColumnRecord, ContentView, Deletion, Marker, Record, work};
+use super::{
+    CellRecord, CellView, ContentView, DeletionTime, RowMarker, RowRecord, StoredColumn, work,
+};
 
 impl CellView<'_> {
     pub(crate) fn wins_over(&self, other: CellView<'_>) -> bool {
@@ -62,12 +64,12 @@ impl CellRecord {
     }
 }
 
-impl Marker {
-    pub(super) fn supersedes(&self, other: &Marker) -> bool {
+impl RowMarker {
+    pub(super) fn supersedes(&self, other: &RowMarker) -> bool {
         self.timestamp
             .cmp(&other.timestamp)
             .then_with(|| {
-                let at = |marker: &Marker| marker.lifetime.map(|expiry| expiry.at_s);
+                let at = |marker: &RowMarker| marker.lifetime.map(|expiry| expiry.at_s);
                 // `None` is the smallest: an expiring marker wins over one that is not.
                 at(self).cmp(&at(other))
             })
@@ -75,15 +77,15 @@ impl Marker {
     }
 }
 
-impl Record {
+impl RowRecord {
     /// Merges a change into the record. `type_of` gives the type of a column; `None` for a dropped
     /// column, whose cells are left as they are.
     pub(crate) fn merge<'t>(
         &mut self,
-        change: Record,
+        change: RowRecord,
         type_of: impl Fn(ColumnId) -> Option<&'t CqlType>,
     ) {
-        let Record {
+        let RowRecord {
             marker,
             deletion,
             clustering,
@@ -112,7 +114,7 @@ impl Record {
     /// Merges columns, which are in the order of their ids, in one pass.
     fn merge_cells<'t>(
         &mut self,
-        new: Vec<(ColumnId, ColumnRecord)>,
+        new: Vec<(ColumnId, StoredColumn)>,
         type_of: impl Fn(ColumnId) -> Option<&'t CqlType>,
     ) {
         work::count(self.cells.len() + new.len());
@@ -150,15 +152,15 @@ impl Record {
             self.marker = None;
         }
         self.cells.retain_mut(|(_, column)| match column {
-            ColumnRecord::Simple(cell) => cell.timestamp > timestamp,
-            ColumnRecord::Elements { deletion, cells } => {
+            StoredColumn::Simple(cell) => cell.timestamp > timestamp,
+            StoredColumn::Elements { deletion, cells } => {
                 cells.retain(|(_, cell)| cell.timestamp > timestamp);
                 if deletion.is_some_and(|deletion| deletion.timestamp <= timestamp) {
                     *deletion = None;
                 }
                 deletion.is_some() || !cells.is_empty()
             }
-            ColumnRecord::Packed { deletion, packed } => {
+            StoredColumn::Packed { deletion, packed } => {
                 packed.drop_to(timestamp);
                 if deletion.is_some_and(|deletion| deletion.timestamp <= timestamp) {
                     *deletion = None;
@@ -168,8 +170,8 @@ impl Record {
         });
     }
 
-    /// Does [`Record::apply_deletion`] for a deletion that is stored elsewhere, so that the row's
-    /// own deletion is dropped too if it is covered.
+    /// Does [`RowRecord::apply_deletion`] for a deletion that is stored elsewhere, so that the
+    /// row's own deletion is dropped too if it is covered.
     pub(crate) fn apply_wider_deletion(&mut self, timestamp: i64) {
         self.apply_deletion(timestamp);
         if self
@@ -182,7 +184,7 @@ impl Record {
 }
 
 /// Takes the new deletion if it wins. Returns whether it does.
-pub(super) fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool {
+pub(super) fn merge_deletion(old: &mut Option<DeletionTime>, new: DeletionTime) -> bool {
     let wins = old.is_none_or(|old| new.supersedes(&old));
     if wins {
         *old = Some(new);
@@ -191,25 +193,25 @@ pub(super) fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool 
 }
 
 /// The first content of a column; `None` if it says nothing.
-fn first(column: ColumnRecord, cql_type: &CqlType) -> Option<ColumnRecord> {
+fn first(column: StoredColumn, cql_type: &CqlType) -> Option<StoredColumn> {
     match column {
-        ColumnRecord::Elements { deletion, cells } => {
+        StoredColumn::Elements { deletion, cells } => {
             let mut cells = in_order(cells, cql_type.path_type());
             drop_covered(&mut cells, deletion);
             let says_something = deletion.is_some() || !cells.is_empty();
-            says_something.then_some(ColumnRecord::Elements { deletion, cells })
+            says_something.then_some(StoredColumn::Elements { deletion, cells })
         }
         other => Some(other),
     }
 }
 
-fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) {
+fn merge_columns(old: &mut StoredColumn, new: StoredColumn, cql_type: &CqlType) {
     let path_type = cql_type.path_type();
     match (&mut *old, new) {
-        (ColumnRecord::Simple(old), ColumnRecord::Simple(new)) => old.merge(new),
+        (StoredColumn::Simple(old), StoredColumn::Simple(new)) => old.merge(new),
         (
-            ColumnRecord::Elements { deletion, cells },
-            ColumnRecord::Elements {
+            StoredColumn::Elements { deletion, cells },
+            StoredColumn::Elements {
                 deletion: new_deletion,
                 cells: new,
             },
@@ -224,8 +226,8 @@ fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) 
             merge_elements(cells, new, path_type);
         }
         (
-            ColumnRecord::Packed { deletion, packed },
-            ColumnRecord::Elements {
+            StoredColumn::Packed { deletion, packed },
+            StoredColumn::Elements {
                 deletion: new_deletion,
                 cells: new,
             },
@@ -240,7 +242,7 @@ fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) 
             }
             match packed.len() {
                 0 => {
-                    *old = ColumnRecord::Elements {
+                    *old = StoredColumn::Elements {
                         deletion: *deletion,
                         cells: new,
                     };
@@ -254,7 +256,7 @@ fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) 
 }
 
 /// Drops the elements that a deletion of their collection covers.
-fn drop_covered(cells: &mut Vec<(Bytes, CellRecord)>, deletion: Option<Deletion>) {
+fn drop_covered(cells: &mut Vec<(Bytes, CellRecord)>, deletion: Option<DeletionTime>) {
     if let Some(deletion) = deletion {
         work::count(cells.len());
         cells.retain(|(_, cell)| cell.timestamp > deletion.timestamp);
@@ -325,14 +327,14 @@ mod tests {
     use proptest::prelude::*;
     use schema::ColumnId;
 
-    use super::super::{Content, Gathered, decode, decode_packed, encode, pack};
+    use super::super::{CellContent, RowRecordBuilder, decode, decode_packed, encode, pack};
     use super::*;
-    use crate::read::Expiry;
+    use crate::read::CellExpiry;
 
     const COLUMN: ColumnId = ColumnId(3);
 
     /// Elements of a change with the deletion of their collection.
-    type Change = (Option<Deletion>, Vec<(Bytes, CellRecord)>);
+    type Change = (Option<DeletionTime>, Vec<(Bytes, CellRecord)>);
 
     fn set_of_ints() -> CqlType {
         CqlType::Set {
@@ -343,31 +345,31 @@ mod tests {
 
     fn cells() -> impl Strategy<Value = CellRecord> {
         let content = prop_oneof![
-            (0..3_i64).prop_map(|local_s| Content::Tombstone { local_s }),
-            (0..3_u8, prop::option::of(0..3_i64)).prop_map(|(value, at_s)| Content::Value {
+            (0..3_i64).prop_map(|local_s| CellContent::Tombstone { local_s }),
+            (0..3_u8, prop::option::of(0..3_i64)).prop_map(|(value, at_s)| CellContent::Value {
                 value: Bytes::copy_from_slice(&[value]),
-                lifetime: at_s.map(|at_s| Expiry { ttl_s: 1, at_s }),
+                lifetime: at_s.map(|at_s| CellExpiry { ttl_s: 1, at_s }),
             }),
         ];
         (0..6_i64, content).prop_map(|(timestamp, content)| CellRecord { timestamp, content })
     }
 
     fn changes(size: usize) -> impl Strategy<Value = Change> {
-        let deletion =
-            (0..6_i64, 0..3_i64).prop_map(|(timestamp, local_s)| Deletion { timestamp, local_s });
+        let deletion = (0..6_i64, 0..3_i64)
+            .prop_map(|(timestamp, local_s)| DeletionTime { timestamp, local_s });
         let element = (-40..40_i32, cells())
             .prop_map(|(path, cell)| (Bytes::copy_from_slice(&path.to_be_bytes()), cell));
         (prop::option::weighted(0.2, deletion), vec(element, 0..size))
     }
 
-    fn record_of((deletion, cells): Change, cql_type: &CqlType) -> Record {
-        let mut gathered = Gathered::default();
+    fn record_of((deletion, cells): Change, cql_type: &CqlType) -> RowRecord {
+        let mut gathered = RowRecordBuilder::default();
         gathered.put(COLUMN, deletion, cells.into_iter());
         gathered.into_record(|_| Some(cql_type))
     }
 
     /// The collection that all changes leave, by nothing but the rules.
-    fn expected(changes: &[Change]) -> (Option<Deletion>, Vec<(Bytes, CellRecord)>) {
+    fn expected(changes: &[Change]) -> (Option<DeletionTime>, Vec<(Bytes, CellRecord)>) {
         let mut deletion = None;
         let mut cells: BTreeMap<i32, (Bytes, CellRecord)> = BTreeMap::new();
         for (of_change, elements) in changes {
@@ -381,7 +383,7 @@ mod tests {
                 known.1.merge(cell.clone());
             }
         }
-        let deleted_to = deletion.map_or(i64::MIN, |deletion: Deletion| deletion.timestamp);
+        let deleted_to = deletion.map_or(i64::MIN, |deletion: DeletionTime| deletion.timestamp);
         let left = cells
             .into_values()
             .filter(|(_, cell)| cell.timestamp > deleted_to);
@@ -402,7 +404,7 @@ mod tests {
             forgotten_s in -1..3_i64,
         ) {
             let cql_type = set_of_ints();
-            let mut record = Record::default();
+            let mut record = RowRecord::default();
             for (change, is_stored) in changes.iter().zip(stored) {
                 record.merge(record_of(change.clone(), &cql_type), |_| Some(&cql_type));
                 pack(&mut record);
@@ -411,12 +413,12 @@ mod tests {
                 }
             }
             let (deletion, cells) = expected(&changes);
-            let expected = Record {
+            let expected = RowRecord {
                 cells: match deletion.is_some() || !cells.is_empty() {
-                    true => vec![(COLUMN, ColumnRecord::Elements { deletion, cells })],
+                    true => vec![(COLUMN, StoredColumn::Elements { deletion, cells })],
                     false => Vec::new(),
                 },
-                ..Record::default()
+                ..RowRecord::default()
             };
             let unpacked = decode(encode(&record)).unwrap();
             prop_assert_eq!(&unpacked, &expected);
@@ -437,7 +439,7 @@ mod tests {
         let elements = |numbers: std::ops::Range<i32>| {
             let cell = CellRecord {
                 timestamp: 1,
-                content: Content::Value {
+                content: CellContent::Value {
                     value: Bytes::new(),
                     lifetime: None,
                 },

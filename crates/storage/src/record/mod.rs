@@ -7,33 +7,33 @@
 //! which are merged on read. A record holds tombstones and expired cells until they may be
 //! forgotten, as a write with an older timestamp may still come.
 //!
-//! A [`Record`] is also the form of a change: a write merges a small record into the stored one.
+//! A [`RowRecord`] is also the form of a change: a write merges a small record into the stored one.
 
 mod codec;
 mod element;
-mod forget;
 mod gather;
 mod live;
 mod merge;
 mod packed;
+mod purge;
 pub(crate) mod work;
 
 use bytes::Bytes;
 use schema::ColumnId;
 
 pub(crate) use codec::{decode, decode_packed, encode, pack};
-pub(crate) use gather::Gathered;
+pub(crate) use gather::RowRecordBuilder;
 pub(crate) use live::{LiveColumns, LiveElements, Liveness};
-pub(crate) use packed::{Element, Packed, Walk};
+pub(crate) use packed::{CollectionElement, EncodedElementIter, EncodedElements};
 
-use crate::read::Expiry;
+use crate::read::CellExpiry;
 
 /// The time up to which something lives; `None` for ever.
-pub(crate) type Lifetime = Option<Expiry>;
+pub(crate) type CellLifetime = Option<CellExpiry>;
 
 /// A deletion, which removes everything with a timestamp at or below its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deletion {
+pub(crate) struct DeletionTime {
     /// Microseconds.
     pub timestamp: i64,
     /// The time at which the deletion was carried out here, which decides when it may be forgotten.
@@ -41,29 +41,27 @@ pub(crate) struct Deletion {
     pub local_s: i64,
 }
 
-impl Deletion {
+impl DeletionTime {
     /// Whether this deletion wins over another one of the same thing.
-    pub(crate) fn supersedes(&self, other: &Deletion) -> bool {
+    pub(crate) fn supersedes(&self, other: &DeletionTime) -> bool {
         (self.timestamp, self.local_s) > (other.timestamp, other.local_s)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum CellContent {
     Value {
         value: Bytes,
-        lifetime: Lifetime,
+        lifetime: CellLifetime,
     },
     /// A deleted cell, with the local time of its deletion. Seconds since the epoch.
-    Tombstone {
-        local_s: i64,
-    },
+    Tombstone { local_s: i64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CellRecord {
     pub timestamp: i64,
-    pub content: Content,
+    pub content: CellContent,
 }
 
 /// A cell whose bytes are stored elsewhere.
@@ -76,8 +74,13 @@ pub(crate) struct CellView<'a> {
 /// The content of a [`CellView`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentView<'a> {
-    Value { value: &'a [u8], lifetime: Lifetime },
-    Tombstone { local_s: i64 },
+    Value {
+        value: &'a [u8],
+        lifetime: CellLifetime,
+    },
+    Tombstone {
+        local_s: i64,
+    },
 }
 
 impl CellRecord {
@@ -85,11 +88,11 @@ impl CellRecord {
         CellView {
             timestamp: self.timestamp,
             content: match &self.content {
-                Content::Value { value, lifetime } => ContentView::Value {
+                CellContent::Value { value, lifetime } => ContentView::Value {
                     value,
                     lifetime: *lifetime,
                 },
-                Content::Tombstone { local_s } => ContentView::Tombstone { local_s: *local_s },
+                CellContent::Tombstone { local_s } => ContentView::Tombstone { local_s: *local_s },
             },
         }
     }
@@ -97,8 +100,8 @@ impl CellRecord {
     /// Bytes of the value.
     fn bytes(&self) -> usize {
         match &self.content {
-            Content::Value { value, .. } => value.len(),
-            Content::Tombstone { .. } => 0,
+            CellContent::Value { value, .. } => value.len(),
+            CellContent::Tombstone { .. } => 0,
         }
     }
 }
@@ -109,83 +112,83 @@ impl CellView<'_> {
         CellRecord {
             timestamp: self.timestamp,
             content: match self.content {
-                ContentView::Value { value, lifetime } => Content::Value {
+                ContentView::Value { value, lifetime } => CellContent::Value {
                     value: whole.slice_ref(value),
                     lifetime,
                 },
-                ContentView::Tombstone { local_s } => Content::Tombstone { local_s },
+                ContentView::Tombstone { local_s } => CellContent::Tombstone { local_s },
             },
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnRecord {
+pub(crate) enum StoredColumn {
     Simple(CellRecord),
     /// A non-frozen collection: cells by path, in the order of the paths' type.
     Elements {
-        deletion: Option<Deletion>,
+        deletion: Option<DeletionTime>,
         cells: Vec<(Bytes, CellRecord)>,
     },
     /// A non-frozen collection in its stored bytes.
     Packed {
-        deletion: Option<Deletion>,
-        packed: Packed,
+        deletion: Option<DeletionTime>,
+        packed: EncodedElements,
     },
 }
 
 /// The elements of a column.
-pub(crate) enum Elements<'a> {
+pub(crate) enum ColumnElements<'a> {
     Cells(std::slice::Iter<'a, (Bytes, CellRecord)>),
-    Packed(Walk<'a>),
+    Packed(EncodedElementIter<'a>),
 }
 
-impl<'a> Iterator for Elements<'a> {
-    type Item = Element<'a>;
+impl<'a> Iterator for ColumnElements<'a> {
+    type Item = CollectionElement<'a>;
 
-    fn next(&mut self) -> Option<Element<'a>> {
+    fn next(&mut self) -> Option<CollectionElement<'a>> {
         match self {
-            Elements::Cells(cells) => {
+            ColumnElements::Cells(cells) => {
                 let (path, cell) = cells.next()?;
-                Some(Element {
+                Some(CollectionElement {
                     path,
                     cell: cell.view(),
                 })
             }
-            Elements::Packed(walk) => walk.next(),
+            ColumnElements::Packed(walk) => walk.next(),
         }
     }
 }
 
-impl ColumnRecord {
+impl StoredColumn {
     /// The elements of a collection, in the order of their paths. A column that is one cell has
     /// none.
-    pub(crate) fn elements(&self) -> Elements<'_> {
+    pub(crate) fn elements(&self) -> ColumnElements<'_> {
         match self {
-            ColumnRecord::Simple(_) => Elements::Cells([].iter()),
-            ColumnRecord::Elements { cells, .. } => {
+            StoredColumn::Simple(_) => ColumnElements::Cells([].iter()),
+            StoredColumn::Elements { cells, .. } => {
                 work::count(cells.len());
-                Elements::Cells(cells.iter())
+                ColumnElements::Cells(cells.iter())
             }
-            ColumnRecord::Packed { packed, .. } => Elements::Packed(packed.iter()),
+            StoredColumn::Packed { packed, .. } => ColumnElements::Packed(packed.iter()),
         }
     }
 
     /// The number of elements, or 1 for one cell.
     pub(crate) fn count(&self) -> usize {
         match self {
-            ColumnRecord::Simple(_) => 1,
-            ColumnRecord::Elements { cells, .. } => cells.len(),
-            ColumnRecord::Packed { packed, .. } => packed.len(),
+            StoredColumn::Simple(_) => 1,
+            StoredColumn::Elements { cells, .. } => cells.len(),
+            StoredColumn::Packed { packed, .. } => packed.len(),
         }
     }
 
     /// Whether this is a copy of another column that nothing has changed. `false` may come for one
     /// that is the same, too.
-    pub(crate) fn is_untouched(&self, other: &ColumnRecord) -> bool {
+    pub(crate) fn is_untouched(&self, other: &StoredColumn) -> bool {
         match (self, other) {
-            (ColumnRecord::Simple(one), ColumnRecord::Simple(other)) => one == other,
-            (ColumnRecord::Packed { packed, .. }, ColumnRecord::Packed { packed: other, .. }) => {
+            (StoredColumn::Simple(one), StoredColumn::Simple(other)) => one == other,
+            (StoredColumn::Packed { packed, .. }, StoredColumn::Packed { packed: other, .. }) => {
                 packed.is_shared_with(other)
             }
             _ => false,
@@ -193,38 +196,38 @@ impl ColumnRecord {
     }
 
     /// The elements of a collection in packed form, with its deletion; `None` for one cell.
-    fn to_packed(&self) -> Option<(Option<Deletion>, Packed)> {
+    fn to_packed(&self) -> Option<(Option<DeletionTime>, EncodedElements)> {
         match self {
-            ColumnRecord::Simple(_) => None,
-            ColumnRecord::Elements { deletion, cells } => {
-                Some((*deletion, Packed::of(Default::default(), cells)))
+            StoredColumn::Simple(_) => None,
+            StoredColumn::Elements { deletion, cells } => {
+                Some((*deletion, EncodedElements::of(Default::default(), cells)))
             }
-            ColumnRecord::Packed { deletion, packed } => Some((*deletion, packed.clone())),
+            StoredColumn::Packed { deletion, packed } => Some((*deletion, packed.clone())),
         }
     }
 
     /// Bytes of the values, and of the paths of elements.
     fn bytes(&self) -> usize {
         match self {
-            ColumnRecord::Simple(cell) => cell.bytes(),
-            ColumnRecord::Elements { cells, .. } => {
+            StoredColumn::Simple(cell) => cell.bytes(),
+            StoredColumn::Elements { cells, .. } => {
                 let cells = cells.iter();
                 cells.map(|(path, cell)| path.len() + cell.bytes()).sum()
             }
-            ColumnRecord::Packed { packed, .. } => packed.bytes(),
+            StoredColumn::Packed { packed, .. } => packed.bytes(),
         }
     }
 
     /// The greatest timestamp of a cell or of the deletion.
     fn newest(&self) -> Option<i64> {
-        let of = |deletion: &Option<Deletion>| deletion.map(|deletion| deletion.timestamp);
+        let of = |deletion: &Option<DeletionTime>| deletion.map(|deletion| deletion.timestamp);
         match self {
-            ColumnRecord::Simple(cell) => Some(cell.timestamp),
-            ColumnRecord::Elements { deletion, cells } => {
+            StoredColumn::Simple(cell) => Some(cell.timestamp),
+            StoredColumn::Elements { deletion, cells } => {
                 let elements = cells.iter().map(|(_, cell)| cell.timestamp).max();
                 of(deletion).max(elements)
             }
-            ColumnRecord::Packed { deletion, packed } => {
+            StoredColumn::Packed { deletion, packed } => {
                 let elements = (packed.len() > 0).then(|| packed.newest());
                 of(deletion).max(elements)
             }
@@ -234,28 +237,28 @@ impl ColumnRecord {
 
 /// The marker that INSERT writes in addition to the cells: the row exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Marker {
+pub(crate) struct RowMarker {
     pub timestamp: i64,
-    pub lifetime: Lifetime,
+    pub lifetime: CellLifetime,
 }
 
 /// A row, or the head of a partition. In a head, `deletion` is the partition's and `cells` are
 /// static.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub marker: Option<Marker>,
-    pub deletion: Option<Deletion>,
+pub(crate) struct RowRecord {
+    pub marker: Option<RowMarker>,
+    pub deletion: Option<DeletionTime>,
     /// The clustering values as given, if the key does not give the same bytes.
     pub clustering: Option<Vec<Bytes>>,
     /// The cells of each column, in the order of the column ids.
-    pub cells: Vec<(ColumnId, ColumnRecord)>,
+    pub cells: Vec<(ColumnId, StoredColumn)>,
     /// Only in a head: whether the partition has range deletions.
     pub has_ranges: bool,
     /// Only in a head: whether none of the rows that `deletion` covers is stored any more.
     pub swept: bool,
 }
 
-impl Record {
+impl RowRecord {
     /// Whether the record says nothing, so that its key need not exist.
     pub(crate) fn is_empty(&self) -> bool {
         self.marker.is_none()
@@ -265,7 +268,7 @@ impl Record {
     }
 
     /// The column of this id.
-    pub(crate) fn column(&self, id: ColumnId) -> Option<&ColumnRecord> {
+    pub(crate) fn column(&self, id: ColumnId) -> Option<&StoredColumn> {
         let at = self.cells.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&self.cells[at].1)
     }
@@ -286,6 +289,6 @@ impl Record {
 }
 
 /// Whether something with this lifetime is dead.
-pub(crate) fn is_expired(lifetime: &Lifetime, now_s: i64) -> bool {
+pub(crate) fn is_expired(lifetime: &CellLifetime, now_s: i64) -> bool {
     lifetime.is_some_and(|expiry| expiry.at_s <= now_s)
 }

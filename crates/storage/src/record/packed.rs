@@ -7,27 +7,27 @@
 use bytes::Bytes;
 use value::CqlType;
 
-use super::element::{Base, Cursor, put_element};
-use super::{CellRecord, CellView, ContentView, Lifetime, work};
+use super::element::{ByteCursor, DefaultStamp, put_element};
+use super::{CellLifetime, CellRecord, CellView, ContentView, work};
 
 /// Elements in their stored bytes, in the order of their paths. Each path comes once.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed {
-    base: Base,
+pub(crate) struct EncodedElements {
+    base: DefaultStamp,
     stored: Bytes,
-    sums: Sums,
+    sums: ElementSummary,
 }
 
 /// An element of a collection: its path and its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Element<'a> {
+pub(crate) struct CollectionElement<'a> {
     pub path: &'a [u8],
     pub cell: CellView<'a>,
 }
 
 /// Facts about all elements, so that most questions need no pass over them.
 #[derive(Clone, Copy, Debug)]
-struct Sums {
+struct ElementSummary {
     count: usize,
     /// Bytes of paths and values.
     bytes: usize,
@@ -38,13 +38,13 @@ struct Sums {
     /// The second at which the first element dies or died; `i64::MAX` for never.
     first_death_s: i64,
     /// The lifetime of the value that lives longest; `None` without values.
-    longest: Option<Lifetime>,
+    longest: Option<CellLifetime>,
     /// The place of the last path in the stored bytes: its beginning and its end.
     last_path: (usize, usize),
 }
 
-impl Sums {
-    const NONE: Sums = Sums {
+impl ElementSummary {
+    const NONE: ElementSummary = ElementSummary {
         count: 0,
         bytes: 0,
         oldest: i64::MAX,
@@ -56,8 +56,8 @@ impl Sums {
     };
 
     /// Adds an element whose path ends at this place of the stored bytes.
-    fn add(&mut self, path_end: usize, element: Element<'_>) {
-        let Element { path, cell } = element;
+    fn add(&mut self, path_end: usize, element: CollectionElement<'_>) {
+        let CollectionElement { path, cell } = element;
         self.count += 1;
         self.bytes += path.len();
         self.oldest = self.oldest.min(cell.timestamp);
@@ -88,40 +88,43 @@ impl Sums {
     }
 }
 
-impl Packed {
+impl EncodedElements {
     /// Reads so many elements. `whole` has the bytes of the cursor.
     pub(super) fn read(
-        base: Base,
+        base: DefaultStamp,
         whole: &Bytes,
         count: usize,
-        cursor: &mut Cursor<'_>,
-    ) -> Option<Packed> {
+        cursor: &mut ByteCursor<'_>,
+    ) -> Option<EncodedElements> {
         let from = cursor.rest;
-        let mut sums = Sums::NONE;
+        let mut sums = ElementSummary::NONE;
         for _ in 0..count {
             let (path, cell) = cursor.element(&base)?;
-            sums.add(offset(from, path) + path.len(), Element { path, cell });
+            sums.add(
+                offset(from, path) + path.len(),
+                CollectionElement { path, cell },
+            );
         }
         work::count(count);
         let stored = whole.slice_ref(&from[..from.len() - cursor.rest.len()]);
-        Some(Packed { base, stored, sums })
+        Some(EncodedElements { base, stored, sums })
     }
 
     /// Packs elements, which are in the order of their paths, each path once.
-    pub(super) fn of(base: Base, cells: &[(Bytes, CellRecord)]) -> Packed {
-        let none = Packed {
+    pub(super) fn of(base: DefaultStamp, cells: &[(Bytes, CellRecord)]) -> EncodedElements {
+        let none = EncodedElements {
             base,
             stored: Bytes::new(),
-            sums: Sums::NONE,
+            sums: ElementSummary::NONE,
         };
-        let mut out = Writer::new(&none, room(cells));
+        let mut out = ElementWriter::new(&none, room(cells));
         for (path, cell) in cells {
             out.put(path, cell);
         }
         out.end()
     }
 
-    pub(super) fn base(&self) -> Base {
+    pub(super) fn base(&self) -> DefaultStamp {
         self.base
     }
 
@@ -145,7 +148,7 @@ impl Packed {
     }
 
     /// The lifetime of the value that lives longest; `None` without values.
-    pub(crate) fn longest(&self) -> Option<Lifetime> {
+    pub(crate) fn longest(&self) -> Option<CellLifetime> {
         self.sums.longest
     }
 
@@ -155,17 +158,17 @@ impl Packed {
     }
 
     /// Whether this is the very memory of another one, so that nothing differs.
-    pub(crate) fn is_shared_with(&self, other: &Packed) -> bool {
+    pub(crate) fn is_shared_with(&self, other: &EncodedElements) -> bool {
         self.base == other.base
             && self.stored.len() == other.stored.len()
             && std::ptr::eq(self.stored.as_ptr(), other.stored.as_ptr())
     }
 
-    pub(crate) fn iter(&self) -> Walk<'_> {
+    pub(crate) fn iter(&self) -> EncodedElementIter<'_> {
         work::count(self.sums.count);
-        Walk {
+        EncodedElementIter {
             base: self.base,
-            cursor: Cursor::new(&self.stored),
+            cursor: ByteCursor::new(&self.stored),
         }
     }
 
@@ -190,14 +193,17 @@ impl Packed {
     }
 
     /// The element that begins at a place.
-    pub(super) fn at(&self, place: usize) -> Option<Element<'_>> {
-        let cursor = Cursor::new(self.stored.get(place..)?);
+    pub(super) fn at(&self, place: usize) -> Option<CollectionElement<'_>> {
+        let cursor = ByteCursor::new(self.stored.get(place..)?);
         let base = self.base;
-        Walk { base, cursor }.next()
+        EncodedElementIter { base, cursor }.next()
     }
 
     /// An element of this collection by itself.
-    pub(super) fn copy(&self, Element { path, cell }: Element<'_>) -> (Bytes, CellRecord) {
+    pub(super) fn copy(
+        &self,
+        CollectionElement { path, cell }: CollectionElement<'_>,
+    ) -> (Bytes, CellRecord) {
         (self.stored.slice_ref(path), cell.to_owned(&self.stored))
     }
 
@@ -210,7 +216,7 @@ impl Packed {
     pub(super) fn drop_to(&mut self, timestamp: i64) {
         if self.sums.newest <= timestamp {
             self.stored = Bytes::new();
-            self.sums = Sums::NONE;
+            self.sums = ElementSummary::NONE;
         } else if self.sums.oldest <= timestamp {
             self.retain(|element| element.cell.timestamp > timestamp);
         }
@@ -226,8 +232,8 @@ impl Packed {
         self.len() < count
     }
 
-    fn retain(&mut self, is_wanted: impl Fn(Element<'_>) -> bool) {
-        let mut out = Writer::new(self, 0);
+    fn retain(&mut self, is_wanted: impl Fn(CollectionElement<'_>) -> bool) {
+        let mut out = ElementWriter::new(self, 0);
         let mut walk = self.iter();
         loop {
             let at = self.stored.len() - walk.cursor.rest.len();
@@ -248,7 +254,7 @@ impl Packed {
         let Some((first, _)) = new.first() else {
             return;
         };
-        let mut out = Writer::new(self, room(new));
+        let mut out = ElementWriter::new(self, room(new));
         let (begin, end) = self.sums.last_path;
         if self.sums.count > 0 && value::compare(path_type, &self.stored[begin..end], first).is_ge()
         {
@@ -263,7 +269,12 @@ impl Packed {
         *self = out.end();
     }
 
-    fn merge_into(&self, out: &mut Writer<'_>, new: &[(Bytes, CellRecord)], path_type: &CqlType) {
+    fn merge_into(
+        &self,
+        out: &mut ElementWriter<'_>,
+        new: &[(Bytes, CellRecord)],
+        path_type: &CqlType,
+    ) {
         let mut new = new.iter().peekable();
         let mut walk = self.iter();
         loop {
@@ -295,34 +306,34 @@ impl Packed {
 }
 
 /// Writes the elements of a changed collection. Runs of elements that stay are copied at once.
-struct Writer<'a> {
-    from: &'a Packed,
+struct ElementWriter<'a> {
+    from: &'a EncodedElements,
     /// The bytes of `from` up to here are copied or left out.
     copied: usize,
     out: Vec<u8>,
-    sums: Sums,
+    sums: ElementSummary,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ElementWriter<'a> {
     /// Begins, with room for so many bytes of new elements.
-    fn new(from: &'a Packed, new_bytes: usize) -> Writer<'a> {
-        Writer {
+    fn new(from: &'a EncodedElements, new_bytes: usize) -> ElementWriter<'a> {
+        ElementWriter {
             from,
             copied: 0,
             out: Vec::with_capacity(from.stored.len() + new_bytes),
-            sums: Sums::NONE,
+            sums: ElementSummary::NONE,
         }
     }
 
     /// Takes an element that stays, which begins at this place.
-    fn take(&mut self, at: usize, element: Element<'_>) {
+    fn take(&mut self, at: usize, element: CollectionElement<'_>) {
         let begin = self.out.len() + (at - self.copied);
         let path_end = begin + offset(&self.from.stored[at..], element.path) + element.path.len();
         self.sums.add(path_end, element);
     }
 
     /// Takes all elements, whose sums are these.
-    fn take_all(&mut self, sums: Sums) {
+    fn take_all(&mut self, sums: ElementSummary) {
         self.sums = sums;
         self.copy_to(self.from.stored.len());
     }
@@ -344,16 +355,16 @@ impl<'a> Writer<'a> {
         let cell = cell.view();
         let at = self.out.len();
         put_element(&mut self.out, &self.from.base, path, cell);
-        let mut written = Cursor::new(&self.out[at..]);
+        let mut written = ByteCursor::new(&self.out[at..]);
         if let Some((path, cell)) = written.element(&self.from.base) {
             let path_end = at + offset(&self.out[at..], path) + path.len();
-            self.sums.add(path_end, Element { path, cell });
+            self.sums.add(path_end, CollectionElement { path, cell });
         }
     }
 
-    fn end(mut self) -> Packed {
+    fn end(mut self) -> EncodedElements {
         self.copy_to(self.from.stored.len());
-        Packed {
+        EncodedElements {
             base: self.from.base,
             stored: self.out.into(),
             sums: self.sums,
@@ -363,18 +374,18 @@ impl<'a> Writer<'a> {
 
 /// The elements of a collection one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Walk<'a> {
-    base: Base,
-    cursor: Cursor<'a>,
+pub(crate) struct EncodedElementIter<'a> {
+    base: DefaultStamp,
+    cursor: ByteCursor<'a>,
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Element<'a>;
+impl<'a> Iterator for EncodedElementIter<'a> {
+    type Item = CollectionElement<'a>;
 
-    fn next(&mut self) -> Option<Element<'a>> {
+    fn next(&mut self) -> Option<CollectionElement<'a>> {
         // The bytes were read once before, so they are whole.
         let (path, cell) = self.cursor.element(&self.base)?;
-        Some(Element { path, cell })
+        Some(CollectionElement { path, cell })
     }
 }
 
@@ -390,20 +401,20 @@ fn offset(whole: &[u8], part: &[u8]) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }
 
-impl Default for Packed {
-    fn default() -> Packed {
-        Packed {
-            base: Base::default(),
+impl Default for EncodedElements {
+    fn default() -> EncodedElements {
+        EncodedElements {
+            base: DefaultStamp::default(),
             stored: Bytes::new(),
-            sums: Sums::NONE,
+            sums: ElementSummary::NONE,
         }
     }
 }
 
-impl PartialEq for Packed {
-    fn eq(&self, other: &Packed) -> bool {
+impl PartialEq for EncodedElements {
+    fn eq(&self, other: &EncodedElements) -> bool {
         self.base == other.base && self.stored == other.stored
     }
 }
 
-impl Eq for Packed {}
+impl Eq for EncodedElements {}

@@ -13,9 +13,9 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use crate::StorageError;
-use crate::entries::{self, Suspect};
+use crate::entries::{self, SuspectKey};
 use crate::key::ROW;
-use crate::reader::View;
+use crate::reader::TableView;
 
 /// The keys that a step passes at most.
 const KEYS_A_STEP: usize = 1_000;
@@ -23,22 +23,22 @@ const KEYS_A_STEP: usize = 1_000;
 const BYTES_A_STEP: usize = 1 << 20;
 
 /// A comparison of a secondary index with its table.
-pub(super) struct Comparison {
+pub(super) struct IndexComparison {
     index: Uuid,
-    pass: Pass,
+    pass: ComparedSide,
     /// The last key that was passed; empty at the beginning of a pass.
     after: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
+enum ComparedSide {
     Rows,
     Entries,
 }
 
 /// The outcome of one step of a comparison.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(super) struct ComparedKeys {
     /// The number of keys that were passed.
     pub keys: u64,
     /// The rows among them, dead ones included.
@@ -46,33 +46,33 @@ pub(super) struct Compared {
     /// The entries among them.
     pub entries: u64,
     /// Those with faults.
-    pub suspects: Vec<Suspect>,
+    pub suspects: Vec<SuspectKey>,
     /// Whether all is compared.
     pub is_done: bool,
 }
 
-impl Comparison {
+impl IndexComparison {
     /// A comparison that begins with the first row.
-    pub(super) fn new(index: Uuid) -> Comparison {
-        Comparison {
+    pub(super) fn new(index: Uuid) -> IndexComparison {
+        IndexComparison {
             index,
-            pass: Pass::Rows,
+            pass: ComparedSide::Rows,
             after: Bytes::new(),
         }
     }
 
     /// Takes a step. Does blocking file reads.
-    pub(super) fn step(&mut self, view: &View) -> Result<Compared, StorageError> {
+    pub(super) fn step(&mut self, view: &TableView) -> Result<ComparedKeys, StorageError> {
         let context = view.context();
         let (engine, snapshot) = (&context.engine, &context.snapshot);
         let (table, now_s) = (&context.table, context.now_s);
         let index = table.index(self.index)?;
         let space = match self.pass {
-            Pass::Rows => table.space,
-            Pass::Entries => index.space,
+            ComparedSide::Rows => table.space,
+            ComparedSide::Entries => index.space,
         };
         let range = (Bound::Excluded(self.after.to_vec()), Bound::Unbounded);
-        let mut compared = Compared::default();
+        let mut compared = ComparedKeys::default();
         let bytes = Cell::new(0);
         let get = |space, key: &[u8]| {
             let value = engine.get_at(snapshot, space, key)?;
@@ -84,25 +84,27 @@ impl Comparison {
             bytes.update(|bytes| bytes + key.len() + value.len());
             self.after = key.clone();
             compared.keys += 1;
-            if self.pass == Pass::Rows {
+            if self.pass == ComparedSide::Rows {
                 let kind = table.keys.split(&key).map(|parts| parts.kind);
                 compared.rows += u64::from(kind == Some(ROW));
                 let entry = |entry: &[u8]| get(index.space, entry);
                 if !entries::of_row(table, index, (&key, value), now_s, entry)?.is_empty() {
-                    compared.suspects.push(Suspect::Row(key));
+                    compared.suspects.push(SuspectKey::Row(key));
                 }
             } else {
                 compared.entries += 1;
                 let row = |row: &[u8]| get(table.space, row);
                 let fault = entries::of_entry(table, index, (key.clone(), &value), now_s, row)?;
-                compared.suspects.extend(fault.map(|_| Suspect::Entry(key)));
+                compared
+                    .suspects
+                    .extend(fault.map(|_| SuspectKey::Entry(key)));
             }
             if compared.keys >= KEYS_A_STEP as u64 || bytes.get() > BYTES_A_STEP {
                 return Ok(compared);
             }
         }
-        compared.is_done = self.pass == Pass::Entries;
-        (self.pass, self.after) = (Pass::Entries, Bytes::new());
+        compared.is_done = self.pass == ComparedSide::Entries;
+        (self.pass, self.after) = (ComparedSide::Entries, Bytes::new());
         Ok(compared)
     }
 }

@@ -10,15 +10,15 @@ mod tests;
 
 use std::time::Duration;
 
-use comparison::{Compared, Comparison};
-use machine::aside;
+use comparison::{ComparedKeys, IndexComparison};
+use cpu_scheduler::WorkClass;
+use platform::aside;
 use schema::TableId;
 use tasks::Task;
 use tokio::time::Instant;
-use turns::Class;
 use uuid::Uuid;
 
-use crate::commit::Mending;
+use crate::commit::IndexRepairRequest;
 use crate::{Storage, StorageError};
 
 /// The counters that a task of a repair has.
@@ -33,7 +33,7 @@ pub const REPAIR_COUNTERS: &[&str] = &[
 /// The pause after a step and after a batch, as a multiple of the time that it took.
 const PAUSE_SHARE: u32 = 1;
 /// The rows and entries that the committer looks at between two batches, unless they are large.
-const MENDED_AT_A_TIME: usize = 32;
+const REPAIRED_AT_A_TIME: usize = 32;
 
 impl Storage {
     /// Repairs a secondary index, by [`schema::SecondaryIndex::version`]: writes the entries that
@@ -46,33 +46,35 @@ impl Storage {
         index: Uuid,
         task: &Task,
     ) -> Result<bool, StorageError> {
-        let mut comparison = Comparison::new(index);
+        let mut comparison = IndexComparison::new(index);
         while !task.abort_requested() {
             let storage = self.clone();
             let work = move || {
-                let _turn = storage.turns().take_blocking(Class::Background);
+                let _turn = storage
+                    .cpu_scheduler()
+                    .acquire_blocking(WorkClass::Background);
                 let began = Instant::now();
                 let compared = comparison.step(&storage.view(table)?)?;
                 Ok((comparison, compared, began.elapsed()))
             };
             let done = aside(work).await;
             let done = done.map_err(|error| StorageError::Io(error.to_string()))?;
-            let (compared, took): (Compared, Duration);
+            let (compared, took): (ComparedKeys, Duration);
             (comparison, compared, took) = done?;
             let mut suspects = &compared.suspects[..];
             while !suspects.is_empty() {
                 let began = Instant::now();
-                let mending = Mending {
+                let mending = IndexRepairRequest {
                     table,
                     index,
-                    suspects: suspects[..suspects.len().min(MENDED_AT_A_TIME)].to_vec(),
+                    suspects: suspects[..suspects.len().min(REPAIRED_AT_A_TIME)].to_vec(),
                 };
-                let mended = self.mend(mending).await?;
+                let mended = self.repair_entries(mending).await?;
                 suspects = &suspects[mended.looked_at..];
                 // Other writes wait while the committer mends.
                 tokio::time::sleep(began.elapsed() * PAUSE_SHARE).await;
                 task.count("entries_added", mended.added);
-                task.count("entries_mended", mended.mended);
+                task.count("entries_mended", mended.repaired);
                 task.count("entries_removed", mended.removed);
             }
             task.count("rows_compared", compared.rows);

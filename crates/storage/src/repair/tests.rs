@@ -8,19 +8,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::join_all;
 use schema::{Column, ColumnId, ColumnKind, IndexedPart, Keyspace, SecondaryIndex, Table, TableId};
-use tasks::{Registry, Scope, Spec, Task};
+use tasks::{Task, TaskRegistry, TaskScope, TaskSpec};
 use uuid::Uuid;
 use value::CqlType;
 use value::token::Partitioner;
 
 use super::REPAIR_COUNTERS;
-use crate::clock::{Clock, HandClock};
-use crate::commit::Mending;
-use crate::engine::{Batch, SpaceId, Sync};
-use crate::entries::Suspect;
+use crate::clock::{Clock, ManualClock};
+use crate::commit::IndexRepairRequest;
+use crate::engine::{EntryBatch, SpaceId, SyncTarget};
+use crate::entries::SuspectKey;
 use crate::key::term::{StoredEntry, entry_value};
-use crate::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
-use crate::read::{IndexRequest, IndexedValues, Partitions, ReadRequest};
+use crate::mutation::{AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation};
+use crate::read::{IndexRequest, IndexedValues, PartitionSelection, ReadRequest};
 use crate::{Storage, StorageError, StorageOptions};
 
 const P1: ColumnId = ColumnId(0);
@@ -113,7 +113,7 @@ fn table(is_in_memory: bool) -> Table {
     }
 }
 
-async fn open(directory: &Path, clock: &Arc<HandClock>, table: &Table) -> Storage {
+async fn open(directory: &Path, clock: &Arc<ManualClock>, table: &Table) -> Storage {
     let clock = Arc::clone(clock) as Arc<dyn Clock>;
     let storage = Storage::open_with_clock(directory, StorageOptions::default(), clock).unwrap();
     let made = table.clone();
@@ -139,8 +139,8 @@ async fn open(directory: &Path, clock: &Arc<HandClock>, table: &Table) -> Storag
     storage
 }
 
-fn clock() -> Arc<HandClock> {
-    HandClock::new(1_700_000_000_000_000)
+fn clock() -> Arc<ManualClock> {
+    ManualClock::new(1_700_000_000_000_000)
 }
 
 fn int(value: i32) -> Bytes {
@@ -156,13 +156,13 @@ fn set(column: ColumnId, change: CellOperation) -> CellChange {
 }
 
 /// A row with a value in each column.
-fn row(c: i32, value: &str, timestamp: i64, ttl_s: Option<u32>) -> Change {
+fn row(c: i32, value: &str, timestamp: i64, ttl_s: Option<u32>) -> PartitionChange {
     let entries = vec![
         (text("a"), int(c % 7)),
         (text(&format!("k{}", c % 3)), int(1)),
     ];
     let tags = ["x", value].map(|tag| (text(tag), Bytes::new()));
-    Change::Row {
+    PartitionChange::Row {
         clustering: vec![int(c)],
         cells: vec![
             set(V, CellOperation::Set(text(value))),
@@ -175,8 +175,8 @@ fn row(c: i32, value: &str, timestamp: i64, ttl_s: Option<u32>) -> Change {
     }
 }
 
-async fn write(storage: &Storage, table: &Table, p: i32, changes: Vec<Change>) {
-    let write = Write {
+async fn write(storage: &Storage, table: &Table, p: i32, changes: Vec<PartitionChange>) {
+    let write = AtomicWrite {
         mutations: vec![PartitionMutation {
             table: table.id,
             partition_key: vec![int(p), int(1)],
@@ -191,7 +191,7 @@ async fn write(storage: &Storage, table: &Table, p: i32, changes: Vec<Change>) {
 async fn fill(storage: &Storage, table: &Table, partitions: i32) {
     for p in 0..partitions {
         let rows = (0..100).map(|c| row(c, &format!("v{}", c % 10), 1, None));
-        let statics = Change::Static {
+        let statics = PartitionChange::Static {
             cells: vec![set(S, CellOperation::Set(text(&format!("s{}", p % 3))))],
             timestamp: 1,
             ttl_s: None,
@@ -200,10 +200,10 @@ async fn fill(storage: &Storage, table: &Table, partitions: i32) {
     }
 }
 
-fn task(registry: &Registry) -> Task {
-    registry.start(Spec {
+fn task(registry: &TaskRegistry) -> Task {
+    registry.start(TaskSpec {
         kind: "repair",
-        scope: Scope::default(),
+        scope: TaskScope::default(),
         units: "keys",
         total: None,
         counters: REPAIR_COUNTERS,
@@ -213,7 +213,7 @@ fn task(registry: &Registry) -> Task {
 
 /// The counters of a whole repair: rows and entries compared; entries added, mended and removed.
 async fn repair(storage: &Storage, table: &Table, index: Uuid) -> [u64; 5] {
-    let task = task(&Registry::default());
+    let task = task(&TaskRegistry::default());
     let repaired = storage.repair_index(table.id, index, &task).await;
     assert!(repaired.unwrap(), "it comes to its end");
     let counters: Vec<u64> = REPAIR_COUNTERS.iter().map(|of| task.counter(of)).collect();
@@ -235,23 +235,23 @@ fn entries(storage: &Storage, space: SpaceId) -> BTreeMap<Bytes, Bytes> {
 /// Changes what is stored, below all that keeps it right. Nothing else is written meanwhile.
 fn damage(storage: &Storage, space: SpaceId, changes: Vec<(Bytes, Option<Bytes>)>) {
     let changes = changes.into_iter();
-    let batch: Batch = changes.map(|(key, value)| (space, key, value)).collect();
+    let batch: EntryBatch = changes.map(|(key, value)| (space, key, value)).collect();
     let shared = storage.shared();
     let now_micros = shared.clock.now_micros();
     shared
         .engine
-        .commit(batch, Sync::Kernel, now_micros)
+        .commit(batch, SyncTarget::Kernel, now_micros)
         .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_are_mended_and_counted_in_every_kind_of_index() {
+async fn faults_are_repaired_and_counted_in_every_kind_of_index() {
     for is_in_memory in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let table = table(is_in_memory);
         let storage = open(directory.path(), &clock(), &table).await;
         fill(&storage, &table, 20).await;
-        let gone = Change::DeleteRow {
+        let gone = PartitionChange::DeleteRow {
             clustering: vec![int(7)],
             timestamp: 2,
         };
@@ -301,7 +301,7 @@ async fn faults_are_mended_and_counted_in_every_kind_of_index() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_without_entries_is_made_anew() {
+async fn an_index_without_entries_is_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     let (table, clock) = (table(false), clock());
     let storage = open(directory.path(), &clock, &table).await;
@@ -348,7 +348,7 @@ async fn expired_rows_are_no_fault() {
 fn scanned(storage: &Storage, table: &Table) -> BTreeMap<Bytes, BTreeSet<Bytes>> {
     let request = ReadRequest {
         table: table.id,
-        partitions: Partitions::Tokens(Bound::Unbounded, Bound::Unbounded),
+        partitions: PartitionSelection::Tokens(Bound::Unbounded, Bound::Unbounded),
         slices: Vec::new(),
         reversed: false,
         resume_after: None,
@@ -405,7 +405,7 @@ async fn rows_that_are_written_meanwhile_keep_their_entries() {
                     let p = (step * 7 + writer) % 40;
                     let (c, timestamp) = ((step * 13) % 100, 10 + i64::from(round));
                     let change = match step % 3 {
-                        0 => Change::DeleteRow {
+                        0 => PartitionChange::DeleteRow {
                             clustering: vec![int(c)],
                             timestamp,
                         },
@@ -455,21 +455,21 @@ async fn suspects_that_changed_since_they_were_found_are_left_as_they_are() {
     write(&storage, &table, 1, vec![row(0, "old", 1, None)]).await;
     let new = entry_of("new").unwrap();
     let other = entry_of("old").unwrap();
-    let mending = Mending {
+    let mending = IndexRepairRequest {
         table: table.id,
         index,
         suspects: vec![
-            Suspect::Row(key),
-            Suspect::Entry(old),
-            Suspect::Entry(new),
-            Suspect::Entry(other),
+            SuspectKey::Row(key),
+            SuspectKey::Entry(old),
+            SuspectKey::Entry(new),
+            SuspectKey::Entry(other),
         ],
     };
     let before = entries(&storage, space);
-    let mended = storage.mend(mending).await.unwrap();
-    let nothing = crate::commit::Mended {
+    let mended = storage.repair_entries(mending).await.unwrap();
+    let nothing = crate::commit::IndexRepairOutcome {
         looked_at: 4,
-        ..crate::commit::Mended::default()
+        ..crate::commit::IndexRepairOutcome::default()
     };
     assert_eq!(mended, nothing);
     assert_eq!(entries(&storage, space), before);
@@ -481,7 +481,7 @@ async fn a_repair_stops_when_it_is_asked_to_or_its_index_is_dropped() {
     let table = table(false);
     let storage = open(directory.path(), &clock(), &table).await;
     fill(&storage, &table, 100).await;
-    let registry = Registry::default();
+    let registry = TaskRegistry::default();
     let index = table.secondary_indexes["i0"].version;
     let begun = async |task: &Task| {
         let step = async {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{
-    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, Index, RING_TOKENS, Table,
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, RING_TOKENS, Table,
+    VectorIndexMetadata,
 };
 use storage::Storage;
 use value::{
@@ -42,8 +43,8 @@ fn alter(storage: &Storage, edit: impl FnOnce(&mut Table) + Send + 'static) {
     .expect("the table is altered");
 }
 
-fn index() -> Arc<Index> {
-    Arc::new(Index {
+fn index() -> Arc<VectorIndexMetadata> {
+    Arc::new(VectorIndexMetadata {
         name: "i".to_owned(),
         target: "v".to_owned(),
         column: "v".to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use schema::{CdcOptions, ColumnId, ColumnKind, DeltaMode, ImageMode, Table};
 use storage::Storage;
-use storage::mutation::{CellOperation, Change};
+use storage::mutation::{CellOperation, PartitionChange};
 use storage::read::{Cell, ClusteringBound, Row};
 use value::{CqlType, Value};
 
@@ -59,7 +59,7 @@ struct Logged {
 impl Logged {
     fn new(options: CdcOptions) -> Logged {
         let directory = tempfile::tempdir().unwrap();
-        let storage = open_at(directory.path(), &HandClock::new(START_MICROS));
+        let storage = open_at(directory.path(), &ManualClock::new(START_MICROS));
         let table = table(options);
         create(&storage, &table, true);
         Logged {
@@ -69,7 +69,7 @@ impl Logged {
         }
     }
 
-    fn write(&self, changes: Vec<Change>) {
+    fn write(&self, changes: Vec<PartitionChange>) {
         write(&self.storage, &self.table, vec![int(1)], changes);
     }
 
@@ -133,14 +133,14 @@ fn inserts_and_updates() {
         vec![cell(A, CellOperation::Delete)],
         START_MICROS + 1,
     )]);
-    logged.write(vec![Change::Row {
+    logged.write(vec![PartitionChange::Row {
         clustering: vec![int(3)],
         cells: vec![set(A, text("y"))],
         timestamp: START_MICROS + 2,
         ttl_s: Some(60),
         marker: true,
     }]);
-    logged.write(vec![Change::Static {
+    logged.write(vec![PartitionChange::Static {
         cells: vec![set(S, text("z"))],
         timestamp: START_MICROS + 3,
         ttl_s: None,
@@ -157,7 +157,7 @@ fn inserts_and_updates() {
 }
 
 /// A change to one collection of a row.
-fn with(column: ColumnId, change: CellOperation, timestamp: i64) -> Change {
+fn with(column: ColumnId, change: CellOperation, timestamp: i64) -> PartitionChange {
     update(
         vec![int(2)],
         vec![cell(column, change)],
@@ -246,19 +246,19 @@ fn deletes() {
     let logged = Logged::new(delta_only());
     let exclusive = |c| ClusteringBound::Exclusive(vec![int(c)]);
     let inclusive = |c| ClusteringBound::Inclusive(vec![int(c)]);
-    let range = |start, end, timestamp| Change::DeleteRange {
+    let range = |start, end, timestamp| PartitionChange::DeleteRange {
         start,
         end,
         timestamp: START_MICROS + timestamp,
     };
-    let row = Change::DeleteRow {
+    let row = PartitionChange::DeleteRow {
         clustering: vec![int(2)],
         timestamp: START_MICROS,
     };
     logged.write(vec![row]);
     logged.write(vec![range(inclusive(1), exclusive(4), 1)]);
     logged.write(vec![range(exclusive(1), ClusteringBound::Unbounded, 2)]);
-    logged.write(vec![Change::DeletePartition {
+    logged.write(vec![PartitionChange::DeletePartition {
         timestamp: START_MICROS + 3,
     }]);
     assert_eq!(
@@ -320,7 +320,7 @@ fn images_before_and_after() {
     logged.write(vec![insert(vec![int(2)], both, START_MICROS)]);
     let new = vec![set(A, text("new"))];
     logged.write(vec![update(vec![int(2)], new, START_MICROS + 1)]);
-    let delete = Change::DeleteRow {
+    let delete = PartitionChange::DeleteRow {
         clustering: vec![int(2)],
         timestamp: START_MICROS + 2,
     };
@@ -345,7 +345,7 @@ fn full_images_show_untouched_columns() {
         preimage: ImageMode::Full,
         ..delta_only()
     });
-    let statics = |value, timestamp| Change::Static {
+    let statics = |value, timestamp| PartitionChange::Static {
         cells: vec![set(S, text(value))],
         timestamp: START_MICROS + timestamp,
         ttl_s: None,
@@ -397,9 +397,9 @@ fn without_clustering_columns_a_deleted_row_is_a_deleted_partition() {
         &storage,
         &table,
         vec![int(1)],
-        vec![Change::DeletePartition { timestamp: 2 }],
+        vec![PartitionChange::DeletePartition { timestamp: 2 }],
     );
-    let delete = Change::DeleteRow {
+    let delete = PartitionChange::DeleteRow {
         clustering: vec![],
         timestamp: 3,
     };
@@ -428,7 +428,7 @@ fn without_clustering_columns_a_deleted_row_is_a_deleted_partition() {
 #[test]
 fn the_time_is_the_write_timestamp_unless_it_is_past_or_future() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let table = table(delta_only());
     clock.advance_seconds(10);
@@ -468,7 +468,7 @@ fn the_time_is_the_write_timestamp_unless_it_is_past_or_future() {
 #[test]
 fn log_rows_live_as_long_as_the_options_say() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let table = table(CdcOptions {
         ttl_s: 10,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::Table;
 use storage::clock::{Clock, SystemClock};
-use storage::mutation::Change;
-use storage::read::{ClusteringBound, Partitions};
+use storage::mutation::PartitionChange;
+use storage::read::{ClusteringBound, PartitionSelection};
 use storage::{Storage, StorageOptions};
 use value::timeuuid;
 
@@ -72,7 +72,10 @@ fn window(storage: &Storage, table: &Table, log: &Table, from: i64, to: i64) -> 
         let id = timeuuid::min_for_micros(micros).unwrap();
         vec![Bytes::copy_from_slice(id.as_bytes())]
     };
-    let mut request = request(log, Partitions::One(vec![streams.streams[0].clone()]));
+    let mut request = request(
+        log,
+        PartitionSelection::One(vec![streams.streams[0].clone()]),
+    );
     request.slices = vec![slice(
         ClusteringBound::Inclusive(bound(from)),
         ClusteringBound::Exclusive(bound(to)),
@@ -88,7 +91,7 @@ fn window(storage: &Storage, table: &Table, log: &Table, from: i64, to: i64) -> 
 fn over_a_restart_a_later_write_wins_and_its_log_row_is_behind_what_was_read() {
     for is_killed in [false, true] {
         let directory = tempfile::tempdir().unwrap();
-        let clock = HandClock::new(START_MICROS);
+        let clock = ManualClock::new(START_MICROS);
         let storage = open_at(directory.path(), &clock);
         let (table, log) = logged_table(&storage);
         clock.advance_seconds(7);
@@ -127,7 +130,7 @@ fn over_a_restart_a_later_write_wins_and_its_log_row_is_behind_what_was_read() {
 #[test]
 fn times_given_without_a_log_rise_over_a_kill_too() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let table = simple_table();
     create(&storage, &table, true);
@@ -147,13 +150,13 @@ fn times_given_without_a_log_rise_over_a_kill_too() {
 #[test]
 fn the_time_of_a_write_that_changes_nothing_rises_over_a_kill_too() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let table = simple_table();
     create(&storage, &table, true);
     let delete = |timestamp| {
         let nowhere = ClusteringBound::Exclusive(vec![int(2)]);
-        Change::DeleteRange {
+        PartitionChange::DeleteRange {
             start: nowhere.clone(),
             end: nowhere,
             timestamp,
@@ -179,7 +182,7 @@ fn after_a_kill_no_time_is_ahead_of_the_clock() {
         write_now(&storage, &table, 1, number);
         let left = killed(directory.path());
         let reopened = Storage::open(left.path(), StorageOptions::default()).unwrap();
-        assert_eq!(reopened.clock().lead_micros(), 0);
+        assert_eq!(reopened.clock().ahead_micros(), 0);
         // A client of this machine dates its next write by the machine's clock, and must win over a
         // time that the server gave.
         assert!(write_now(&reopened, &table, 1, 7) <= SystemClock.now_micros() + 1_000);
@@ -189,7 +192,7 @@ fn after_a_kill_no_time_is_ahead_of_the_clock() {
 #[test]
 fn a_step_while_it_runs_stalls_no_reader_of_the_log() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let (table, log) = logged_table(&storage);
     let mut from = storage.clock().now_micros();
@@ -204,20 +207,20 @@ fn a_step_while_it_runs_stalls_no_reader_of_the_log() {
         assert_eq!(window(&storage, &table, &log, from, to), [c]);
         from = to;
     }
-    let lead = storage.statistics().clock_lead_micros;
+    let lead = storage.statistics().clock_ahead_micros;
     assert!(
         (3_590_000_000..=HOUR_MICROS + 50_000).contains(&lead),
         "{lead}"
     );
     // The lead shrinks, and is gone in the end.
     clock.advance_micros(17 * HOUR_MICROS);
-    assert_eq!(storage.statistics().clock_lead_micros, 0);
+    assert_eq!(storage.statistics().clock_ahead_micros, 0);
 }
 
 #[test]
 fn a_time_to_live_lasts_as_long_after_a_step() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let table = simple_table();
     create(&storage, &table, true);
@@ -225,7 +228,7 @@ fn a_time_to_live_lasts_as_long_after_a_step() {
     clock.set_micros(START_MICROS - HOUR_MICROS);
     let micros = storage.clock().next_write_micros();
     let mut change = insert(vec![int(1)], vec![set(V, int(1))], micros);
-    if let storage::mutation::Change::Row { ttl_s, .. } = &mut change {
+    if let storage::mutation::PartitionChange::Row { ttl_s, .. } = &mut change {
         *ttl_s = Some(60);
     }
     write(&storage, &table, vec![int(1)], vec![change]);
@@ -239,15 +242,15 @@ fn a_time_to_live_lasts_as_long_after_a_step() {
 #[test]
 fn a_clients_timestamp_moves_no_time() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let (table, _) = logged_table(&storage);
     let far = START_MICROS + 1_000 * HOUR_MICROS;
     let change = insert(vec![int(1)], vec![set(V, int(1))], far);
     write(&storage, &table, vec![int(1)], vec![change]);
-    assert_eq!(storage.clock().lead_micros(), 0);
+    assert_eq!(storage.clock().ahead_micros(), 0);
     block_on(storage.close()).unwrap();
     drop(storage);
     let storage = open_at(directory.path(), &clock);
-    assert!(storage.clock().lead_micros() < 1_000);
+    assert!(storage.clock().ahead_micros() < 1_000);
 }

@@ -1,14 +1,16 @@
 //! Tests INSERT IF NOT EXISTS: one of many writes wins, and its row is seen.
 
 use schema::Table;
-use storage::mutation::{Change, Condition, RowCondition, RowPredicate, Write, WriteOutcome};
+use storage::mutation::{
+    AtomicWrite, PartitionChange, RowCondition, RowPredicate, WriteCondition, WriteOutcome,
+};
 
 use crate::support::*;
 
-fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
+fn insert_once(table: &Table, value: &str, timestamp: i64) -> AtomicWrite {
     let change = insert(vec![int(1)], vec![set(V, text(value))], timestamp);
-    Write {
-        condition: Some(Condition {
+    AtomicWrite {
+        condition: Some(WriteCondition {
             table: table.id,
             partition_key: vec![int(1)],
             rows: vec![RowCondition {
@@ -22,7 +24,7 @@ fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
 }
 
 #[test]
-fn of_many_at_once_one_is_applied_and_the_others_see_it() {
+fn one_of_many_concurrent_writes_is_applied_and_the_others_see_it() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let table = simple_table();
@@ -58,7 +60,7 @@ fn an_applied_insert_is_seen_though_a_deletion_came_from_the_future() {
     let storage = open(directory.path());
     let table = simple_table();
     create(&storage, &table, true);
-    let delete = Change::DeletePartition { timestamp: 1_000 };
+    let delete = PartitionChange::DeletePartition { timestamp: 1_000 };
     write(&storage, &table, vec![int(1)], vec![delete]);
     let outcome = block_on(storage.write(insert_once(&table, "seen", 5))).unwrap();
     assert!(matches!(outcome, WriteOutcome::Applied));
@@ -83,8 +85,8 @@ fn conditions_look_at_so_many_bytes_of_rows() {
     };
     let outcome = |rows| {
         let change = insert(vec![int(3)], vec![set(V, text("small"))], 1);
-        block_on(storage.write(Write {
-            condition: Some(Condition {
+        block_on(storage.write(AtomicWrite {
+            condition: Some(WriteCondition {
                 table: table.id,
                 partition_key: vec![int(1)],
                 rows,

@@ -95,7 +95,7 @@ fn a_flipped_bit_of_the_journal_is_refused_and_recovered_from() {
     assert_eq!(fs::read(&journal).unwrap(), damaged, "it is left alone");
 
     let loss = storage::recover(image.path(), false).unwrap().unwrap();
-    assert_eq!(loss.batches_behind, 7);
+    assert_eq!(loss.batches_after, 7);
     assert!((loss.offset as usize) < row && loss.kept.is_empty());
     let of_table = loss
         .tables

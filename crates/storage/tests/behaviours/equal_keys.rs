@@ -2,7 +2,7 @@
 //! Partition keys are the same only byte for byte.
 
 use bytes::Bytes;
-use storage::read::Partitions;
+use storage::read::PartitionSelection;
 use value::{CqlType, Value};
 
 use crate::support::*;
@@ -57,7 +57,7 @@ fn decimals_of_different_scale() {
     let expected = [("1e3", "large"), ("1.00", "second"), ("-7", "other")];
     assert_eq!(shown, expected.map(|(c, value)| (decimal(c), text(value))));
 
-    let mut one = request(&table, Partitions::One(vec![decimal("5")]));
+    let mut one = request(&table, PartitionSelection::One(vec![decimal("5")]));
     one.slices = vec![point(vec![decimal("1")])];
     assert_eq!(read(&storage, one).len(), 1);
     assert_eq!(

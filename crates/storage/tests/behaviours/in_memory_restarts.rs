@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use schema::Table;
 use storage::clock::Clock;
-use storage::mutation::Change;
+use storage::mutation::PartitionChange;
 use storage::read::{ClusteringBound, Row};
 use storage::{Durability, Storage, StorageError, StorageOptions};
 
@@ -53,7 +53,7 @@ fn step() -> impl Strategy<Value = (Step, i64)> {
     (steps, prop_oneof![2 => Just(0), 1 => 0..60_i64])
 }
 
-fn open(directory: &Path, clock: &Arc<HandClock>) -> Result<Storage, StorageError> {
+fn open(directory: &Path, clock: &Arc<ManualClock>) -> Result<Storage, StorageError> {
     let options = StorageOptions {
         durability: Durability::Buffered {
             sync_interval: Duration::from_secs(60),
@@ -67,7 +67,7 @@ fn open(directory: &Path, clock: &Arc<HandClock>) -> Result<Storage, StorageErro
 
 struct World {
     directory: tempfile::TempDir,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     storage: Option<Storage>,
     table: Table,
 }
@@ -75,7 +75,7 @@ struct World {
 impl World {
     fn new() -> World {
         let directory = tempfile::tempdir().unwrap();
-        let clock = HandClock::new(START_MICROS);
+        let clock = ManualClock::new(START_MICROS);
         let storage = open(directory.path(), &clock).unwrap();
         let mut table = simple_table();
         table.gc_grace_s = 5;
@@ -94,7 +94,7 @@ impl World {
     }
 
     /// A write, which may find no room.
-    fn try_write(&self, p: i32, changes: Vec<Change>) {
+    fn try_write(&self, p: i32, changes: Vec<PartitionChange>) {
         if let Err(error) = try_write(self.storage(), &self.table, vec![int(p)], changes) {
             let text = error.to_string();
             assert!(text.contains("have no room left"), "{text}");
@@ -110,7 +110,7 @@ impl World {
                 self.try_write(p, rows.collect());
             }
             Step::Expiring(p, c) => {
-                let row = Change::Row {
+                let row = PartitionChange::Row {
                     clustering: vec![int(c)],
                     cells: value(c),
                     timestamp: at,
@@ -124,14 +124,14 @@ impl World {
                 let timestamp = at;
                 self.try_write(
                     p,
-                    vec![Change::DeleteRow {
+                    vec![PartitionChange::DeleteRow {
                         clustering,
                         timestamp,
                     }],
                 );
             }
             Step::DeleteRange(p, c, rows) => {
-                let range = Change::DeleteRange {
+                let range = PartitionChange::DeleteRange {
                     start: ClusteringBound::Inclusive(vec![int(c)]),
                     end: ClusteringBound::Exclusive(vec![int(c + rows)]),
                     timestamp: at,
@@ -139,7 +139,7 @@ impl World {
                 self.try_write(p, vec![range]);
             }
             Step::DeletePartition(p) => {
-                self.try_write(p, vec![Change::DeletePartition { timestamp: at }]);
+                self.try_write(p, vec![PartitionChange::DeletePartition { timestamp: at }]);
             }
             Step::Advance(seconds) => self.clock.advance_seconds(seconds),
             Step::Compact => self.storage().compact(self.table.id).unwrap(),
@@ -196,7 +196,7 @@ proptest! {
 /// Deletes ranges until there is no room for more. Returns how many.
 fn fill_with_deletions(world: &World) -> i32 {
     for c in 0..100_000 {
-        let range = Change::DeleteRange {
+        let range = PartitionChange::DeleteRange {
             start: ClusteringBound::Inclusive(vec![int(2 * c)]),
             end: ClusteringBound::Exclusive(vec![int(2 * c + 1)]),
             timestamp: world.clock.now_s() * 1_000_000,
@@ -229,7 +229,7 @@ fn range_deletions_take_room_and_a_table_full_of_them_starts_again() {
 fn a_row_written_behind_a_forgotten_deletion_stays_after_a_restart() {
     let mut world = World::new();
     let at = START_MICROS;
-    let deletion = Change::DeletePartition { timestamp: at };
+    let deletion = PartitionChange::DeletePartition { timestamp: at };
     world.try_write(1, vec![deletion]);
     eventually("it is swept", || {
         world.storage().statistics().sweeps_waiting == 0
@@ -243,7 +243,7 @@ fn a_row_written_behind_a_forgotten_deletion_stays_after_a_restart() {
     for p in 10..200 {
         world.try_write(
             p,
-            vec![Change::DeleteRow {
+            vec![PartitionChange::DeleteRow {
                 clustering: vec![int(1)],
                 timestamp: at + 1,
             }],

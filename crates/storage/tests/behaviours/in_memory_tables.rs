@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cpu_scheduler::{CpuScheduler, SchedulerOptions, WorkClass};
 use futures::executor;
 use futures::future::{join_all, poll_immediate};
 use schema::{ColumnId, IndexedPart, SecondaryIndex, Table};
-use storage::mutation::Change;
+use storage::mutation::PartitionChange;
 use storage::read::{IndexRequest, IndexedValues};
 use storage::{Durability, Storage, StorageError, StorageOptions};
-use turns::{Class, Turns, TurnsOptions};
 use uuid::Uuid;
 use value::CqlType;
 
@@ -48,7 +48,7 @@ fn fill(storage: &Storage, table: &Table) -> (i32, StorageError) {
 }
 
 fn delete(storage: &Storage, table: &Table, p: i32) {
-    let change = Change::DeleteRow {
+    let change = PartitionChange::DeleteRow {
         clustering: vec![int(0)],
         timestamp: 2,
     };
@@ -112,7 +112,7 @@ fn a_full_table_says_so_and_takes_rows_again_once_others_are_gone() {
 #[test]
 fn rows_dead_for_long_make_room() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let shared: Arc<dyn storage::clock::Clock> = clock.clone();
     let storage = Storage::open_with_clock(directory.path(), options(ROOM), shared).unwrap();
     let mut table = in_memory();
@@ -121,7 +121,7 @@ fn rows_dead_for_long_make_room() {
     let round = |p: i32| {
         let mut rows = 0;
         loop {
-            let row = Change::Row {
+            let row = PartitionChange::Row {
                 clustering: vec![int(rows)],
                 cells: vec![set(V, text(&"x".repeat(1_000)))],
                 timestamp: clock.now_s(),
@@ -145,17 +145,19 @@ fn rows_dead_for_long_make_room() {
 /// them were taken.
 fn write_at_once(
     storage: &Storage,
-    turns: &Turns,
+    turns: &CpuScheduler,
     table: &Table,
-    rows: Vec<(i32, Change)>,
+    rows: Vec<(i32, PartitionChange)>,
 ) -> usize {
-    let held = turns.try_take(Class::Query).unwrap();
+    let held = turns.try_acquire(WorkClass::Query).unwrap();
     let writes = rows.into_iter();
     let writes = writes.map(|(p, row)| storage.write(write_of(table, vec![int(p)], vec![row])));
     let mut writes = Box::pin(join_all(writes));
     // Not in a runtime, which would let only some of them go on at a time.
     assert!(executor::block_on(poll_immediate(&mut writes)).is_none());
-    eventually("a write waits", || turns.counts(Class::Write).waiting > 0);
+    eventually("a write waits", || {
+        turns.counts(WorkClass::Write).waiting > 0
+    });
     drop(held);
     let outcomes = executor::block_on(writes);
     outcomes.iter().filter(|outcome| outcome.is_ok()).count()
@@ -165,12 +167,12 @@ fn write_at_once(
 fn a_write_is_measured_behind_those_of_its_batch() {
     const ROOM: u64 = 128 << 10;
     let directory = tempfile::tempdir().unwrap();
-    let turns = Turns::new(TurnsOptions {
+    let turns = CpuScheduler::new(SchedulerOptions {
         at_once_max: Some(1),
-        ..TurnsOptions::of_threads(1)
+        ..SchedulerOptions::of_threads(1)
     });
     let options = StorageOptions {
-        turns: turns.clone(),
+        cpu_scheduler: turns.clone(),
         ..options(ROOM)
     };
     let storage = Storage::open(directory.path(), options).unwrap();
@@ -185,7 +187,7 @@ fn a_write_is_measured_behind_those_of_its_batch() {
     assert_eq!(write_at_once(&storage, &turns, &table, same.collect()), 500);
     // A row that the batch deletes makes room once, too.
     let rows = (0..300).flat_map(|at| {
-        let deletion = Change::DeleteRow {
+        let deletion = PartitionChange::DeleteRow {
             clustering: vec![int(0)],
             timestamp: 1_000 + 2 * i64::from(at),
         };

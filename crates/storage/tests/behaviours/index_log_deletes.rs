@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schema::{ColumnId, Index, Table};
+use schema::{ColumnId, Table, VectorIndexMetadata};
 use storage::Storage;
-use storage::mutation::Change;
+use storage::mutation::PartitionChange;
 use value::CqlType;
 
 use crate::support::*;
@@ -21,7 +21,7 @@ fn indexed(builder: TableBuilder) -> Table {
         .regular("a", CqlType::Text)
         .regular("b", CqlType::Text)
         .build();
-    let index = Index {
+    let index = VectorIndexMetadata {
         name: "i".to_owned(),
         target: "a".to_owned(),
         column: "a".to_owned(),
@@ -52,7 +52,7 @@ fn logged(storage: &Storage) -> Vec<(u8, String)> {
         .collect()
 }
 
-fn run(table: &Table, changes: impl IntoIterator<Item = Change>) -> Vec<(u8, String)> {
+fn run(table: &Table, changes: impl IntoIterator<Item = PartitionChange>) -> Vec<(u8, String)> {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     create(&storage, table, true);
@@ -62,14 +62,14 @@ fn run(table: &Table, changes: impl IntoIterator<Item = Change>) -> Vec<(u8, Str
     logged(&storage)
 }
 
-fn told(rows: &[(u8, &str)]) -> Vec<(u8, String)> {
+fn expected_deletes(rows: &[(u8, &str)]) -> Vec<(u8, String)> {
     rows.iter()
         .map(|(code, names)| (*code, (*names).to_owned()))
         .collect()
 }
 
 #[test]
-fn a_row_that_lives_on_is_not_told_as_deleted() {
+fn a_row_that_stays_alive_is_not_logged_as_deleted() {
     let with_clustering = || {
         TableBuilder::new("ks", "t")
             .partition("p", CqlType::Int)
@@ -78,31 +78,37 @@ fn a_row_that_lives_on_is_not_told_as_deleted() {
     let table = indexed(with_clustering());
     let (a, b) = (ColumnId(2), ColumnId(3));
     let row = |column, timestamp| insert(vec![int(1)], vec![set(column, text("x"))], timestamp);
-    let delete = |timestamp| Change::DeleteRow {
+    let delete = |timestamp| PartitionChange::DeleteRow {
         clustering: vec![int(1)],
         timestamp,
     };
     let lost = run(&table, [row(a, 100), delete(50)]);
-    assert_eq!(lost, told(&[(INSERT, "")]));
+    assert_eq!(lost, expected_deletes(&[(INSERT, "")]));
     let nulled = run(&table, [row(a, 100), row(b, 200), delete(150)]);
-    assert_eq!(nulled, told(&[(INSERT, ""), (INSERT, ""), (UPDATE, "a")]));
+    assert_eq!(
+        nulled,
+        expected_deletes(&[(INSERT, ""), (INSERT, ""), (UPDATE, "a")])
+    );
     let won = run(&table, [row(a, 100), delete(100)]);
-    assert_eq!(won, told(&[(INSERT, ""), (ROW_DELETE, "")]));
+    assert_eq!(won, expected_deletes(&[(INSERT, ""), (ROW_DELETE, "")]));
 
     // A log that the user enabled has all deletions.
     let mut of_user = table;
     of_user.cdc = Some(cdc_options());
     let lost = run(&of_user, [row(a, 100), delete(50)]);
-    assert_eq!(lost, told(&[(INSERT, ""), (ROW_DELETE, "")]));
+    assert_eq!(lost, expected_deletes(&[(INSERT, ""), (ROW_DELETE, "")]));
 }
 
 #[test]
 fn a_partition_of_one_row_is_a_row() {
     let table = indexed(TableBuilder::new("ks", "t").partition("p", CqlType::Int));
     let row = |timestamp| insert(vec![], vec![set(ColumnId(1), text("x"))], timestamp);
-    let delete = |timestamp| Change::DeletePartition { timestamp };
+    let delete = |timestamp| PartitionChange::DeletePartition { timestamp };
     let lost = run(&table, [row(100), delete(50)]);
-    assert_eq!(lost, told(&[(INSERT, "")]));
+    assert_eq!(lost, expected_deletes(&[(INSERT, "")]));
     let won = run(&table, [row(100), delete(150)]);
-    assert_eq!(won, told(&[(INSERT, ""), (PARTITION_DELETE, "")]));
+    assert_eq!(
+        won,
+        expected_deletes(&[(INSERT, ""), (PARTITION_DELETE, "")])
+    );
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use cpu_scheduler::{CpuScheduler, SchedulerOptions, WorkClass};
 use storage::{Storage, StorageError, StorageOptions};
-use turns::{Class, Turns, TurnsOptions};
 
 use crate::support::*;
 
@@ -18,12 +18,12 @@ fn with_timer<F: Future>(future: F) -> F::Output {
 #[test]
 fn a_write_that_does_not_begin_in_time_is_not_carried_out() {
     let directory = tempfile::tempdir().unwrap();
-    let turns = Turns::new(TurnsOptions {
+    let turns = CpuScheduler::new(SchedulerOptions {
         at_once_max: Some(1),
-        ..TurnsOptions::of_threads(1)
+        ..SchedulerOptions::of_threads(1)
     });
     let options = StorageOptions {
-        turns: turns.clone(),
+        cpu_scheduler: turns.clone(),
         ..options()
     };
     let storage = Storage::open(directory.path(), options).unwrap();
@@ -35,7 +35,7 @@ fn a_write_that_does_not_begin_in_time_is_not_carried_out() {
     };
 
     // Without a turn the committer begins nothing.
-    let held = turns.try_take(Class::Query).unwrap();
+    let held = turns.try_acquire(WorkClass::Query).unwrap();
     let late = with_timer(storage.write_within(Duration::ZERO, write(1), None));
     assert!(matches!(late, Err(StorageError::Late)), "{late:?}");
     drop(held);

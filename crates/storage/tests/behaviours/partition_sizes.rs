@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use schema::Table;
-use storage::mutation::{CellOperation, Change};
+use storage::mutation::{CellOperation, PartitionChange};
 use storage::read::ClusteringBound;
 use storage::{Durability, PartitionSize, PartitionWalk, SizedPartition, Storage, StorageOptions};
 
@@ -108,12 +108,12 @@ fn the_size_is_that_of_values_in_files_of_their_own() {
 fn tombstones_are_counted() {
     let directory = tempfile::tempdir().unwrap();
     let (storage, table) = filled(directory.path(), false);
-    let delete = |c| Change::DeleteRow {
+    let delete = |c| PartitionChange::DeleteRow {
         clustering: vec![int(c)],
         timestamp: 2,
     };
     let null = update(vec![int(9)], vec![cell(V, CellOperation::Delete)], 2);
-    let range = Change::DeleteRange {
+    let range = PartitionChange::DeleteRange {
         start: ClusteringBound::Inclusive(vec![int(12)]),
         end: ClusteringBound::Unbounded,
         timestamp: 2,
@@ -124,7 +124,7 @@ fn tombstones_are_counted() {
         vec![int(19)],
         vec![delete(0), delete(1), null, range],
     );
-    let whole = Change::DeletePartition { timestamp: 2 };
+    let whole = PartitionChange::DeletePartition { timestamp: 2 };
     write(&storage, &table, vec![int(5)], vec![whole]);
     let found = walked(&storage, &table, true, 3);
     let of = |p: i32| -> PartitionSize {

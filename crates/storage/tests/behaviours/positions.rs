@@ -5,7 +5,7 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use schema::Table;
-use storage::read::{Partitions, Position};
+use storage::read::{PartitionSelection, RowPosition};
 use storage::{Storage, StorageError};
 use value::CqlType;
 
@@ -36,7 +36,7 @@ fn world() -> (tempfile::TempDir, Storage, Table) {
                 1,
             )
         };
-        let statics = storage::mutation::Change::Static {
+        let statics = storage::mutation::PartitionChange::Static {
             cells: vec![set(schema::ColumnId(3), int(1))],
             timestamp: 1,
             ttl_s: None,
@@ -51,11 +51,11 @@ fn world() -> (tempfile::TempDir, Storage, Table) {
     (directory, storage, table)
 }
 
-fn try_resume(storage: &Storage, table: &Table, partitions: Partitions, position: Vec<u8>) {
+fn try_resume(storage: &Storage, table: &Table, partitions: PartitionSelection, position: Vec<u8>) {
     for reversed in [false, true] {
         let mut request = request(table, partitions.clone());
         request.reversed = reversed;
-        request.resume_after = Some(Position(position.clone().into()));
+        request.resume_after = Some(RowPosition(position.clone().into()));
         match storage.read(request) {
             Ok(stream) => drop(stream.collect::<Result<Vec<_>, _>>().expect("it reads on")),
             Err(StorageError::Invalid(_)) => {}
@@ -85,7 +85,7 @@ fn tampered_positions_are_refused_or_harmless() {
             position[at] = byte;
         }
         position.truncate(position.len().saturating_sub(cut.saturating_sub(8)));
-        let one = Partitions::One(rows[row].partition.key.clone());
+        let one = PartitionSelection::One(rows[row].partition.key.clone());
         try_resume(&storage, &table, one.clone(), position.clone());
         try_resume(&storage, &table, whole_ring(), position);
         try_resume(&storage, &table, one, garbage.clone());
@@ -98,7 +98,7 @@ fn positions_of_other_partitions_and_before_the_range_are_refused() {
     let (_directory, storage, table) = world();
     let rows = read_all(&storage, &table);
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
-    let mut elsewhere = request(&table, Partitions::One(last.partition.key.clone()));
+    let mut elsewhere = request(&table, PartitionSelection::One(last.partition.key.clone()));
     elsewhere.resume_after = Some(first.position.clone());
     assert!(matches!(
         storage.read(elsewhere),
@@ -107,7 +107,7 @@ fn positions_of_other_partitions_and_before_the_range_are_refused() {
     use std::ops::Bound::{Included, Unbounded};
     let mut before = request(
         &table,
-        Partitions::Tokens(Included(last.partition.token), Unbounded),
+        PartitionSelection::Tokens(Included(last.partition.token), Unbounded),
     );
     before.resume_after = Some(first.position.clone());
     assert!(matches!(

@@ -10,8 +10,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use schema::Table;
-use storage::mutation::Change;
-use storage::read::{ClusteringBound, Partitions, ReadRequest};
+use storage::mutation::PartitionChange;
+use storage::read::{ClusteringBound, PartitionSelection, ReadRequest};
 use storage::{Durability, Storage, StorageOptions};
 
 use crate::support::*;
@@ -31,8 +31,8 @@ fn open_buffered(directory: &Path) -> Storage {
     Storage::open(directory, options).unwrap()
 }
 
-fn range(low: i32, high: i32, timestamp: i64) -> Change {
-    Change::DeleteRange {
+fn range(low: i32, high: i32, timestamp: i64) -> PartitionChange {
+    PartitionChange::DeleteRange {
         start: ClusteringBound::Inclusive(vec![int(low)]),
         end: ClusteringBound::Exclusive(vec![int(high)]),
         timestamp,
@@ -54,7 +54,7 @@ impl World {
         world
     }
 
-    fn write(&self, change: Change) {
+    fn write(&self, change: PartitionChange) {
         write(&self.storage, &self.table, vec![int(0)], vec![change]);
     }
 
@@ -73,7 +73,7 @@ impl World {
     }
 
     fn partition(&self) -> ReadRequest {
-        request(&self.table, Partitions::One(vec![int(0)]))
+        request(&self.table, PartitionSelection::One(vec![int(0)]))
     }
 
     fn rows(&self, request: ReadRequest) -> Vec<i32> {
@@ -83,7 +83,7 @@ impl World {
 }
 
 #[test]
-fn cost_what_few_cost() {
+fn many_cost_as_much_as_few() {
     let directory = tempfile::tempdir().unwrap();
     let world = World::new(directory.path());
     // The ranges lie apart, so that each is kept.
@@ -186,7 +186,7 @@ fn ops() -> impl Strategy<Value = Op> {
 struct Model(BTreeMap<i32, (i64, i64)>);
 
 impl Model {
-    fn run(&mut self, op: &Op) -> Change {
+    fn run(&mut self, op: &Op) -> PartitionChange {
         let mut delete = |low, high, at| {
             for row in low..high {
                 let known = self.0.entry(row).or_default();
@@ -205,7 +205,7 @@ impl Model {
             }
             Op::Partition(timestamp) => {
                 delete(0, 2 * ROWS, timestamp);
-                Change::DeletePartition { timestamp }
+                PartitionChange::DeletePartition { timestamp }
             }
         }
     }
@@ -221,7 +221,7 @@ impl Model {
 
 fn check(world: &World, partition: i32, model: &Model) -> Result<(), TestCaseError> {
     let live = model.live();
-    let mut whole = request(&world.table, Partitions::One(vec![int(partition)]));
+    let mut whole = request(&world.table, PartitionSelection::One(vec![int(partition)]));
     prop_assert_eq!(&world.rows(whole.clone()), &live);
     let mut points = whole.clone();
     points.slices = (0..ROWS).map(|row| point(vec![int(row)])).collect();

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use schema::{ColumnId, Table, TableId};
-use storage::mutation::{CellOperation, Change, PartitionMutation, Write};
-use storage::read::{ClusteringBound, Partitions};
+use storage::mutation::{AtomicWrite, CellOperation, PartitionChange, PartitionMutation};
+use storage::read::{ClusteringBound, PartitionSelection};
 use storage::{Storage, StorageError, StorageOptions};
 use value::CqlType;
 
@@ -62,13 +62,13 @@ fn keys_are_taken_up_to_the_limit_and_refused_beyond_it() {
     );
     refusal(try_write(&storage, &table, vec![bytes(70_000)], at(1)));
     refusal(try_write(&storage, &table, vec![bytes(1)], at(5_000_000)));
-    let delete = Change::DeleteRange {
+    let delete = PartitionChange::DeleteRange {
         start: ClusteringBound::Inclusive(vec![bytes(longest)]),
         end: ClusteringBound::Inclusive(vec![bytes(longest + 1)]),
         timestamp: 1,
     };
     refusal(try_write(&storage, &table, vec![bytes(1)], vec![delete]));
-    let one = request(&table, Partitions::One(vec![bytes(70_000)]));
+    let one = request(&table, PartitionSelection::One(vec![bytes(70_000)]));
     assert!(matches!(storage.read(one), Err(StorageError::Invalid(_))));
 }
 
@@ -139,7 +139,7 @@ fn an_element_that_is_put_below_a_newer_deletion_has_no_index() {
     let put = || cell(LIST, CellOperation::PutElements(vec![(path(1), int(0))]));
     let delete_element = cell(LIST, CellOperation::DeleteElements(vec![path(1)]));
     let deletions = [
-        Change::DeleteRow {
+        PartitionChange::DeleteRow {
             clustering: vec![bytes(1)],
             timestamp: 3,
         },
@@ -231,7 +231,7 @@ fn a_refused_write_leaves_the_others_of_its_batch_alone() {
 fn an_unknown_table_is_named() {
     let (_directory, storage, table) = world();
     let id = uuid::Uuid::new_v4();
-    let unknown = Write {
+    let unknown = AtomicWrite {
         mutations: vec![
             PartitionMutation {
                 table: table.id,

@@ -2,7 +2,7 @@
 //! included.
 
 use storage::StorageError;
-use storage::mutation::Change;
+use storage::mutation::PartitionChange;
 
 use crate::support::*;
 
@@ -24,7 +24,7 @@ fn rows_and_schema_survive() {
                 );
             }
         }
-        let delete = Change::DeleteRow {
+        let delete = PartitionChange::DeleteRow {
             clustering: vec![int(2)],
             timestamp: 11,
         };

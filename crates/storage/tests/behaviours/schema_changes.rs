@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use schema::{Catalog, Column, ColumnId, ColumnKind};
-use storage::{ChangeError, Storage, StorageError};
+use storage::{CatalogChangeError, Storage, StorageError};
 use value::CqlType;
 
 use crate::support::*;
@@ -28,7 +28,7 @@ fn spaces(directory: &Path) -> usize {
 fn wait_for_spaces(directory: &Path, storage: &Storage, count: usize) {
     eventually(&format!("{count} spaces"), || {
         // Files are removed between two requests.
-        let nothing = storage::mutation::Write {
+        let nothing = storage::mutation::AtomicWrite {
             mutations: vec![],
             condition: None,
         };
@@ -40,7 +40,7 @@ fn wait_for_spaces(directory: &Path, storage: &Storage, count: usize) {
 #[test]
 fn versions_rise_with_every_change_and_only_then() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let time = |catalog: &Catalog| value::timeuuid::unix_micros(&catalog.version);
     let mut last = time(&storage.catalog());
@@ -69,7 +69,7 @@ fn a_refused_or_panicking_change_leaves_no_trace() {
             .insert("half".to_owned(), Arc::new(keyspace("half", true)));
         Err::<(), _>("no")
     }));
-    assert!(matches!(refused, Err(ChangeError::Refused("no"))));
+    assert!(matches!(refused, Err(CatalogChangeError::Refused("no"))));
     let panicked = block_on(storage.change_catalog(|catalog| -> Result<(), ()> {
         catalog
             .keyspaces
@@ -79,7 +79,7 @@ fn a_refused_or_panicking_change_leaves_no_trace() {
     }));
     assert!(matches!(
         panicked,
-        Err(ChangeError::Storage(StorageError::Invalid(_)))
+        Err(CatalogChangeError::Storage(StorageError::Invalid(_)))
     ));
     assert!(Arc::ptr_eq(&before, &storage.catalog()));
     create(&storage, &simple_table(), true);
@@ -122,7 +122,7 @@ fn a_dropped_table_takes_no_writes_and_is_read_to_the_end() {
 #[test]
 fn each_truncate_has_a_time_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let table = simple_table();
     create(&storage, &table, true);
@@ -138,7 +138,7 @@ fn each_truncate_has_a_time_of_its_own() {
 #[test]
 fn truncate_empties_the_table_at_once_and_keeps_its_log() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
     let mut table = simple_table();
     table.cdc = Some(cdc_options());

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{IndexedPart, SecondaryIndex, Table};
-use storage::mutation::Change;
-use storage::read::{IndexRequest, IndexedValues, Next};
+use storage::mutation::PartitionChange;
+use storage::read::{IndexRequest, IndexedValues, NextRow};
 use storage::{Storage, StorageError};
 use uuid::Uuid;
 
@@ -109,7 +109,7 @@ fn a_build_goes_on_after_a_restart_and_takes_in_what_is_written_meanwhile() {
         &table,
         vec![int(0)],
         vec![
-            Change::DeleteRow {
+            PartitionChange::DeleteRow {
                 clustering: vec![int(3)],
                 timestamp: 2,
             },
@@ -131,11 +131,11 @@ fn a_build_goes_on_after_a_restart_and_takes_in_what_is_written_meanwhile() {
     };
     let position = view.positions(&request).unwrap().next().unwrap().unwrap();
     let (next, _) = view.row_at(&position, usize::MAX).unwrap();
-    let Next::Row(row) = next else {
+    let NextRow::Row(row) = next else {
         panic!("{next:?}");
     };
     assert_eq!(shown(&row), (0, Some(13), Some("new".to_owned())));
-    assert_eq!(view.row_at(&position, 3).unwrap(), (Next::Large, 0));
+    assert_eq!(view.row_at(&position, 3).unwrap(), (NextRow::Large, 0));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn texts_that_an_option_makes_alike_are_one_value() {
 #[test]
 fn entries_of_expired_values_leave_the_disk() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let (table, index) = (simple_table(), index(&[]));
     let storage = open_at(directory.path(), &clock);
     create(&storage, &table, true);
@@ -242,14 +242,14 @@ fn entries_of_expired_values_leave_the_disk() {
     let [of_index] = &of_index.difference(&before).collect::<Vec<_>>()[..] else {
         panic!("one space");
     };
-    let row = |c: i32, ttl_s| Change::Row {
+    let row = |c: i32, ttl_s| PartitionChange::Row {
         clustering: vec![int(c)],
         cells: vec![set(V, text(&format!("{c}{}", "x".repeat(500))))],
         timestamp: 1,
         ttl_s,
         marker: true,
     };
-    let mut rows: Vec<Change> = (0..ROWS).map(|c| row(c, Some(10))).collect();
+    let mut rows: Vec<PartitionChange> = (0..ROWS).map(|c| row(c, Some(10))).collect();
     rows.push(row(ROWS, None));
     write(&storage, &table, vec![int(0)], rows);
     storage.compact(table.id).unwrap();

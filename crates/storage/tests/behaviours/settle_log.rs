@@ -10,7 +10,7 @@ use bytes::Bytes;
 use schema::Table;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
-use storage::read::{ClusteringBound, Partitions};
+use storage::read::{ClusteringBound, PartitionSelection};
 use value::timeuuid;
 
 use crate::support::*;
@@ -40,7 +40,7 @@ fn bound(micros: i64) -> Bytes {
 
 /// The keys `c` of the log rows from one time to another.
 fn window(storage: &Storage, log: &Table, stream: &Bytes, from: i64, to: i64) -> Vec<i32> {
-    let mut request = request(log, Partitions::One(vec![stream.clone()]));
+    let mut request = request(log, PartitionSelection::One(vec![stream.clone()]));
     request.slices = vec![slice(
         ClusteringBound::Inclusive(vec![bound(from)]),
         ClusteringBound::Exclusive(vec![bound(to)]),
@@ -131,7 +131,7 @@ fn no_row_is_missed() {
 #[test]
 fn the_mark_survives_a_restart_with_a_clock_that_went_back() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = HandClock::new(START_MICROS);
+    let clock = ManualClock::new(START_MICROS);
     let mut table = simple_table();
     table.cdc = Some(cdc_options());
     {

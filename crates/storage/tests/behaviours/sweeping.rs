@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use schema::Table;
 use storage::Storage;
-use storage::mutation::Change;
+use storage::mutation::PartitionChange;
 use storage::read::ClusteringBound;
 use value::CqlType;
 
@@ -28,14 +28,14 @@ fn table() -> Table {
 }
 
 struct World {
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     storage: Storage,
     table: Table,
 }
 
 impl World {
     fn filled(directory: &Path) -> World {
-        let clock = HandClock::new(START_MICROS);
+        let clock = ManualClock::new(START_MICROS);
         let world = World {
             storage: open_at(directory, &clock),
             clock,
@@ -76,7 +76,7 @@ impl World {
             vec![insert(vec![int(c)], vec![], 6)],
         );
         let seen = self.live(p).contains(&c);
-        let delete = Change::DeleteRow {
+        let delete = PartitionChange::DeleteRow {
             clustering: vec![int(c)],
             timestamp: 6,
         };
@@ -85,8 +85,8 @@ impl World {
     }
 }
 
-fn range(low: i32, high: i32) -> Change {
-    Change::DeleteRange {
+fn range(low: i32, high: i32) -> PartitionChange {
+    PartitionChange::DeleteRange {
         start: ClusteringBound::Inclusive(vec![int(low)]),
         end: ClusteringBound::Exclusive(vec![int(high)]),
         timestamp: 10,
@@ -102,7 +102,7 @@ fn a_deleted_partition() {
         .storage
         .read(request(&world.table, whole_ring()))
         .unwrap();
-    let delete = Change::DeletePartition { timestamp: 10 };
+    let delete = PartitionChange::DeletePartition { timestamp: 10 };
     write(&world.storage, &world.table, vec![int(0)], vec![delete]);
     assert_eq!(world.live(0), [0; 0]);
     world.wait_until_swept();
@@ -157,9 +157,9 @@ fn an_unfinished_sweep_goes_on_after_a_restart() {
     let all = (100..140).map(|p| storage::mutation::PartitionMutation {
         table: world.table.id,
         partition_key: vec![int(p)],
-        changes: vec![Change::DeletePartition { timestamp: 10 }],
+        changes: vec![PartitionChange::DeletePartition { timestamp: 10 }],
     });
-    let all = storage::mutation::Write {
+    let all = storage::mutation::AtomicWrite {
         mutations: all.collect(),
         condition: None,
     };

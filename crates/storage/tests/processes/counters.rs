@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use schema::{ColumnId, Table};
 use storage::Storage;
-use storage::mutation::{CellOperation, Change};
+use storage::mutation::{CellOperation, PartitionChange};
 use storage::read::{Cell, ClusteringBound};
 use value::CqlType;
 
@@ -29,13 +29,13 @@ fn table() -> Table {
         .build()
 }
 
-fn add(delta: i64, timestamp: i64) -> Change {
+fn add(delta: i64, timestamp: i64) -> PartitionChange {
     let cells = vec![cell(COUNTER, CellOperation::AddToCounter(delta))];
     update(vec![int(1)], cells, timestamp)
 }
 
-fn add_to_static(delta: i64, timestamp: i64) -> Change {
-    Change::Static {
+fn add_to_static(delta: i64, timestamp: i64) -> PartitionChange {
+    PartitionChange::Static {
         cells: vec![cell(STATIC, CellOperation::AddToCounter(delta))],
         timestamp,
         ttl_s: None,
@@ -117,20 +117,20 @@ fn sums_wrap_round() {
 }
 
 #[test]
-fn a_deletion_begins_a_counter_anew() {
+fn a_deletion_resets_a_counter() {
     let (_directory, storage, table) = opened();
     let deletions = [
         update(vec![int(1)], vec![cell(COUNTER, CellOperation::Delete)], 1),
-        Change::DeleteRow {
+        PartitionChange::DeleteRow {
             clustering: vec![int(1)],
             timestamp: 1,
         },
-        Change::DeleteRange {
+        PartitionChange::DeleteRange {
             start: ClusteringBound::Inclusive(vec![int(0)]),
             end: ClusteringBound::Unbounded,
             timestamp: 1_000,
         },
-        Change::DeletePartition { timestamp: 10_000 },
+        PartitionChange::DeletePartition { timestamp: 10_000 },
     ];
     for deletion in deletions {
         write(&storage, &table, vec![int(1)], vec![add(5, 3)]);
@@ -143,7 +143,7 @@ fn a_deletion_begins_a_counter_anew() {
             vec![deletion.clone(), add(2, 1)],
         );
         assert_eq!(totals(&storage, &table), [(Some(2), None)], "{deletion:?}");
-        let last = Change::DeleteRow {
+        let last = PartitionChange::DeleteRow {
             clustering: vec![int(1)],
             timestamp: 1,
         };
@@ -151,7 +151,7 @@ fn a_deletion_begins_a_counter_anew() {
         assert_eq!(totals(&storage, &table), []);
     }
     // The deletion of the partition reaches the static counter.
-    let delete = Change::DeletePartition { timestamp: 20_000 };
+    let delete = PartitionChange::DeletePartition { timestamp: 20_000 };
     let changes = vec![add_to_static(5, 1), delete, add_to_static(1, 1)];
     write(&storage, &table, vec![int(1)], changes);
     assert_eq!(static_total(&storage, &table), Some(1));

@@ -88,7 +88,7 @@ fn drop_some(storage: &Storage, variant: Variant) {
         catalog.keyspaces.remove("old");
     });
     // The folders of dropped tables are removed between two requests.
-    let nothing = storage::mutation::Write {
+    let nothing = storage::mutation::AtomicWrite {
         mutations: vec![],
         condition: None,
     };

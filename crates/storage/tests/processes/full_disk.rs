@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use schema::Table;
-use storage::read::Partitions;
-use storage::{ChangeError, Health, Storage, StorageError, StorageOptions};
+use storage::read::PartitionSelection;
+use storage::{CatalogChangeError, Storage, StorageError, StorageOptions, WriteAvailability};
 
 use crate::disk;
 use crate::support::*;
@@ -65,7 +65,7 @@ fn on_a_disk_that_fills() {
         let error = write_some(&storage, 1).unwrap_err();
         assert!(matches!(&error, StorageError::ReadOnly(text)
             if text.contains(directory.to_str().unwrap()) && text.contains("No space left")));
-        assert!(matches!(storage.health(), Health::ReadOnly(_)));
+        assert!(matches!(storage.health(), WriteAvailability::ReadOnly(_)));
         let again = write_some(&storage, 1);
         assert!(matches!(again, Err(StorageError::ReadOnly(_))));
         let change = block_on(storage.change_catalog(|catalog| {
@@ -74,18 +74,18 @@ fn on_a_disk_that_fills() {
         }));
         assert!(matches!(
             change,
-            Err(ChangeError::Storage(StorageError::ReadOnly(_)))
+            Err(CatalogChangeError::Storage(StorageError::ReadOnly(_)))
         ));
         assert_eq!(read_all(&storage, &table).len(), before as usize);
         assert_eq!(stream.count(), before as usize);
         // Writes are refused for as long as the disk is full, however often it is looked at.
         wait_for_tries(&refused);
-        assert!(matches!(storage.health(), Health::ReadOnly(_)));
+        assert!(matches!(storage.health(), WriteAvailability::ReadOnly(_)));
         assert_eq!(read_all(&storage, &table).len(), before as usize);
 
         fs::remove_file(&full).unwrap();
         eventually("writes are taken again", || {
-            storage.health() == Health::Writable
+            storage.health() == WriteAvailability::Writable
         });
         // A refused write does not take effect later, as readers of a log may have passed its time.
         assert_eq!(read_all(&storage, &table).len(), before as usize);
@@ -96,14 +96,16 @@ fn on_a_disk_that_fills() {
     // No write of the test fails, but the engine can't write out what it holds in memory.
     fs::write(&full, []).unwrap();
     assert!(storage.compact(table.id).is_err());
-    eventually("it is noticed", || storage.health() != Health::Writable);
+    eventually("it is noticed", || {
+        storage.health() != WriteAvailability::Writable
+    });
     fs::remove_file(&full).unwrap();
     eventually("writes are taken again", || {
-        storage.health() == Health::Writable
+        storage.health() == WriteAvailability::Writable
     });
     let total = write_some(&storage, 10).unwrap();
 
-    let one = request(&table, Partitions::One(vec![int(0)]));
+    let one = request(&table, PartitionSelection::One(vec![int(0)]));
     assert!(!read(&storage, one).is_empty());
     block_on(storage.close()).unwrap();
     drop(storage);
@@ -133,7 +135,7 @@ fn tables_in_memory(storage: &Storage, full: &Path) -> Table {
     let make_room = || {
         fs::remove_file(full).unwrap();
         eventually("writes are taken again", || {
-            storage.health() == Health::Writable
+            storage.health() == WriteAvailability::Writable
         });
     };
     fill();

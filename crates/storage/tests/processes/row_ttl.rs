@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::{ColumnId, RowTtl, Table};
 use storage::Storage;
-use storage::mutation::Change;
+use storage::mutation::PartitionChange;
 use value::CqlType;
 
 use crate::disk;
@@ -51,14 +51,14 @@ fn at(cql_type: &CqlType, seconds: i64) -> Bytes {
 }
 
 struct World {
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     storage: Storage,
     table: Table,
 }
 
 impl World {
     fn new(directory: &Path, table: Table) -> World {
-        let clock = HandClock::new(START_MICROS);
+        let clock = ManualClock::new(START_MICROS);
         let storage = open_at(directory, &clock);
         create(&storage, &table, true);
         World {
@@ -206,7 +206,7 @@ fn a_row_that_comes_back_with_the_time_that_it_had_expires_again() {
     let world = World::new(directory.path(), table(CqlType::Timestamp));
     world.put(1, 10, 1);
     // Its entry may stay until it is swept.
-    let deletion = vec![Change::DeletePartition { timestamp: 2 }];
+    let deletion = vec![PartitionChange::DeletePartition { timestamp: 2 }];
     write(&world.storage, &world.table, vec![int(1)], deletion);
     world.put(9, 10, 3);
     world.clock.advance_seconds(10);
@@ -225,7 +225,7 @@ fn more_rows_than_one_step_takes_expire_with_static_columns_left() {
     let world = World::new(directory.path(), with_static);
     let time = at(&CqlType::Timestamp, -1);
     let rows = (0..1_000).map(|c| insert(vec![int(c)], vec![set(AT, time.clone())], 1));
-    let statics = Change::Static {
+    let statics = PartitionChange::Static {
         cells: vec![set(ColumnId(4), int(7))],
         timestamp: 1,
         ttl_s: None,

@@ -15,7 +15,7 @@ use std::thread;
 
 use bytes::Bytes;
 use schema::{ColumnId, Table};
-use storage::mutation::{CellOperation, Change};
+use storage::mutation::{CellOperation, PartitionChange};
 use storage::{Durability, Storage, StorageOptions};
 use value::CqlType;
 
@@ -82,7 +82,7 @@ fn filler(n: i32) -> Bytes {
 }
 
 /// Operation `n` of a writer.
-fn operation(n: i32) -> Change {
+fn operation(n: i32) -> PartitionChange {
     let timestamp = i64::from(n) + 1;
     match n % 5 {
         3 => update(
@@ -90,7 +90,7 @@ fn operation(n: i32) -> Change {
             vec![set(V, text(&format!("updated {n}")))],
             timestamp,
         ),
-        4 => Change::DeleteRow {
+        4 => PartitionChange::DeleteRow {
             clustering: vec![int(n - 3)],
             timestamp,
         },
@@ -110,10 +110,10 @@ fn rows_after(count: i32) -> BTreeMap<i32, (String, Option<Bytes>)> {
     let mut rows = BTreeMap::new();
     for n in 0..count {
         match operation(n) {
-            Change::DeleteRow { clustering, .. } => {
+            PartitionChange::DeleteRow { clustering, .. } => {
                 rows.remove(&number(&clustering[0]));
             }
-            Change::Row {
+            PartitionChange::Row {
                 clustering, cells, ..
             } => {
                 let row: &mut (String, Option<Bytes>) =

@@ -11,11 +11,11 @@ use schema::{
     CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace, Table, TableId,
 };
 use storage::clock::Clock;
-pub use storage::clock::HandClock;
+pub use storage::clock::ManualClock;
 use storage::mutation::{
-    CellChange, CellOperation, Change, PartitionMutation, Write, WriteOutcome,
+    AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation, WriteOutcome,
 };
-use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
+use storage::read::{Cell, ClusteringBound, ClusteringSlice, PartitionSelection, ReadRequest, Row};
 use storage::{Storage, StorageError, StorageOptions};
 use value::{CqlType, token::Partitioner};
 
@@ -43,7 +43,7 @@ pub fn open(directory: &Path) -> Storage {
     open_with(directory, options()).expect("the directory opens")
 }
 
-pub fn open_at(directory: &Path, clock: &Arc<HandClock>) -> Storage {
+pub fn open_at(directory: &Path, clock: &Arc<ManualClock>) -> Storage {
     let clock: Arc<dyn Clock> = clock.clone();
     let _held = STARTING.read().unwrap_or_else(PoisonError::into_inner);
     Storage::open_with_clock(directory, options(), clock).expect("the directory opens")
@@ -214,8 +214,8 @@ pub fn cell(column: ColumnId, change: CellOperation) -> CellChange {
     CellChange { column, change }
 }
 
-pub fn insert(clustering: Vec<Bytes>, cells: Vec<CellChange>, timestamp: i64) -> Change {
-    Change::Row {
+pub fn insert(clustering: Vec<Bytes>, cells: Vec<CellChange>, timestamp: i64) -> PartitionChange {
+    PartitionChange::Row {
         clustering,
         cells,
         timestamp,
@@ -224,8 +224,8 @@ pub fn insert(clustering: Vec<Bytes>, cells: Vec<CellChange>, timestamp: i64) ->
     }
 }
 
-pub fn update(clustering: Vec<Bytes>, cells: Vec<CellChange>, timestamp: i64) -> Change {
-    Change::Row {
+pub fn update(clustering: Vec<Bytes>, cells: Vec<CellChange>, timestamp: i64) -> PartitionChange {
+    PartitionChange::Row {
         clustering,
         cells,
         timestamp,
@@ -234,8 +234,12 @@ pub fn update(clustering: Vec<Bytes>, cells: Vec<CellChange>, timestamp: i64) ->
     }
 }
 
-pub fn write_of(table: &Table, partition: Vec<Bytes>, changes: Vec<Change>) -> Write {
-    Write {
+pub fn write_of(
+    table: &Table,
+    partition: Vec<Bytes>,
+    changes: Vec<PartitionChange>,
+) -> AtomicWrite {
+    AtomicWrite {
         mutations: vec![PartitionMutation {
             table: table.id,
             partition_key: partition,
@@ -249,17 +253,22 @@ pub fn try_write(
     storage: &Storage,
     table: &Table,
     partition: Vec<Bytes>,
-    changes: Vec<Change>,
+    changes: Vec<PartitionChange>,
 ) -> Result<WriteOutcome, StorageError> {
     block_on(storage.write(write_of(table, partition, changes)))
 }
 
-pub fn write(storage: &Storage, table: &Table, partition: Vec<Bytes>, changes: Vec<Change>) {
+pub fn write(
+    storage: &Storage,
+    table: &Table,
+    partition: Vec<Bytes>,
+    changes: Vec<PartitionChange>,
+) {
     let outcome = try_write(storage, table, partition, changes).expect("the write succeeds");
     assert!(matches!(outcome, WriteOutcome::Applied));
 }
 
-pub fn request(table: &Table, partitions: Partitions) -> ReadRequest {
+pub fn request(table: &Table, partitions: PartitionSelection) -> ReadRequest {
     ReadRequest {
         table: table.id,
         partitions,
@@ -270,9 +279,9 @@ pub fn request(table: &Table, partitions: Partitions) -> ReadRequest {
     }
 }
 
-pub fn whole_ring() -> Partitions {
+pub fn whole_ring() -> PartitionSelection {
     use std::ops::Bound::Unbounded;
-    Partitions::Tokens(Unbounded, Unbounded)
+    PartitionSelection::Tokens(Unbounded, Unbounded)
 }
 
 pub fn read(storage: &Storage, request: ReadRequest) -> Vec<Row> {
@@ -288,7 +297,7 @@ pub fn read_all(storage: &Storage, table: &Table) -> Vec<Row> {
 }
 
 pub fn read_partition(storage: &Storage, table: &Table, partition: Vec<Bytes>) -> Vec<Row> {
-    read(storage, request(table, Partitions::One(partition)))
+    read(storage, request(table, PartitionSelection::One(partition)))
 }
 
 pub fn slice(start: ClusteringBound, end: ClusteringBound) -> ClusteringSlice {

@@ -33,8 +33,8 @@
 mod read;
 mod write;
 
-pub use read::{Column, Malformed, ReturnedColumn, Rows};
-pub use write::{Writer, vector};
+pub use read::{AnswerColumn, AnswerRows, MalformedAnswer, ReturnedColumn};
+pub use write::{AnswerWriter, vector};
 
 /// The content type of a search whose body is only the vector.
 pub const SEARCH_MEDIA_TYPE: &str = "application/octet-stream";

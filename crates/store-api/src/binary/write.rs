@@ -12,14 +12,14 @@ pub fn vector(elements: &[f32]) -> Bytes {
 
 /// Writes an answer: first the distances and scores of the rows, then one column after the other.
 #[derive(Debug)]
-pub struct Writer {
+pub struct AnswerWriter {
     out: Vec<u8>,
     rows: usize,
     /// The number of columns whose values were requested.
     returned: usize,
 }
 
-impl Writer {
+impl AnswerWriter {
     /// Begins an answer with the distance and the similarity score of each row, nearest first.
     /// `key_bytes` is the approximate number of bytes of keys, values and names that follow.
     ///
@@ -30,7 +30,7 @@ impl Writer {
         scores: impl ExactSizeIterator<Item = (f32, f32)> + Clone,
         columns: usize,
         key_bytes: usize,
-    ) -> Writer {
+    ) -> AnswerWriter {
         let rows = scores.len();
         let lengths = columns * (HEAD_BYTES + WORD_BYTES * rows);
         let mut out = Vec::with_capacity(HEAD_BYTES + 2 * WORD_BYTES * rows + lengths + key_bytes);
@@ -45,7 +45,7 @@ impl Writer {
         for (_, similarity) in scores {
             out.extend_from_slice(&similarity.to_le_bytes());
         }
-        Writer {
+        AnswerWriter {
             out,
             rows,
             returned: 0,
@@ -67,11 +67,11 @@ impl Writer {
         self.put(name, typ, values.map(Some));
     }
 
-    /// Adds a column whose values were requested, as [`Writer::column`] does; `None` is null.
+    /// Adds a column whose values were requested, as [`AnswerWriter::column`] does; `None` is null.
     ///
     /// # Panics
     ///
-    /// As [`Writer::column`].
+    /// As [`AnswerWriter::column`].
     pub fn returned_column<'a>(
         &mut self,
         name: &str,

@@ -7,9 +7,9 @@ use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Client;
-use super::ask::Question;
+use super::StoreClient;
 use super::index_path;
+use super::outgoing::RequestContent;
 use super::uri::segment;
 use crate::ClientError;
 use crate::types::{
@@ -17,7 +17,7 @@ use crate::types::{
     RepairStatus, ScrubRequest, TaskStatus, TaskTree,
 };
 
-impl Client {
+impl StoreClient {
     /// The program, version and engine of the service.
     pub async fn info(&self) -> Result<Info, ClientError> {
         self.fetch(Method::GET, "/api/v1/info".to_owned(), &())
@@ -62,7 +62,9 @@ impl Client {
         timeout: Duration,
     ) -> Result<TaskStatus, ClientError> {
         let path = format!("{}/wait?timeout={}", task_path(id), timeout.as_secs());
-        let answer = self.ask_longer(path, Question::Read, timeout).await?;
+        let answer = self
+            .request_with_extra_time(path, RequestContent::Read, timeout)
+            .await?;
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
@@ -131,17 +133,17 @@ impl Client {
             body.expect("numbers and names always serialise").into()
         };
         let question = match method {
-            Method::GET => Question::Read,
-            Method::DELETE => Question::Change {
+            Method::GET => RequestContent::Read,
+            Method::DELETE => RequestContent::Change {
                 method,
                 body: Bytes::new(),
             },
-            _ => Question::Change {
+            _ => RequestContent::Change {
                 method,
                 body: body(),
             },
         };
-        let answer = self.ask(path, question).await?;
+        let answer = self.request(path, question).await?;
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 }

@@ -5,22 +5,22 @@ use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ask::{Answer, Form};
-use super::{KeyValue, Neighbours};
+use super::outgoing::{MessageFormat, ServiceResponse};
+use super::{KeyValue, NearestRows};
 use crate::ClientError;
-use crate::binary::Rows;
+use crate::binary::AnswerRows;
 use crate::types::{AnnRequest, PrimaryKeys, UnavailableReason};
 
 /// The error for an answer with another status than 200.
 pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     #[derive(Deserialize)]
-    struct Refusal {
+    struct RefusalBody {
         reason: Option<Value>,
         message: Option<String>,
         #[serde(default)]
         behind_us: Option<u64>,
     }
-    let refusal = serde_json::from_slice::<Refusal>(body).ok();
+    let refusal = serde_json::from_slice::<RefusalBody>(body).ok();
     let reason = refusal.as_ref().and_then(|refusal| refusal.reason.clone());
     // A service that is not ready gives a reason. One that has too much to do gives none.
     let is_overload = status == StatusCode::SERVICE_UNAVAILABLE && reason.is_none();
@@ -41,17 +41,17 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
 
 /// The columns that an answer must have.
 #[derive(Clone, Copy, Debug)]
-pub struct Columns<'a> {
+pub struct ExpectedColumns<'a> {
     /// All columns of the primary key, partition key first.
     pub key: &'a [&'a str],
     /// The columns whose values were requested.
     pub returned: &'a [String],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> ExpectedColumns<'a> {
     /// The columns that the answer to a search must have.
-    pub fn of(search: &'a AnnRequest, key: &'a [&'a str]) -> Columns<'a> {
-        Columns {
+    pub fn of(search: &'a AnnRequest, key: &'a [&'a str]) -> ExpectedColumns<'a> {
+        ExpectedColumns {
             key,
             returned: search.return_columns.as_deref().unwrap_or_default(),
         }
@@ -59,12 +59,15 @@ impl<'a> Columns<'a> {
 }
 
 /// Turns the columns of an answer into rows.
-pub fn neighbours(answer: Answer, columns: Columns<'_>) -> Result<Neighbours, ClientError> {
+pub fn neighbours(
+    answer: ServiceResponse,
+    columns: ExpectedColumns<'_>,
+) -> Result<NearestRows, ClientError> {
     let neighbours = match answer.form {
-        Form::Json => of_json(&answer.body, columns),
-        Form::Binary => of_binary(answer.body, columns),
+        MessageFormat::Json => of_json(&answer.body, columns),
+        MessageFormat::Binary => of_binary(answer.body, columns),
     }?;
-    Ok(Neighbours {
+    Ok(NearestRows {
         is_short: neighbours.is_short || answer.is_short,
         ..neighbours
     })
@@ -73,12 +76,12 @@ pub fn neighbours(answer: Answer, columns: Columns<'_>) -> Result<Neighbours, Cl
 /// Turns the columns of an answer in the binary form into rows.
 fn of_binary(
     body: Bytes,
-    Columns {
+    ExpectedColumns {
         key: key_columns,
         returned,
-    }: Columns<'_>,
-) -> Result<Neighbours, ClientError> {
-    let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
+    }: ExpectedColumns<'_>,
+) -> Result<NearestRows, ClientError> {
+    let mut rows = AnswerRows::read(body).map_err(|_| ClientError::InvalidBinary)?;
     let mut columns = Vec::with_capacity(key_columns.len());
     for name in key_columns {
         let mut all = rows.columns.iter_mut();
@@ -98,7 +101,7 @@ fn of_binary(
         let values = column.values.iter().cloned();
         Ok(values.map(|value| value.map(KeyValue::Cql)).collect())
     });
-    Ok(Neighbours {
+    Ok(NearestRows {
         keys,
         column_values: values.collect::<Result<_, _>>()?,
         similarity_scores: rows.similarity_scores,
@@ -111,13 +114,13 @@ fn of_binary(
 /// be longer.
 fn of_json(
     body: &[u8],
-    Columns {
+    ExpectedColumns {
         key: key_columns,
         returned,
-    }: Columns<'_>,
-) -> Result<Neighbours, ClientError> {
+    }: ExpectedColumns<'_>,
+) -> Result<NearestRows, ClientError> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct JsonAnswer {
         primary_keys: PrimaryKeys,
         similarity_scores: Vec<f32>,
         #[serde(default)]
@@ -125,7 +128,8 @@ fn of_json(
         #[serde(default)]
         short: bool,
     }
-    let mut answer: Answer = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
+    let mut answer: JsonAnswer =
+        serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
     let count = answer.similarity_scores.len();
     let mut keys: Vec<Vec<KeyValue>> = (0..count)
         .map(|_| Vec::with_capacity(key_columns.len()))
@@ -152,7 +156,7 @@ fn of_json(
         let value = |value: Value| (!value.is_null()).then_some(KeyValue::Json(value));
         columns.push(values.take(count).map(value).collect());
     }
-    Ok(Neighbours {
+    Ok(NearestRows {
         keys,
         column_values: columns,
         similarity_scores: answer.similarity_scores,
@@ -163,11 +167,11 @@ fn of_json(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binary::Writer;
+    use crate::binary::AnswerWriter;
 
     /// The columns of a key, and no others.
-    fn key<'a>(columns: &'a [&'a str]) -> Columns<'a> {
-        Columns {
+    fn key<'a>(columns: &'a [&'a str]) -> ExpectedColumns<'a> {
+        ExpectedColumns {
             key: columns,
             returned: &[],
         }
@@ -187,11 +191,11 @@ mod tests {
     fn an_answer_that_may_lack_rows_says_so_in_either_form() {
         let json = |more: &str| {
             let body = format!(r#"{{"primary_keys":{{"p":[]}},"similarity_scores":[]{more}}}"#);
-            (Form::Json, Bytes::from(body))
+            (MessageFormat::Json, Bytes::from(body))
         };
-        let mut writer = Writer::new([].into_iter(), 1, 0);
+        let mut writer = AnswerWriter::new([].into_iter(), 1, 0);
         writer.column("p", 20, [].into_iter());
-        let binary = (Form::Binary, writer.finish());
+        let binary = (MessageFormat::Binary, writer.finish());
         for ((form, body), header, is_short) in [
             (json(""), false, false),
             (json(r#","short":true"#), false, true),
@@ -199,7 +203,7 @@ mod tests {
             (binary.clone(), false, false),
             (binary, true, true),
         ] {
-            let answer = Answer {
+            let answer = ServiceResponse {
                 form,
                 is_exact: false,
                 is_short: header,
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn binary_answers_are_read_by_the_names_of_columns() {
         let scores = [(0.0f32, 1.0f32), (1.0, 0.5)];
-        let mut writer = Writer::new(scores.into_iter(), 2, 0);
+        let mut writer = AnswerWriter::new(scores.into_iter(), 2, 0);
         writer.column("c", 13, ["x", "y"].iter().map(|c| c.as_bytes()));
         writer.column("p", 20, [[1], [2]].iter().map(|p| &p[..]));
         let body = writer.finish();
@@ -231,7 +235,7 @@ mod tests {
     #[test]
     fn values_that_were_asked_for_come_in_the_order_asked_for() {
         let names = ["b".to_owned(), "a".to_owned(), "b".to_owned()];
-        let columns = Columns {
+        let columns = ExpectedColumns {
             key: &["p"],
             returned: &names,
         };
@@ -245,7 +249,7 @@ mod tests {
         let lacking =
             br#"{"primary_keys":{"p":[1]},"similarity_scores":[1],"column_values":{"a":[1]}}"#;
         assert_eq!(of_json(lacking, columns), Err(ClientError::InvalidJson));
-        let mut writer = Writer::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
+        let mut writer = AnswerWriter::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
         writer.column("p", 20, [&[1][..]].into_iter());
         writer.returned_column("a", 13, [None].into_iter());
         writer.returned_column("b", 13, [Some(&b"y"[..])].into_iter());

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
+use value::predicate::{ComparisonOperator, Predicate, SearchedCollection, TuplePredicate};
 use value::{CqlType, from_key_json, to_key_json};
 
 use crate::columns_predicate::ColumnsPredicate;
@@ -62,11 +62,11 @@ fn of_column(column: &str, predicate: &Predicate) -> Option<Restriction> {
         } => {
             let rhs = json(cql_type, value)?;
             match comparison {
-                Comparison::Eq => Restriction::Eq { lhs, rhs },
-                Comparison::Lt => Restriction::Lt { lhs, rhs },
-                Comparison::LtEq => Restriction::Le { lhs, rhs },
-                Comparison::Gt => Restriction::Gt { lhs, rhs },
-                Comparison::GtEq => Restriction::Ge { lhs, rhs },
+                ComparisonOperator::Eq => Restriction::Eq { lhs, rhs },
+                ComparisonOperator::Lt => Restriction::Lt { lhs, rhs },
+                ComparisonOperator::LtEq => Restriction::Le { lhs, rhs },
+                ComparisonOperator::Gt => Restriction::Gt { lhs, rhs },
+                ComparisonOperator::GtEq => Restriction::Ge { lhs, rhs },
             }
         }
         Predicate::In(list) => {
@@ -76,9 +76,9 @@ fn of_column(column: &str, predicate: &Predicate) -> Option<Restriction> {
             Restriction::In { lhs, rhs }
         }
         Predicate::Contains { collection, value } => {
-            let (Collection::List(cql_type)
-            | Collection::Set(cql_type)
-            | Collection::MapValues(cql_type)) = collection;
+            let (SearchedCollection::List(cql_type)
+            | SearchedCollection::Set(cql_type)
+            | SearchedCollection::MapValues(cql_type)) = collection;
             let rhs = json(cql_type, value)?;
             Restriction::Contains { lhs, rhs }
         }
@@ -112,11 +112,11 @@ fn of_tuple(columns: &[String], predicate: &TuplePredicate) -> Option<Restrictio
         } => {
             let rhs = tuple(types, values)?;
             match comparison {
-                Comparison::Eq => Restriction::EqTuple { lhs, rhs },
-                Comparison::Lt => Restriction::LtTuple { lhs, rhs },
-                Comparison::LtEq => Restriction::LeTuple { lhs, rhs },
-                Comparison::Gt => Restriction::GtTuple { lhs, rhs },
-                Comparison::GtEq => Restriction::GeTuple { lhs, rhs },
+                ComparisonOperator::Eq => Restriction::EqTuple { lhs, rhs },
+                ComparisonOperator::Lt => Restriction::LtTuple { lhs, rhs },
+                ComparisonOperator::LtEq => Restriction::LeTuple { lhs, rhs },
+                ComparisonOperator::Gt => Restriction::GtTuple { lhs, rhs },
+                ComparisonOperator::GtEq => Restriction::GeTuple { lhs, rhs },
             }
         }
         TuplePredicate::In(list) => {
@@ -129,14 +129,14 @@ fn of_tuple(columns: &[String], predicate: &TuplePredicate) -> Option<Restrictio
 }
 
 /// A condition on the partition's token as a restriction. `columns` are those of the partition key.
-fn of_token(columns: &[String], comparison: Comparison, token: i64) -> Restriction {
+fn of_token(columns: &[String], comparison: ComparisonOperator, token: i64) -> Restriction {
     let (lhs, rhs) = (columns.to_vec(), token);
     match comparison {
-        Comparison::Eq => Restriction::TokenEq { lhs, rhs },
-        Comparison::Lt => Restriction::TokenLt { lhs, rhs },
-        Comparison::LtEq => Restriction::TokenLe { lhs, rhs },
-        Comparison::Gt => Restriction::TokenGt { lhs, rhs },
-        Comparison::GtEq => Restriction::TokenGe { lhs, rhs },
+        ComparisonOperator::Eq => Restriction::TokenEq { lhs, rhs },
+        ComparisonOperator::Lt => Restriction::TokenLt { lhs, rhs },
+        ComparisonOperator::LtEq => Restriction::TokenLe { lhs, rhs },
+        ComparisonOperator::Gt => Restriction::TokenGt { lhs, rhs },
+        ComparisonOperator::GtEq => Restriction::TokenGe { lhs, rhs },
     }
 }
 
@@ -186,11 +186,11 @@ mod tests {
     fn every_comparison_has_its_word() {
         let seven = Bytes::from_static(&[0, 0, 0, 7]);
         for (comparison, word) in [
-            (Comparison::Eq, "=="),
-            (Comparison::Lt, "<"),
-            (Comparison::LtEq, "<="),
-            (Comparison::Gt, ">"),
-            (Comparison::GtEq, ">="),
+            (ComparisonOperator::Eq, "=="),
+            (ComparisonOperator::Lt, "<"),
+            (ComparisonOperator::LtEq, "<="),
+            (ComparisonOperator::Gt, ">"),
+            (ComparisonOperator::GtEq, ">="),
         ] {
             let one = Predicate::Compare {
                 cql_type: CqlType::Int,
@@ -219,7 +219,7 @@ mod tests {
     fn collections_are_asked_for_what_they_contain() {
         let text = |text: &'static str| Bytes::from_static(text.as_bytes());
         let contains = Predicate::Contains {
-            collection: Collection::Set(CqlType::Text),
+            collection: SearchedCollection::Set(CqlType::Text),
             value: text("a"),
         };
         let key = Predicate::ContainsKey {
@@ -276,7 +276,7 @@ mod tests {
         ] {
             let one = Predicate::Compare {
                 cql_type: cql_type.clone(),
-                comparison: Comparison::Eq,
+                comparison: ComparisonOperator::Eq,
                 value: value.clone(),
             };
             assert_eq!(of_column("c", &one), None);

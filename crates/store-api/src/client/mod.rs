@@ -8,14 +8,14 @@
 //!
 //! Beyond the contract, services of the caller's own zone come before the others, so that traffic
 //! stays in the zone. A request says how long its answer is waited for. Searches are binary for a
-//! service that has shown that it understands them (`ask`), which ScyllaDB's own never does.
+//! service that has shown that it understands them (`send`), which ScyllaDB's own never does.
 
+mod address;
 mod admin;
 mod answer;
-mod ask;
 mod json_filter;
-mod node;
 mod one_service;
+mod outgoing;
 mod tier;
 mod transport;
 mod uri;
@@ -34,10 +34,10 @@ use uuid::Uuid;
 
 use crate::types::{AnnRequest, IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
-use answer::Columns;
-use ask::{Answer, Ask, Question};
+use answer::ExpectedColumns;
 pub use json_filter::{request_of, restriction};
-use tier::{Connections, Lookup, Member, Tier};
+use outgoing::{RequestContent, ServiceRequest, ServiceResponse};
+use tier::{ConfiguredService, FailoverTier, Lookup, TransportOptions};
 use uri::{BaseUri, segment};
 
 /// The services that get the requests, and the limits of the requests.
@@ -49,7 +49,7 @@ pub struct ClientOptions {
     /// Services that get requests when none of the others is available.
     pub secondary_uris: Vec<String>,
     /// Zones of the services and of the caller.
-    pub zones: Zones,
+    pub zones: ServiceZones,
     /// The authorities that sign the certificates of `https` services, in PEM. `None` allows no
     /// such services.
     pub certificate_authorities: Option<Vec<u8>>,
@@ -72,7 +72,7 @@ pub struct ClientOptions {
 
 /// The zones of the services and of the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Zones {
+pub struct ServiceZones {
     /// The caller's own zone.
     pub own: Option<String>,
     /// The zone of each service, by its URI as it is in the options. Other services are in no zone.
@@ -84,7 +84,7 @@ impl Default for ClientOptions {
         ClientOptions {
             base_uris: Vec::new(),
             secondary_uris: Vec::new(),
-            zones: Zones::default(),
+            zones: ServiceZones::default(),
             certificate_authorities: None,
             own_certificate: None,
             authorization: None,
@@ -98,18 +98,18 @@ impl Default for ClientOptions {
 
 /// Requests neighbours from index services. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
-pub struct Client {
-    inner: Option<Arc<Inner>>,
+pub struct StoreClient {
+    inner: Option<Arc<SharedTiers>>,
 }
 
-struct Inner {
-    primary: Tier,
-    secondary: Tier,
+struct SharedTiers {
+    primary: FailoverTier,
+    secondary: FailoverTier,
     request_timeout: Duration,
     binary: bool,
 }
 
-impl std::fmt::Debug for Inner {
+impl std::fmt::Debug for SharedTiers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inner").finish_non_exhaustive()
     }
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Inner {
 
 /// An `/ann` answer, reduced to the parts that a CQL node needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbours {
+pub struct NearestRows {
     /// The primary key of each row, nearest first: the values of its columns in the requested
     /// order.
     pub keys: Vec<Vec<KeyValue>>,
@@ -139,19 +139,20 @@ pub enum KeyValue {
     Cql(Bytes),
 }
 
-impl Client {
-    /// Makes a client of the services of the options. Without services it is [`Client::disabled`].
-    pub fn new(options: ClientOptions) -> Result<Client, InvalidUri> {
-        Client::with_lookup(options, tier::system_lookup())
+impl StoreClient {
+    /// Makes a client of the services of the options. Without services it is
+    /// [`StoreClient::disabled`].
+    pub fn new(options: ClientOptions) -> Result<StoreClient, InvalidUri> {
+        StoreClient::with_lookup(options, tier::system_lookup())
     }
 
-    fn with_lookup(options: ClientOptions, lookup: Lookup) -> Result<Client, InvalidUri> {
+    fn with_lookup(options: ClientOptions, lookup: Lookup) -> Result<StoreClient, InvalidUri> {
         if options.base_uris.is_empty() && options.secondary_uris.is_empty() {
-            return Ok(Client::disabled());
+            return Ok(StoreClient::disabled());
         }
         let authorities = options.certificate_authorities.as_deref();
         let own = options.own_certificate.as_ref();
-        let connections = Connections {
+        let connections = TransportOptions {
             timeout: options.connect_timeout,
             idle_max: options.idle_connections_max,
             tls: authorities.map(|pem| tls(pem, own)).transpose()?,
@@ -160,16 +161,16 @@ impl Client {
         let tier = |uris: &[String]| {
             let members = uris.iter().map(|uri| {
                 let zone = options.zones.of.get(uri);
-                Ok(Member {
+                Ok(ConfiguredService {
                     base: BaseUri::parse(uri)?,
                     own_zone: zone.is_some() && zone == options.zones.own.as_ref(),
                 })
             });
             let members = members.collect::<Result<_, InvalidUri>>()?;
-            Tier::new(members, connections.clone(), lookup.clone())
+            FailoverTier::new(members, connections.clone(), lookup.clone())
         };
-        Ok(Client {
-            inner: Some(Arc::new(Inner {
+        Ok(StoreClient {
+            inner: Some(Arc::new(SharedTiers {
                 primary: tier(&options.base_uris)?,
                 secondary: tier(&options.secondary_uris)?,
                 request_timeout: options.request_timeout,
@@ -179,8 +180,8 @@ impl Client {
     }
 
     /// A client that answers every request with [`ClientError::Disabled`].
-    pub fn disabled() -> Client {
-        Client { inner: None }
+    pub fn disabled() -> StoreClient {
+        StoreClient { inner: None }
     }
 
     /// Finds the nearest rows of an index. An exact search fails with [`ClientError::NotExact`] if
@@ -193,19 +194,19 @@ impl Client {
         index: &str,
         search: &AnnRequest,
         key_columns: &[&str],
-    ) -> Result<Neighbours, ClientError> {
+    ) -> Result<NearestRows, ClientError> {
         let path = index_path(keyspace, index, "ann");
-        let answer = self.ask(path, Question::Search(search)).await?;
+        let answer = self.request(path, RequestContent::Search(search)).await?;
         if search.exact && !answer.is_exact {
             return Err(ClientError::NotExact);
         }
-        neighbours(answer, Columns::of(search, key_columns))
+        neighbours(answer, ExpectedColumns::of(search, key_columns))
     }
 
     /// The state of the first service that answers.
     pub async fn node_status(&self) -> Result<NodeStatus, ClientError> {
         let path = "/api/v1/status".to_owned();
-        let answer = self.ask(path, Question::Read).await?;
+        let answer = self.request(path, RequestContent::Read).await?;
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
@@ -216,7 +217,7 @@ impl Client {
         index: &str,
     ) -> Result<IndexStatus, ClientError> {
         let path = index_path(keyspace, index, "status");
-        let answer = self.ask(path, Question::Read).await?;
+        let answer = self.request(path, RequestContent::Read).await?;
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
@@ -224,9 +225,9 @@ impl Client {
     /// created, but no longer than `within`. Unavailable services are not waited for.
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid, within: Duration) {
         let Some(inner) = &self.inner else { return };
-        let ask = Ask {
+        let ask = ServiceRequest {
             path: index_path(keyspace, index, "status"),
-            question: Question::Read,
+            question: RequestContent::Read,
             takes_binary: false,
             deadline: tokio::time::Instant::now() + within,
         };
@@ -240,36 +241,41 @@ impl Client {
     }
 
     /// Sends a request to the services and returns a successful answer.
-    async fn ask(&self, path: String, question: Question<'_>) -> Result<Answer, ClientError> {
-        self.ask_longer(path, question, Duration::ZERO).await
+    async fn request(
+        &self,
+        path: String,
+        question: RequestContent<'_>,
+    ) -> Result<ServiceResponse, ClientError> {
+        self.request_with_extra_time(path, question, Duration::ZERO)
+            .await
     }
 
     /// Sends a request to the services and returns a successful answer, which may take `longer`
     /// than others.
-    async fn ask_longer(
+    async fn request_with_extra_time(
         &self,
         path: String,
-        question: Question<'_>,
+        question: RequestContent<'_>,
         longer: Duration,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ServiceResponse, ClientError> {
         let inner = self.inner.as_ref().ok_or(ClientError::Disabled)?;
         let deadline = tokio::time::Instant::now() + inner.request_timeout + longer;
-        let ask = Ask {
+        let ask = ServiceRequest {
             path,
             question,
             takes_binary: inner.binary,
             deadline,
         };
-        tokio::time::timeout_at(deadline, inner.ask(&ask))
+        tokio::time::timeout_at(deadline, inner.send(&ask))
             .await
             .unwrap_or(Err(ClientError::Aborted))
     }
 }
 
-impl Inner {
-    async fn ask(&self, ask: &Ask<'_>) -> Result<Answer, ClientError> {
+impl SharedTiers {
+    async fn send(&self, ask: &ServiceRequest<'_>) -> Result<ServiceResponse, ClientError> {
         for tier in [&self.primary, &self.secondary] {
-            if let Some(answer) = tier.ask(ask).await {
+            if let Some(answer) = tier.send(ask).await {
                 return answer;
             }
         }

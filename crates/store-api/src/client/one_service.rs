@@ -2,7 +2,8 @@
 //!
 //! A name may mean several services, and any of them can answer a search. But a task is known only
 //! to the service in which it runs, so a client that starts a task has to send all requests about
-//! it to the same service. A change is never requested twice ([`super::ask::Question::Change`]).
+//! it to the same service. A change is never requested twice
+//! ([`super::outgoing::RequestContent::Change`]).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,21 +15,21 @@ use tokio::time::timeout;
 
 use super::tier::{LOOKUP_TIMEOUT, Lookup, system_lookup};
 use super::uri::BaseUri;
-use super::{Client, ClientOptions};
+use super::{ClientOptions, StoreClient};
 use crate::NotOneService;
 
-impl Client {
+impl StoreClient {
     /// Makes a client of the one service that the options name. Its name is looked up now and never
     /// again. If the name has more than one address, they have to be those of this machine, as
     /// `localhost` may have two. Then the first that takes a connection is used.
-    pub async fn of_one_service(options: ClientOptions) -> Result<Client, NotOneService> {
-        Client::of_one_service_by(options, system_lookup()).await
+    pub async fn of_one_service(options: ClientOptions) -> Result<StoreClient, NotOneService> {
+        StoreClient::of_one_service_by(options, system_lookup()).await
     }
 
     pub(super) async fn of_one_service_by(
         options: ClientOptions,
         lookup: Lookup,
-    ) -> Result<Client, NotOneService> {
+    ) -> Result<StoreClient, NotOneService> {
         let several = |names: String, services: Vec<String>| NotOneService::Several {
             names,
             services: services.join(", "),
@@ -55,7 +56,7 @@ impl Client {
         };
         let found: Vec<SocketAddr> = address.into_iter().collect();
         let always: Lookup = Arc::new(move |_, _| Box::pin(future::ready(Ok(found.clone()))));
-        Ok(Client::with_lookup(options, always)?)
+        Ok(StoreClient::with_lookup(options, always)?)
     }
 }
 

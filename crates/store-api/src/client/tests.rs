@@ -36,7 +36,7 @@ fn options(primary: &[&FakeStore]) -> ClientOptions {
     }
 }
 
-async fn ask(client: &Client) -> Result<i64, String> {
+async fn ask(client: &StoreClient) -> Result<i64, String> {
     let found = client
         .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["k"])
         .await;
@@ -59,7 +59,7 @@ async fn requests_are_spread_over_all_services() {
         FakeStore::start(found()).await,
         FakeStore::start(found()).await,
     ];
-    let client = Client::new(options(&[&stores[0], &stores[1]])).unwrap();
+    let client = StoreClient::new(options(&[&stores[0], &stores[1]])).unwrap();
     for _ in 0..64 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -78,7 +78,7 @@ async fn an_unavailable_service_gets_one_request_and_then_none() {
     starting.set_status("BOOTSTRAPPING");
     let mut options = options(&[&good, &starting]);
     options.base_uris.push(format!("http://{down}"));
-    let client = Client::new(options).unwrap();
+    let client = StoreClient::new(options).unwrap();
     for _ in 0..64 {
         assert_eq!(
             ask(&client).await,
@@ -126,7 +126,7 @@ async fn an_answer_that_is_an_error_goes_to_the_user() {
         let spare = FakeStore::start(found()).await;
         let mut options = options(&[&store]);
         options.secondary_uris = vec![spare.uri()];
-        let client = Client::new(options).unwrap();
+        let client = StoreClient::new(options).unwrap();
         for _ in 0..2 {
             let expected = format!("Vector Store error: {text}");
             assert_eq!(ask(&client).await, Err(expected));
@@ -147,7 +147,7 @@ async fn a_new_index_is_waited_for_until_all_services_serve_it() {
     let mut options = options(&[&stores[0]]);
     options.base_uris.push(format!("http://{}", closed().await));
     options.secondary_uris = vec![stores[1].uri()];
-    let client = Client::new(options).unwrap();
+    let client = StoreClient::new(options).unwrap();
     stores[0].set_index(200, SERVING);
     let waiting = client.clone();
     let waiting = tokio::spawn(async move { waiting.created("ks", "i", VERSION, PATIENCE).await });
@@ -174,10 +174,10 @@ async fn a_new_index_is_waited_for_until_all_services_serve_it() {
 #[tokio::test]
 async fn a_new_index_is_not_waited_for_without_end() {
     let store = FakeStore::start(found()).await;
-    let client = Client::new(options(&[&store])).unwrap();
+    let client = StoreClient::new(options(&[&store])).unwrap();
     let waiting = client.created("ks", "i", VERSION, Duration::from_millis(20));
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
-    let disabled = Client::disabled();
+    let disabled = StoreClient::disabled();
     let waiting = disabled.created("ks", "i", VERSION, PATIENCE);
     tokio::time::timeout(PATIENCE / 2, waiting).await.unwrap();
 }
@@ -188,7 +188,7 @@ async fn the_secondary_services_are_for_when_all_others_are_away() {
     let secondary = FakeStore::start(found()).await;
     let mut options = options(&[&primary]);
     options.secondary_uris = vec![secondary.uri()];
-    let client = Client::new(options).unwrap();
+    let client = StoreClient::new(options).unwrap();
     assert_eq!(ask(&client).await, Ok(7));
     assert_eq!(secondary.searches(), 0);
     primary.set_answer(bootstrapping());
@@ -204,11 +204,11 @@ async fn the_callers_own_zone_comes_first() {
         FakeStore::start(found()).await,
     );
     let mut options = options(&[&far, &near]);
-    options.zones = Zones {
+    options.zones = ServiceZones {
         own: Some("a".to_owned()),
         of: HashMap::from([(near.uri(), "a".to_owned()), (far.uri(), "b".to_owned())]),
     };
-    let client = Client::new(options).unwrap();
+    let client = StoreClient::new(options).unwrap();
     for _ in 0..64 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -252,7 +252,7 @@ async fn a_name_stands_for_all_its_addresses() {
     let mut addresses: Vec<SocketAddr> = stores.iter().map(FakeStore::address).collect();
     addresses.push(closed().await);
     let (lookup, asked) = names(addresses);
-    let client = Client::with_lookup(named("stores"), lookup).unwrap();
+    let client = StoreClient::with_lookup(named("stores"), lookup).unwrap();
     for _ in 0..64 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -276,7 +276,7 @@ async fn a_name_is_looked_up_anew_when_none_of_its_addresses_answers() {
             Box::pin(async move { Ok(vec![address]) })
         }
     });
-    let client = Client::with_lookup(named("stores"), lookup).unwrap();
+    let client = StoreClient::with_lookup(named("stores"), lookup).unwrap();
     let error = Err("Vector Store service is unavailable".to_owned());
     assert_eq!(ask(&client).await, error);
     *address.lock().unwrap() = moved.address();
@@ -291,7 +291,7 @@ async fn a_name_without_addresses_is_looked_up_no_more_often_than_every_five_sec
     let (lookup, asked) = names(Vec::new());
     for name in ["stores", "nobody"] {
         asked.store(0, Ordering::SeqCst);
-        let client = Client::with_lookup(named(name), lookup.clone()).unwrap();
+        let client = StoreClient::with_lookup(named(name), lookup.clone()).unwrap();
         for _ in 0..3 {
             let error = "Vector Store service address could not be fetched from DNS";
             assert_eq!(ask(&client).await, Err(error.to_owned()));
@@ -302,7 +302,7 @@ async fn a_name_without_addresses_is_looked_up_no_more_often_than_every_five_sec
 
 #[tokio::test]
 async fn the_texts_of_failure() {
-    let disabled = Client::new(options(&[])).unwrap();
+    let disabled = StoreClient::new(options(&[])).unwrap();
     let error = "Vector Store is disabled";
     assert_eq!(ask(&disabled).await, Err(error.to_owned()));
 
@@ -310,7 +310,7 @@ async fn the_texts_of_failure() {
         base_uris: vec![format!("http://{}", closed().await)],
         ..options(&[])
     };
-    let nobody = Client::new(nobody).unwrap();
+    let nobody = StoreClient::new(nobody).unwrap();
     let error = "Vector Store service is unavailable";
     assert_eq!(ask(&nobody).await, Err(error.to_owned()));
 
@@ -319,12 +319,12 @@ async fn the_texts_of_failure() {
     options.request_timeout = Duration::from_millis(100);
     let error = "Vector Store request was aborted";
     assert_eq!(
-        ask(&Client::new(options).unwrap()).await,
+        ask(&StoreClient::new(options).unwrap()).await,
         Err(error.to_owned())
     );
 
     let strange = FakeStore::start(Answer::of(200, "{}")).await;
-    let strange = Client::new(self::options(&[&strange])).unwrap();
+    let strange = StoreClient::new(self::options(&[&strange])).unwrap();
     let error = "Vector Store returned an invalid JSON";
     assert_eq!(ask(&strange).await, Err(error.to_owned()));
 }
@@ -334,19 +334,19 @@ async fn a_service_without_a_certificate_that_we_believe_is_unavailable() {
     let (store, authority) = FakeStore::start_tls(found()).await;
     let mut options = options(&[]);
     options.base_uris = vec![format!("https://{}", store.address())];
-    let error = Client::new(options.clone()).unwrap_err().to_string();
+    let error = StoreClient::new(options.clone()).unwrap_err().to_string();
     assert!(error.contains("no authorities"), "{error}");
 
     options.certificate_authorities = Some(authority);
-    let client = Client::new(options.clone()).unwrap();
+    let client = StoreClient::new(options.clone()).unwrap();
     assert_eq!(ask(&client).await, Ok(7));
 
     let (_, another) = FakeStore::start_tls(found()).await;
     options.certificate_authorities = Some(another);
-    let error = ask(&Client::new(options.clone()).unwrap()).await;
+    let error = ask(&StoreClient::new(options.clone()).unwrap()).await;
     assert_eq!(error, Err("Vector Store service is unavailable".to_owned()));
 
     options.certificate_authorities = Some(b"nothing".to_vec());
-    let error = Client::new(options).unwrap_err().to_string();
+    let error = StoreClient::new(options).unwrap_err().to_string();
     assert!(error.contains("no certificate"), "{error}");
 }

@@ -15,9 +15,9 @@ use rustls::pki_types::ServerName;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::ask::{Answer, Ask, Question};
-use super::node::Node;
-use super::transport::Connector;
+use super::address::ServiceAddress;
+use super::outgoing::{RequestContent, ServiceRequest, ServiceResponse};
+use super::transport::AddressConnector;
 use super::uri::BaseUri;
 use crate::types::IndexStatus;
 use crate::{ClientError, InvalidUri};
@@ -50,7 +50,7 @@ pub fn system_lookup() -> Lookup {
 
 /// A service as configured.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct ConfiguredService {
     /// The URI of the service.
     pub base: BaseUri,
     /// Whether the service is in the caller's own zone.
@@ -59,7 +59,7 @@ pub struct Member {
 
 /// The options of connections.
 #[derive(Clone)]
-pub struct Connections {
+pub struct TransportOptions {
     /// The longest time that a connection may take to open.
     pub timeout: Duration,
     /// The most idle connections to each address.
@@ -75,30 +75,30 @@ fn serves(status: &[u8], version: Uuid) -> bool {
 }
 
 /// Services that can all answer the same requests.
-pub struct Tier {
-    members: Vec<(Member, Option<ServerName<'static>>)>,
-    connections: Connections,
+pub struct FailoverTier {
+    members: Vec<(ConfiguredService, Option<ServerName<'static>>)>,
+    connections: TransportOptions,
     lookup: Lookup,
-    nodes: ArcSwap<Nodes>,
+    nodes: ArcSwap<ResolvedAddresses>,
     /// The time of the last look-up of the names.
     looked_up: Mutex<Option<Instant>>,
 }
 
 /// All addresses of the services.
 #[derive(Default)]
-struct Nodes {
-    own_zone: Vec<Arc<Node>>,
-    elsewhere: Vec<Arc<Node>>,
+struct ResolvedAddresses {
+    own_zone: Vec<Arc<ServiceAddress>>,
+    elsewhere: Vec<Arc<ServiceAddress>>,
 }
 
-impl Tier {
+impl FailoverTier {
     /// Makes a tier. Names are looked up later, at the first request. It is an error if a service
     /// is `https` without authorities or with a host that has no valid name.
     pub fn new(
-        members: Vec<Member>,
-        connections: Connections,
+        members: Vec<ConfiguredService>,
+        connections: TransportOptions,
         lookup: Lookup,
-    ) -> Result<Tier, InvalidUri> {
+    ) -> Result<FailoverTier, InvalidUri> {
         let named = members.into_iter().map(|member| {
             let invalid = |reason: String| InvalidUri {
                 uri: member.base.to_string(),
@@ -117,7 +117,7 @@ impl Tier {
             };
             Ok((member, name))
         });
-        Ok(Tier {
+        Ok(FailoverTier {
             members: named.collect::<Result<_, _>>()?,
             connections,
             lookup,
@@ -130,7 +130,10 @@ impl Tier {
     /// three rounds over all services that are not in quarantine, in random order, those of the own
     /// zone first. A change is sent to one service only, as it may be under way there although no
     /// answer came.
-    pub async fn ask(&self, ask: &Ask<'_>) -> Option<Result<Answer, ClientError>> {
+    pub async fn send(
+        &self,
+        ask: &ServiceRequest<'_>,
+    ) -> Option<Result<ServiceResponse, ClientError>> {
         for round in 0..ROUNDS {
             let mut order = self.nodes.load().order();
             // A name may have other addresses by now, most likely if no known one answers.
@@ -142,9 +145,9 @@ impl Tier {
                 return None;
             }
             for node in order {
-                match node.ask(ask).await {
+                match node.send(ask).await {
                     Err(ClientError::Unavailable)
-                        if !matches!(ask.question, Question::Change { .. }) => {}
+                        if !matches!(ask.question, RequestContent::Change { .. }) => {}
                     answer => return Some(answer),
                 }
             }
@@ -153,15 +156,15 @@ impl Tier {
     }
 
     /// Waits until each service that can be reached says that the index of this version is serving.
-    /// `ask` requests the state of the index.
-    pub async fn serve(&self, ask: &Ask<'_>, version: Uuid) {
+    /// `send` requests the state of the index.
+    pub async fn serve(&self, ask: &ServiceRequest<'_>, version: Uuid) {
         if !self.has_addresses() {
             self.look_up().await;
         }
         let nodes = self.nodes.load().order();
         let all = nodes.iter().map(|node| async move {
             loop {
-                match node.look(ask).await {
+                match node.probe(ask).await {
                     Ok(answer) if serves(&answer.body, version) => return,
                     Err(ClientError::Unavailable) => return,
                     _ => tokio::time::sleep(INDEX_EVERY).await,
@@ -195,7 +198,7 @@ impl Tier {
         let found = futures::future::join_all(lookups).await;
         *looked_up = Some(Instant::now());
         let before = self.nodes.load();
-        let mut nodes = Nodes::default();
+        let mut nodes = ResolvedAddresses::default();
         for ((member, name), found) in self.members.iter().zip(found) {
             let of_zone = match member.own_zone {
                 true => &mut nodes.own_zone,
@@ -222,23 +225,23 @@ impl Tier {
 
     fn node(
         &self,
-        member: &Member,
+        member: &ConfiguredService,
         name: Option<&ServerName<'static>>,
         address: SocketAddr,
-    ) -> Node {
+    ) -> ServiceAddress {
         let connections = &self.connections;
-        let connector = Connector {
+        let connector = AddressConnector {
             address,
             tls: name.cloned().zip(connections.tls.clone()),
             timeout: connections.timeout,
         };
-        let node = Node::new(member.base.clone(), connector, connections.idle_max);
+        let node = ServiceAddress::new(member.base.clone(), connector, connections.idle_max);
         node.authorized(connections.authorization.clone())
     }
 }
 
-impl Nodes {
-    fn all(&self) -> impl Iterator<Item = &Arc<Node>> {
+impl ResolvedAddresses {
+    fn all(&self) -> impl Iterator<Item = &Arc<ServiceAddress>> {
         self.own_zone.iter().chain(&self.elsewhere)
     }
 
@@ -246,22 +249,22 @@ impl Nodes {
         self.all().next().is_none()
     }
 
-    fn of(&self, base: &BaseUri) -> Vec<Arc<Node>> {
+    fn of(&self, base: &BaseUri) -> Vec<Arc<ServiceAddress>> {
         let of_base = self.all().filter(|node| node.base() == base);
         of_base.cloned().collect()
     }
 
-    fn find(&self, base: &BaseUri, address: SocketAddr) -> Option<Arc<Node>> {
+    fn find(&self, base: &BaseUri, address: SocketAddr) -> Option<Arc<ServiceAddress>> {
         let mut all = self.all();
         all.find(|node| node.base() == base && node.address() == address)
             .cloned()
     }
 
     /// The services that may get requests, in the order in which they get them.
-    fn order(&self) -> Vec<Arc<Node>> {
-        let available = |nodes: &[Arc<Node>]| {
+    fn order(&self) -> Vec<Arc<ServiceAddress>> {
+        let available = |nodes: &[Arc<ServiceAddress>]| {
             let available = nodes.iter().filter(|node| node.is_available());
-            let mut available: Vec<Arc<Node>> = available.cloned().collect();
+            let mut available: Vec<Arc<ServiceAddress>> = available.cloned().collect();
             available.shuffle(&mut rand::rng());
             available
         };

@@ -24,7 +24,7 @@ const KEEPALIVE_MIN: Duration = Duration::from_secs(1);
 
 /// Connects to a fixed address, whatever host the request names.
 #[derive(Clone)]
-pub struct Connector {
+pub struct AddressConnector {
     /// The address.
     pub address: SocketAddr,
     /// The name that the service's certificate must have, with the TLS configuration; `None` for
@@ -35,18 +35,18 @@ pub struct Connector {
 }
 
 /// A connection, encrypted or not.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-impl Connection for Box<dyn Stream> {
+impl Connection for Box<dyn ByteStream> {
     fn connected(&self) -> Connected {
         Connected::new()
     }
 }
 
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Box<dyn Stream>>;
+impl Service<Uri> for AddressConnector {
+    type Response = TokioIo<Box<dyn ByteStream>>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 
@@ -64,8 +64,8 @@ impl Service<Uri> for Connector {
     }
 }
 
-impl Connector {
-    async fn connect(&self) -> io::Result<TokioIo<Box<dyn Stream>>> {
+impl AddressConnector {
+    async fn connect(&self) -> io::Result<TokioIo<Box<dyn ByteStream>>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let socket = SockRef::from(&stream);
@@ -75,7 +75,7 @@ impl Connector {
         socket.set_tcp_keepalive(&keepalive)?;
         #[cfg(target_os = "linux")]
         socket.set_tcp_user_timeout(Some(self.timeout))?;
-        let stream: Box<dyn Stream> = match &self.tls {
+        let stream: Box<dyn ByteStream> = match &self.tls {
             None => Box::new(stream),
             Some((name, config)) => {
                 let connector = TlsConnector::from(config.clone());

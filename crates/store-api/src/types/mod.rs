@@ -1,19 +1,19 @@
 //! Bodies of requests and answers (contract, section 1.3).
 
-mod ann;
 mod debug;
 mod filter;
-mod index;
-mod node;
+mod indexes;
 mod repair;
 mod scrub;
+mod search;
+mod service;
 mod task;
 
-pub use ann::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys, SHORT_HEADER};
 pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, Restriction};
-pub use index::{IndexInfo, IndexOptions, IndexRecall, IndexState, IndexStatus};
-pub use node::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
+pub use indexes::{IndexInfo, IndexOptions, IndexRecall, IndexState, IndexStatus};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
 pub use scrub::ScrubRequest;
+pub use search::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys, SHORT_HEADER};
+pub use service::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
 pub use task::{TaskState, TaskStatus, TaskTokenRange, TaskTree};

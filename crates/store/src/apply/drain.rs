@@ -13,12 +13,13 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 
-use crate::compute::{Compute, Stopped};
+use crate::compute::{CpuExecutor, ServiceStopping};
 use crate::indexes::{
-    Block, Blocks, FreshChange, FreshValue, IndexHandle, NewFilters, PreparedValue, Refused,
+    ChangeBlock, ChangeBlocks, FreshChange, FreshValue, IndexHandle, NewFilters, PreparedValue,
+    RefusedChange,
 };
-use crate::items::{Change, Operation};
-use crate::memory::{FreshCharge, Memory};
+use crate::items::{ChangeKind, StructureChange};
+use crate::memory::{FreshCharge, ProcessMemory};
 
 /// The number of bytes from which on a block or a piece takes no more. A piece holds a thread for
 /// about ten milliseconds.
@@ -27,29 +28,29 @@ const BLOCK_BYTES: usize = 64 << 10;
 const BLOCK_CHANGES: usize = 64;
 
 /// The fresh changes of an index, and the work of taking them in.
-pub struct Drain {
+pub(super) struct ChangeDrain {
     index: Arc<IndexHandle>,
-    compute: Compute,
+    compute: CpuExecutor,
     /// The blocks, oldest first.
-    blocks: VecDeque<Queued>,
+    blocks: VecDeque<QueuedBlock>,
     /// The number of the first block. The others count on from there.
     first: u64,
     /// The number of the first block that is not being taken in yet.
     next: u64,
     charge: FreshCharge,
-    ids: HashMap<u32, Id>,
-    pieces: FuturesUnordered<BoxFuture<'static, Result<Piece, Stopped>>>,
+    ids: HashMap<u32, FreshId>,
+    pieces: FuturesUnordered<BoxFuture<'static, Result<AppliedBlocks, ServiceStopping>>>,
 }
 
-struct Queued {
-    block: Arc<Block<PreparedValue>>,
+struct QueuedBlock {
+    block: Arc<ChangeBlock<PreparedValue>>,
     is_done: bool,
     /// Ids that the graph does not hold after the changes of this block, which are the last ones.
     gone: Vec<u32>,
 }
 
 /// An id with a fresh change.
-struct Id {
+struct FreshId {
     /// The number of the block with the newest change.
     newest: u64,
     /// Whether the graph holds the id, when no change is being made.
@@ -58,34 +59,34 @@ struct Id {
 }
 
 /// Blocks that have been taken in.
-pub struct Piece {
+pub(super) struct AppliedBlocks {
     blocks: std::ops::Range<u64>,
-    made: Vec<Made>,
+    made: Vec<AppliedChange>,
 }
 
-struct Made {
+struct AppliedChange {
     block: u64,
     id: u32,
     /// The change of the graph; `None` if the graph did not have the id, and still has not.
-    operation: Option<Operation>,
-    result: Result<(), Refused>,
+    operation: Option<ChangeKind>,
+    result: Result<(), RefusedChange>,
 }
 
 /// The results of taking in.
 #[derive(Debug, Default, PartialEq)]
-pub struct Settled {
+pub(super) struct SettledChanges {
     /// The number of rows that came in. Those count, too, that were removed again before the graph
     /// had them.
     pub inserted: u64,
     /// The refused changes, unless a newer change of the id has come.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedChange>,
     /// The ids that neither the graph nor a fresh change has any more.
     pub gone: Vec<u32>,
 }
 
-impl Piece {
+impl AppliedBlocks {
     /// The number of changes that were refused for want of room.
-    pub fn without_room(&self) -> usize {
+    pub(super) fn without_room(&self) -> usize {
         let refused = self
             .made
             .iter()
@@ -94,11 +95,15 @@ impl Piece {
     }
 }
 
-impl Drain {
+impl ChangeDrain {
     /// Begins without changes. Pieces are taken in with turns of `compute`. Changes count among
     /// those of all indexes in `memory`.
-    pub fn new(index: Arc<IndexHandle>, compute: Compute, memory: Arc<Memory>) -> Drain {
-        Drain {
+    pub(super) fn new(
+        index: Arc<IndexHandle>,
+        compute: CpuExecutor,
+        memory: Arc<ProcessMemory>,
+    ) -> ChangeDrain {
+        ChangeDrain {
             index,
             compute,
             blocks: VecDeque::new(),
@@ -111,51 +116,51 @@ impl Drain {
     }
 
     /// The bytes that the fresh changes take, and the room for them.
-    pub fn charge(&self) -> &FreshCharge {
+    pub(super) fn charge(&self) -> &FreshCharge {
         &self.charge
     }
 
     /// The ids with fresh changes.
-    pub fn ids(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
         self.ids.keys().copied()
     }
 
     /// Adds changes. When this returns, searches find them. Returns those whose value is none of
     /// this index; their rows are not found.
-    pub fn put(&mut self, changes: Vec<Change>) -> Vec<Refused> {
+    pub(super) fn put(&mut self, changes: Vec<StructureChange>) -> Vec<RefusedChange> {
         let mut refused = Vec::new();
         let mut filters = Vec::new();
         let mut block = Vec::new();
         let mut bytes = 0;
         for mut change in changes {
             let (id, operation) = (change.id(), change.operation());
-            if let Change::Replace { filters: new, .. } = &mut change
+            if let StructureChange::Replace { filters: new, .. } = &mut change
                 && !new.is_empty()
             {
                 filters.push((id, std::mem::take(new)));
             }
             let value = match change {
-                Change::Insert { value, .. } | Change::Replace { value, .. } => {
+                StructureChange::Insert { value, .. } | StructureChange::Replace { value, .. } => {
                     let prepared = self.index.content.prepare(&value);
-                    let prepared = prepared.map_err(|error| Refused {
+                    let prepared = prepared.map_err(|error| RefusedChange {
                         id,
                         operation,
                         error,
                     });
                     prepared.map_err(|error| refused.push(error)).ok()
                 }
-                Change::Remove { .. } => None,
+                StructureChange::Remove { .. } => None,
             };
-            let newest = |of: &Id| of.newest;
+            let newest = |of: &FreshId| of.newest;
             let is_full = bytes >= BLOCK_BYTES || block.len() == BLOCK_CHANGES;
             if is_full || self.ids.get(&id).map(newest) == Some(self.end()) {
                 self.push(std::mem::take(&mut block));
                 bytes = 0;
             }
             let number = self.end();
-            let of_id = self.ids.entry(id).or_insert(Id {
+            let of_id = self.ids.entry(id).or_insert(FreshId {
                 newest: number,
-                is_held: operation != Operation::Insert,
+                is_held: operation != ChangeKind::Insert,
                 is_busy: false,
             });
             of_id.newest = number;
@@ -171,22 +176,24 @@ impl Drain {
     }
 
     /// Waits for a piece that has been taken in; `None` if there are no fresh changes.
-    pub async fn next(&mut self) -> Option<Result<Piece, Stopped>> {
+    pub(super) async fn next(&mut self) -> Option<Result<AppliedBlocks, ServiceStopping>> {
         self.pieces.next().await
     }
 
     /// Takes the piece out of the fresh changes.
-    pub fn settle(&mut self, piece: Piece) -> Settled {
-        let mut settled = Settled::default();
+    pub(super) fn settle(&mut self, piece: AppliedBlocks) -> SettledChanges {
+        let mut settled = SettledChanges::default();
         for made in piece.made {
             let Some(of_id) = self.ids.get_mut(&made.id) else {
                 continue;
             };
             of_id.is_busy = false;
-            let value_is_in =
-                matches!(made.operation, Some(Operation::Insert | Operation::Replace));
+            let value_is_in = matches!(
+                made.operation,
+                Some(ChangeKind::Insert | ChangeKind::Replace)
+            );
             of_id.is_held = value_is_in && made.result.is_ok();
-            if made.result.is_ok() && matches!(made.operation, None | Some(Operation::Insert)) {
+            if made.result.is_ok() && matches!(made.operation, None | Some(ChangeKind::Insert)) {
                 settled.inserted += 1;
             }
             if of_id.newest != made.block {
@@ -221,22 +228,22 @@ impl Drain {
     }
 
     fn push(&mut self, changes: Vec<FreshChange<PreparedValue>>) {
-        let block = Arc::new(Block::new(changes));
+        let block = Arc::new(ChangeBlock::new(changes));
         self.charge.add(block.bytes);
-        self.blocks.push_back(Queued {
+        self.blocks.push_back(QueuedBlock {
             block,
             is_done: false,
             gone: Vec::new(),
         });
     }
 
-    fn queued(&mut self, number: u64) -> &mut Queued {
+    fn queued(&mut self, number: u64) -> &mut QueuedBlock {
         &mut self.blocks[(number - self.first) as usize]
     }
 
     fn publish(&self, filters: &[NewFilters]) {
         let blocks = self.blocks.iter().map(|queued| queued.block.clone());
-        let blocks = Blocks {
+        let blocks = ChangeBlocks {
             first: self.first,
             blocks: blocks.collect(),
         };
@@ -254,7 +261,9 @@ impl Drain {
     }
 
     /// The work of the next blocks, if they can be taken in now.
-    fn take_piece(&mut self) -> Option<impl Future<Output = Result<Piece, Stopped>> + use<>> {
+    fn take_piece(
+        &mut self,
+    ) -> Option<impl Future<Output = Result<AppliedBlocks, ServiceStopping>> + use<>> {
         let from = self.next;
         let mut work = Vec::new();
         let mut bytes = 0;
@@ -276,9 +285,9 @@ impl Drain {
                 };
                 of_id.is_busy = true;
                 let operation = match (of_id.is_held, &change.value) {
-                    (false, Some(_)) => Some(Operation::Insert),
-                    (true, Some(_)) => Some(Operation::Replace),
-                    (true, None) => Some(Operation::Remove),
+                    (false, Some(_)) => Some(ChangeKind::Insert),
+                    (true, Some(_)) => Some(ChangeKind::Replace),
+                    (true, None) => Some(ChangeKind::Remove),
                     (false, None) => None,
                 };
                 work.push((number, block.clone(), at, operation));
@@ -294,13 +303,13 @@ impl Drain {
             let made = compute.build(move || {
                 let make = |(number, block, at, operation): (
                     u64,
-                    Arc<Block<PreparedValue>>,
+                    Arc<ChangeBlock<PreparedValue>>,
                     usize,
-                    Option<Operation>,
+                    Option<ChangeKind>,
                 )| {
                     let FreshChange { id, value } = &block.changes[at];
                     let change = |operation| index.change(*id, operation, value.as_ref());
-                    Made {
+                    AppliedChange {
                         block: number,
                         id: *id,
                         operation,
@@ -309,7 +318,7 @@ impl Drain {
                 };
                 work.into_iter().map(make).collect()
             });
-            Ok(Piece {
+            Ok(AppliedBlocks {
                 blocks,
                 made: made.await?,
             })
@@ -321,19 +330,19 @@ impl Drain {
 mod tests {
     use std::collections::BTreeMap;
 
+    use cpu_scheduler::{CpuScheduler, WorkClass};
     use futures::FutureExt;
-    use turns::{Class, Turns};
 
     use super::*;
     use crate::compute::INLINE_WITHIN;
-    use crate::indexes::Search;
+    use crate::indexes::IndexSearch;
     use crate::indexes::tests::{identity, in_memory};
-    use crate::metrics::Metrics;
-    use crate::observed::Observed;
+    use crate::metrics::ServiceMetrics;
+    use crate::observed::IndexableValue;
 
     struct World {
-        turns: Turns,
-        drain: Drain,
+        turns: CpuScheduler,
+        drain: ChangeDrain,
         index: Arc<IndexHandle>,
         /// The first element of the vector of each id.
         model: BTreeMap<u32, f32>,
@@ -342,12 +351,12 @@ mod tests {
     impl World {
         fn new(threads: usize) -> World {
             let identity = identity("idx");
-            let metrics = Metrics::new().index(&identity.name);
+            let metrics = ServiceMetrics::new().index(&identity.name);
             let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
-            let turns = Turns::of_threads(threads);
-            let compute = Compute::new(turns.clone(), INLINE_WITHIN);
+            let turns = CpuScheduler::of_threads(threads);
+            let compute = CpuExecutor::new(turns.clone(), INLINE_WITHIN);
             World {
-                drain: Drain::new(index.clone(), compute, Arc::default()),
+                drain: ChangeDrain::new(index.clone(), compute, Arc::default()),
                 turns,
                 index,
                 model: BTreeMap::new(),
@@ -355,16 +364,16 @@ mod tests {
         }
 
         /// Gives an id a vector, or removes it, as the rows of an index do.
-        fn change(&mut self, id: u32, x: Option<f32>) -> Change {
+        fn change(&mut self, id: u32, x: Option<f32>) -> StructureChange {
             let mut keys = self.index.content.keys_mut();
             let Some(x) = x else {
                 keys.remove(id);
                 self.model.remove(&id);
-                return Change::Remove { id };
+                return StructureChange::Remove { id };
             };
-            let value = Observed::Vector(vec![x, 0.0]);
+            let value = IndexableValue::Vector(vec![x, 0.0]);
             if self.model.insert(id, x).is_some() {
-                return Change::Replace {
+                return StructureChange::Replace {
                     id,
                     value,
                     filters: Vec::new(),
@@ -372,23 +381,23 @@ mod tests {
             }
             let key = self.index.identity.keys.encode([id.to_string().as_bytes()]);
             keys.insert(id, key);
-            Change::Insert { id, value }
+            StructureChange::Insert { id, value }
         }
 
-        fn put(&mut self, changes: Vec<Change>) {
+        fn put(&mut self, changes: Vec<StructureChange>) {
             assert_eq!(self.drain.put(changes), []);
             self.check();
         }
 
-        fn settle(&mut self, piece: Piece) -> Settled {
+        fn settle(&mut self, piece: AppliedBlocks) -> SettledChanges {
             let settled = self.drain.settle(piece);
             assert_eq!(settled.refused, []);
             self.check();
             settled
         }
 
-        async fn drain(&mut self) -> Settled {
-            let mut all = Settled::default();
+        async fn drain(&mut self) -> SettledChanges {
+            let mut all = SettledChanges::default();
             while let Some(piece) = self.drain.next().await {
                 let settled = self.settle(piece.unwrap());
                 all.inserted += settled.inserted;
@@ -404,9 +413,9 @@ mod tests {
             let found = self
                 .index
                 .content
-                .search(&Search::new(&[0.0, 0.0], 1000))
+                .search(&IndexSearch::new(&[0.0, 0.0], 1000))
                 .unwrap();
-            let rows = store_api::binary::Rows::read(found.binary()).unwrap();
+            let rows = store_api::binary::AnswerRows::read(found.binary()).unwrap();
             let ids = rows.columns[0].values.iter();
             let ids = ids.map(|id| std::str::from_utf8(id).unwrap().parse().unwrap());
             let found: Vec<(u32, f32)> = ids.zip(rows.distances).collect();
@@ -456,9 +465,9 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn of_the_changes_of_an_id_the_newest_alone_is_made() {
+    async fn only_the_newest_change_of_an_id_is_applied() {
         let mut world = World::new(2);
-        let held = [Class::Ingest; 2].map(|class| world.turns.try_take(class).unwrap());
+        let held = [WorkClass::Ingest; 2].map(|class| world.turns.try_acquire(class).unwrap());
         for x in 0..5 {
             let changes = vec![world.change(1, Some(x as f32)), world.change(2, Some(9.0))];
             world.put(changes);
@@ -475,7 +484,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn bytes_are_counted_until_the_graph_has_them() {
         let mut world = World::new(1);
-        let turn = world.turns.try_take(Class::Ingest).unwrap();
+        let turn = world.turns.try_acquire(WorkClass::Ingest).unwrap();
         let changes = (0..500).map(|id| world.change(id, Some(1.0))).collect();
         world.put(changes);
         let bytes = world.drain.charge().bytes();
@@ -497,8 +506,8 @@ mod tests {
         let changes = vec![world.change(1, Some(1.0))];
         world.put(changes);
         world.drain().await;
-        let value = Observed::Vector(vec![1.0; 3]);
-        let refused = world.drain.put(vec![Change::Replace {
+        let value = IndexableValue::Vector(vec![1.0; 3]);
+        let refused = world.drain.put(vec![StructureChange::Replace {
             id: 1,
             value,
             filters: Vec::new(),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::indexes::{ChangeError, Refused};
-use crate::items::{Change, Operation};
-use crate::memory::Memory;
-use crate::observed::Observed;
+use crate::indexes::{RefusalReason, RefusedChange};
+use crate::items::{ChangeKind, StructureChange};
+use crate::memory::ProcessMemory;
+use crate::observed::IndexableValue;
 
 /// About the bytes that a row takes in addition to its value: links of the structure, and its key
 /// twice.
@@ -16,8 +16,8 @@ const ROW_BYTES: u64 = 512;
 /// At the limit as many rows may come in as have been removed since it was reached, as the index
 /// uses their places again. A row that changes takes no more room than before.
 #[derive(Debug)]
-pub struct MemoryGate {
-    memory: Arc<Memory>,
+pub(super) struct MemoryGate {
+    memory: Arc<ProcessMemory>,
     /// The number of rows that have been removed since the limit was reached, less those that have
     /// come in.
     places: u64,
@@ -25,12 +25,15 @@ pub struct MemoryGate {
 
 impl MemoryGate {
     /// Makes a gate that has seen no change.
-    pub fn new(memory: Arc<Memory>) -> MemoryGate {
+    pub(super) fn new(memory: Arc<ProcessMemory>) -> MemoryGate {
         MemoryGate { memory, places: 0 }
     }
 
     /// Splits changes into those that may be made and refusals of the others.
-    pub fn sift(&mut self, changes: Vec<Change>) -> (Vec<Change>, Vec<Refused>) {
+    pub(super) fn sift(
+        &mut self,
+        changes: Vec<StructureChange>,
+    ) -> (Vec<StructureChange>, Vec<RefusedChange>) {
         if !self.memory.is_full() {
             self.places = 0;
         }
@@ -38,19 +41,19 @@ impl MemoryGate {
         let mut pass = changes;
         pass.retain(|change| {
             let stays = match change {
-                Change::Insert { value, .. } => {
+                StructureChange::Insert { value, .. } => {
                     let has_place = self.places > 0;
                     self.places -= u64::from(has_place);
                     has_place || self.memory.take(bytes_of(value))
                 }
-                Change::Replace { .. } | Change::Remove { .. } => true,
+                StructureChange::Replace { .. } | StructureChange::Remove { .. } => true,
             };
             if !stays {
                 let mib = self.memory.limit_bytes() >> 20;
-                refused.push(Refused {
+                refused.push(RefusedChange {
                     id: change.id(),
-                    operation: Operation::Insert,
-                    error: ChangeError::NoRoom(format!(
+                    operation: ChangeKind::Insert,
+                    error: RefusalReason::NoRoom(format!(
                         "the index cannot grow: the process has reached its memory limit of {mib} MiB"
                     )),
                 });
@@ -61,7 +64,7 @@ impl MemoryGate {
     }
 
     /// Notes the number of rows that the index has removed.
-    pub fn gone(&mut self, rows: u64) {
+    pub(super) fn gone(&mut self, rows: u64) {
         if self.memory.is_full() {
             self.places += rows;
         }
@@ -69,7 +72,7 @@ impl MemoryGate {
 }
 
 /// About the bytes that a row takes in an index.
-fn bytes_of(value: &Observed) -> u64 {
+fn bytes_of(value: &IndexableValue) -> u64 {
     ROW_BYTES + value.index_bytes()
 }
 
@@ -77,18 +80,18 @@ fn bytes_of(value: &Observed) -> u64 {
 mod tests {
     use super::*;
 
-    fn insert(id: u32) -> Change {
-        let value = Observed::Vector(vec![0.0]);
-        Change::Insert { id, value }
+    fn insert(id: u32) -> StructureChange {
+        let value = IndexableValue::Vector(vec![0.0]);
+        StructureChange::Insert { id, value }
     }
 
-    fn ids(changes: Vec<Change>) -> Vec<u32> {
-        changes.iter().map(Change::id).collect()
+    fn ids(changes: Vec<StructureChange>) -> Vec<u32> {
+        changes.iter().map(StructureChange::id).collect()
     }
 
     #[test]
     fn at_the_limit_only_as_many_come_as_have_gone() {
-        let memory = Arc::new(Memory::default());
+        let memory = Arc::new(ProcessMemory::default());
         let mut gate = MemoryGate::new(memory.clone());
         memory.note(1, 1 << 20);
         gate.gone(5);
@@ -96,13 +99,13 @@ mod tests {
         assert_eq!((ids(pass), refused), (vec![0, 1], vec![]));
 
         memory.note(2 << 20, 1 << 20);
-        let value = Observed::Vector(vec![0.0]);
-        let replace = Change::Replace {
+        let value = IndexableValue::Vector(vec![0.0]);
+        let replace = StructureChange::Replace {
             id: 9,
             value,
             filters: Vec::new(),
         };
-        let remove = Change::Remove { id: 8 };
+        let remove = StructureChange::Remove { id: 8 };
         let (pass, refused) = gate.sift(vec![insert(2), replace, remove]);
         assert_eq!(
             ids(pass),
@@ -125,14 +128,14 @@ mod tests {
     #[test]
     fn rows_between_two_measurements_do_not_overstep_the_limit() {
         const ROOM_BYTES: u64 = 100_000;
-        let memory = Arc::new(Memory::default());
+        let memory = Arc::new(ProcessMemory::default());
         let mut gates = [(); 2].map(|()| MemoryGate::new(memory.clone()));
         memory.note(1 << 20, (1 << 20) + ROOM_BYTES);
-        let value = Observed::Vector(vec![0.0; 2_000]);
+        let value = IndexableValue::Vector(vec![0.0; 2_000]);
         let mut came = 0;
         for id in 0..100 {
             let value = value.clone();
-            let changes = vec![Change::Insert { id, value }];
+            let changes = vec![StructureChange::Insert { id, value }];
             came += gates[id as usize % 2].sift(changes).0.len() as u64;
         }
         assert!(came > 0 && came * 8_000 <= ROOM_BYTES, "{came}");

@@ -25,24 +25,26 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drain::{Drain, Piece};
+use drain::{AppliedBlocks, ChangeDrain};
 use memory_gate::MemoryGate;
-use room::Room;
+use room::CapacityStatus;
 use store_api::types::IndexState;
 use tokio::sync::mpsc::Permit;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::compute::{Compute, Stopped};
-use crate::counters::Event;
-use crate::indexes::{IndexHandle, Refused, Retired};
-use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
+use crate::compute::{CpuExecutor, ServiceStopping};
+use crate::counters::CountedEvent;
+use crate::indexes::{IndexHandle, RefusedChange, RetiredIds};
+use crate::items::{
+    ChangeKind, InFlightRead, IndexedRows, ReadSequencer, RowObservation, RowState, StructureChange,
+};
 use crate::keys::{PartitionKey, PrimaryKey};
-use crate::memory::Memory;
-use crate::message::{Hint, HintMessage, HintTarget, Message, RowBatch};
-use crate::observed::{ReadCell, Unusable};
-use crate::present::Present;
+use crate::memory::ProcessMemory;
+use crate::message::{ChangeHint, HintMessage, HintTarget, IndexMessage, RowBatch};
+use crate::observed::{ReadCell, UnindexableValue};
+use crate::present::TimeSource;
 use crate::snapshot::SaveRequest;
 
 /// The time from a change to the next look at the rows, and the interval of looks while there is
@@ -66,17 +68,17 @@ const OBSERVED_AT_A_TIME: usize = 64;
 const LOGGED_MAX: usize = 1000;
 
 /// The rows of one index, with the state of the task that owns them.
-pub struct Applier {
-    present: Present,
+pub(crate) struct IndexWriter {
+    present: TimeSource,
     index: Arc<IndexHandle>,
-    drain: Drain,
+    drain: ChangeDrain,
     fresh_bytes_max: usize,
     /// Slows the writers of the table while it is held.
     slowed: Option<Box<dyn Send>>,
-    sequencer: Arc<Sequencer>,
+    sequencer: Arc<ReadSequencer>,
     hints: mpsc::Sender<HintMessage>,
-    items: Items,
-    retired: Retired,
+    items: IndexedRows,
+    retired: RetiredIds,
     /// Rows that have to be read again, for which the re-reader has had no room yet.
     due: Vec<PrimaryKey>,
     /// Rows that had expired when a snapshot was opened. They are named last, as no search finds
@@ -84,41 +86,41 @@ pub struct Applier {
     expired_before: Vec<PrimaryKey>,
     /// The number of a read from before the scan, if rows that the scan doesn't find have to be
     /// removed.
-    reconciling: Option<Arc<Issue>>,
+    reconciling: Option<Arc<InFlightRead>>,
     gate: MemoryGate,
-    room: Room,
+    room: CapacityStatus,
     logged: HashSet<u64>,
     hasher: RandomState,
 }
 
-impl Applier {
+impl IndexWriter {
     /// Makes the task without rows. `present` is the clock for expiry. `hints` takes the rows that
     /// have to be read again. Fresh changes take about `fresh_bytes_max` bytes at most, and fewer
     /// if `memory` has less room for them.
-    pub fn new(
-        present: Present,
+    pub(crate) fn new(
+        present: TimeSource,
         index: Arc<IndexHandle>,
-        compute: Compute,
-        sequencer: Arc<Sequencer>,
+        compute: CpuExecutor,
+        sequencer: Arc<ReadSequencer>,
         hints: mpsc::Sender<HintMessage>,
-        memory: Arc<Memory>,
+        memory: Arc<ProcessMemory>,
         fresh_bytes_max: usize,
-    ) -> Applier {
-        Applier {
+    ) -> IndexWriter {
+        IndexWriter {
             present,
-            items: Items::new(index.identity.keys.clone()),
-            drain: Drain::new(index.clone(), compute, memory.clone()),
+            items: IndexedRows::new(index.identity.keys.clone()),
+            drain: ChangeDrain::new(index.clone(), compute, memory.clone()),
             index,
             fresh_bytes_max,
             slowed: None,
             sequencer,
             hints,
-            retired: Retired::default(),
+            retired: RetiredIds::default(),
             due: Vec::new(),
             expired_before: Vec::new(),
             reconciling: None,
             gate: MemoryGate::new(memory),
-            room: Room::default(),
+            room: CapacityStatus::default(),
             logged: HashSet::new(),
             hasher: RandomState::new(),
         }
@@ -126,9 +128,14 @@ impl Applier {
 
     /// Goes on with the rows of a snapshot. `expired` are rows that are not among them and have to
     /// be read. With `to_reconcile`, rows that the coming scan does not find are removed.
-    pub fn reopened(self, items: Items, expired: Vec<PrimaryKey>, to_reconcile: bool) -> Applier {
+    pub(crate) fn reopened(
+        self,
+        items: IndexedRows,
+        expired: Vec<PrimaryKey>,
+        to_reconcile: bool,
+    ) -> IndexWriter {
         self.index.set_without_room(items.waiting());
-        Applier {
+        IndexWriter {
             items,
             expired_before: expired,
             reconciling: to_reconcile.then(|| self.sequencer.issue()),
@@ -139,16 +146,16 @@ impl Applier {
     /// Takes in messages until the table's re-reader has ended. Answers `scanned` when the scan has
     /// ended and each of its rows has been taken in or found no room. So an index that is too large
     /// serves what it holds, and keeps nothing else from serving.
-    pub async fn run(
+    pub(crate) async fn run(
         mut self,
-        mut rereads: mpsc::Receiver<Message>,
+        mut rereads: mpsc::Receiver<IndexMessage>,
         mut scan: mpsc::Receiver<RowBatch>,
         mut saves: mpsc::Receiver<SaveRequest>,
         scanned: oneshot::Sender<()>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ServiceStopping> {
         let mut scanned = Some(scanned);
         let mut scan_ended = false;
-        let mut looks = Looks::default();
+        let mut looks = CheckTimer::default();
         looks.within(LOOK_AFTER);
         let hints = self.hints.clone();
         let index = self.index.clone();
@@ -160,12 +167,12 @@ impl Applier {
             tokio::select! {
                 biased;
                 () = looks.due() => {
-                    self.look();
-                    looks.next = self.next_look();
+                    self.check_rows();
+                    looks.next = self.next_check();
                     continue;
                 }
-                () = index.doubts.are_asked() => {
-                    self.look();
+                () = index.doubts.wait_for_request() => {
+                    self.check_rows();
                     continue;
                 }
                 Some(request) = saves.recv() => {
@@ -176,7 +183,7 @@ impl Applier {
                     let Ok(permit) = permit else {
                         return Ok(());
                     };
-                    self.name_due(permit, &hints);
+                    self.send_due_hints(permit, &hints);
                     room.set(hints.reserve());
                 }
                 Some(piece) = self.drain.next() => {
@@ -216,22 +223,22 @@ impl Applier {
         }
     }
 
-    fn take_in_reread(&mut self, message: Message) {
+    fn take_in_reread(&mut self, message: IndexMessage) {
         match message {
-            Message::Rows(batch) => self.take_in(batch),
-            Message::PartitionEnd { issue, partition } => self.end_partition(issue, partition),
-            Message::Known { keys, answer } => {
+            IndexMessage::Rows(batch) => self.take_in(batch),
+            IndexMessage::PartitionEnd { issue, partition } => self.end_partition(issue, partition),
+            IndexMessage::Known { keys, answer } => {
                 let table = self.index.content.keys();
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
                 // The requester may have stopped waiting.
                 let _ = answer.send((known, self.items.hashing().clone()));
             }
-            Message::Marker(answer) => {
+            IndexMessage::Marker(answer) => {
                 // The requester may have stopped waiting.
                 let _ = answer.send(());
             }
-            Message::Position(position) => self.index.freshness.reached(position),
+            IndexMessage::Position(position) => self.index.freshness.reached(position),
         }
     }
 
@@ -242,16 +249,16 @@ impl Applier {
             noticed_us,
         } = batch;
         let metrics = &self.index.metrics;
-        metrics.counters.count(Event::RowRead, rows.len());
-        let observations: Vec<Observation> = rows
+        metrics.counters.count(CountedEvent::RowRead, rows.len());
+        let observations: Vec<RowObservation> = rows
             .into_iter()
             .map(|(key, cell)| {
                 let state = self.state(&key, cell);
-                Observation { key, state }
+                RowObservation { key, state }
             })
             .collect();
         self.observe(issue.sequence(), observations);
-        self.index.doubts.taken_in();
+        self.index.doubts.notify_taken_in();
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
         let now_us = self.present.now_us();
@@ -263,7 +270,7 @@ impl Applier {
 
     /// Makes the changes of a read's observations. Searches wait for keys meanwhile, some at a
     /// time.
-    fn observe(&mut self, sequence: u64, observations: Vec<Observation>) {
+    fn observe(&mut self, sequence: u64, observations: Vec<RowObservation>) {
         let index = self.index.clone();
         let mut observations = observations.into_iter();
         while observations.len() > 0 {
@@ -279,7 +286,7 @@ impl Applier {
         }
     }
 
-    fn end_partition(&mut self, issue: Arc<Issue>, partition: PartitionKey) {
+    fn end_partition(&mut self, issue: Arc<InFlightRead>, partition: PartitionKey) {
         let mut changes = Vec::new();
         let ids = self.index.content.keys().partition(partition.as_bytes());
         for some in ids.chunks(OBSERVED_AT_A_TIME) {
@@ -318,16 +325,16 @@ impl Applier {
     }
 
     /// Makes the changes. When this returns, searches find them.
-    fn apply(&mut self, changes: Vec<Change>) {
+    fn apply(&mut self, changes: Vec<StructureChange>) {
         if changes.is_empty() {
             return;
         }
         let (mut updated, mut removed) = (0, 0);
         for change in &changes {
             match change {
-                Change::Insert { .. } => {}
-                Change::Replace { .. } => updated += 1,
-                Change::Remove { .. } => removed += 1,
+                StructureChange::Insert { .. } => {}
+                StructureChange::Replace { .. } => updated += 1,
+                StructureChange::Remove { .. } => removed += 1,
             }
         }
         let metrics = &self.index.metrics;
@@ -347,19 +354,19 @@ impl Applier {
     }
 
     /// Notes what the graph has taken in.
-    fn settle(&mut self, piece: Piece) {
+    fn settle(&mut self, piece: AppliedBlocks) {
         self.index.tending.wake();
         self.index.add_without_room(piece.without_room());
         let settled = self.drain.settle(piece);
         for refused in &settled.refused {
-            if refused.operation == Operation::Replace {
+            if refused.operation == ChangeKind::Replace {
                 self.index.metrics.removed.inc();
                 self.gate.gone(1);
             }
             self.take_back(refused);
         }
         // A row that changes takes no more room than before, so it proves nothing.
-        if settled.inserted > 0 && !settled.refused.iter().any(Refused::for_want_of_room) {
+        if settled.inserted > 0 && !settled.refused.iter().any(RefusedChange::for_want_of_room) {
             self.room.is_there = true;
         }
         self.index.metrics.inserted.inc_by(settled.inserted);
@@ -369,7 +376,7 @@ impl Applier {
     }
 
     /// Waits until nothing is fresh any more, and takes in nothing meanwhile.
-    async fn drain_all(&mut self) -> Result<(), Stopped> {
+    async fn drain_all(&mut self) -> Result<(), ServiceStopping> {
         while let Some(piece) = self.drain.next().await {
             self.settle(piece?);
         }
@@ -400,14 +407,14 @@ impl Applier {
     }
 
     /// Takes a refused change back.
-    fn take_back(&mut self, refused: &Refused) {
+    fn take_back(&mut self, refused: &RefusedChange) {
         let index = &self.index;
         let name = &index.identity.name;
         if refused.for_want_of_room() {
             self.items
                 .without_room(&mut index.content.keys_mut(), refused.id);
             self.room.is_there = false;
-            if self.room.lack_is_news(Instant::now()) {
+            if self.room.should_log_shortage(Instant::now()) {
                 tracing::error!(
                     index = %name,
                     error = %refused.error,
@@ -417,7 +424,7 @@ impl Applier {
             return;
         }
         tracing::error!(index = %name, error = %refused.error, "the index refused a row");
-        if refused.operation != Operation::Remove {
+        if refused.operation != ChangeKind::Remove {
             self.items.lost(&mut index.content.keys_mut(), refused.id);
         }
     }
@@ -435,7 +442,7 @@ impl Applier {
         }
     }
 
-    fn log_unusable(&mut self, key: &PrimaryKey, why: Unusable) {
+    fn log_unusable(&mut self, key: &PrimaryKey, why: UnindexableValue) {
         if self.logged.len() < LOGGED_MAX && self.logged.insert(self.hasher.hash_one(key)) {
             tracing::warn!(
                 index = %self.index.identity.name,
@@ -447,7 +454,7 @@ impl Applier {
     }
 
     /// Looks for rows that have expired and for rows that wait for room, and updates the metrics.
-    fn look(&mut self) {
+    fn check_rows(&mut self) {
         if self.due.is_empty() {
             self.due = self.expired();
             // While there was no room, one row is enough to find out whether there is now.
@@ -458,14 +465,14 @@ impl Applier {
         let regressions = self.items.take_regressions();
         self.index.metrics.regressions.inc_by(regressions);
         self.show_waiting();
-        if self.items.waiting() == 0 && self.room.end_is_news() {
+        if self.items.waiting() == 0 && self.room.should_log_recovery() {
             tracing::info!(index = %self.index.identity.name, "all rows have found room in the index");
         }
     }
 
     /// The time of the next look; `None` if nothing can change by itself, so that an idle index
     /// wakes no thread.
-    fn next_look(&self) -> Option<Instant> {
+    fn next_check(&self) -> Option<Instant> {
         let within = match (
             self.has_due() || self.items.waiting() > 0,
             self.items.next_expiry_s(),
@@ -492,7 +499,11 @@ impl Applier {
     /// Names rows that are due: one with `permit`, and as many more as the re-reader has room for
     /// now. It never waits for room, as the re-reader may be waiting for room on its way to this
     /// task.
-    fn name_due(&mut self, permit: Permit<'_, HintMessage>, hints: &mpsc::Sender<HintMessage>) {
+    fn send_due_hints(
+        &mut self,
+        permit: Permit<'_, HintMessage>,
+        hints: &mpsc::Sender<HintMessage>,
+    ) {
         let mut named = 0;
         let mut room = Some(permit);
         while let Some(permit) = room.take() {
@@ -502,7 +513,7 @@ impl Applier {
             let Some(key) = self.due.pop().or_else(|| self.expired_before.pop()) else {
                 return;
             };
-            permit.send(HintMessage::Hint(Hint {
+            permit.send(HintMessage::Hint(ChangeHint {
                 target: HintTarget::Row(key),
                 noticed_us: None,
             }));
@@ -521,11 +532,11 @@ impl Applier {
 
 /// The time of the next look at the rows.
 #[derive(Default)]
-struct Looks {
+struct CheckTimer {
     next: Option<Instant>,
 }
 
-impl Looks {
+impl CheckTimer {
     /// Sets the next look to that time from now, if it isn't earlier already.
     fn within(&mut self, within: Duration) {
         let latest = Instant::now() + within;

@@ -13,7 +13,7 @@ const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The state of the room in an index.
 #[derive(Debug)]
-pub struct Room {
+pub(super) struct CapacityStatus {
     /// Whether the last vectors found room.
     pub is_there: bool,
     /// The time at which the log last said that there is no room.
@@ -22,9 +22,9 @@ pub struct Room {
     lacks: bool,
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room {
+impl Default for CapacityStatus {
+    fn default() -> CapacityStatus {
+        CapacityStatus {
             is_there: true,
             told: None,
             lacks: false,
@@ -32,9 +32,9 @@ impl Default for Room {
     }
 }
 
-impl Room {
+impl CapacityStatus {
     /// Whether the log has to tell now that there is no room.
-    pub fn lack_is_news(&mut self, now: Instant) -> bool {
+    pub(super) fn should_log_shortage(&mut self, now: Instant) -> bool {
         let news = !self.lacks
             && self
                 .told
@@ -47,7 +47,7 @@ impl Room {
     }
 
     /// Whether the log has to tell that all rows have found room.
-    pub fn end_is_news(&mut self) -> bool {
+    pub(super) fn should_log_recovery(&mut self) -> bool {
         std::mem::take(&mut self.lacks)
     }
 }
@@ -57,16 +57,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_hears_of_it_once_and_not_every_time_it_comes_and_goes() {
-        let mut room = Room::default();
+    fn a_shortage_that_comes_and_goes_is_logged_once() {
+        let mut room = CapacityStatus::default();
         let began = Instant::now();
-        assert!(!room.end_is_news());
-        assert!(room.lack_is_news(began));
-        assert!(!room.lack_is_news(began + 2 * NEWS_INTERVAL), "still");
-        assert!(room.end_is_news());
-        assert!(!room.end_is_news());
-        assert!(!room.lack_is_news(began + NEWS_INTERVAL / 2), "so soon");
-        assert!(!room.end_is_news(), "of what it has not heard");
-        assert!(room.lack_is_news(began + NEWS_INTERVAL));
+        assert!(!room.should_log_recovery());
+        assert!(room.should_log_shortage(began));
+        assert!(
+            !room.should_log_shortage(began + 2 * NEWS_INTERVAL),
+            "still"
+        );
+        assert!(room.should_log_recovery());
+        assert!(!room.should_log_recovery());
+        assert!(
+            !room.should_log_shortage(began + NEWS_INTERVAL / 2),
+            "so soon"
+        );
+        assert!(!room.should_log_recovery(), "of what it has not heard");
+        assert!(room.should_log_shortage(began + NEWS_INTERVAL));
     }
 }

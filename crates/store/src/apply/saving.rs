@@ -1,7 +1,7 @@
 //! Handing over rows to the task that saves the index, some at a time, between changes.
 
-use super::Applier;
-use crate::snapshot::{Beginning, SaveRequest, SomeRows, put_filters, put_row};
+use super::IndexWriter;
+use crate::snapshot::{CopiedRows, SaveRequest, SaveStart, put_filters, put_row};
 
 /// The number of ids whose rows are handed out at a time.
 const IDS_AT_A_TIME: usize = 4096;
@@ -9,7 +9,7 @@ const IDS_AT_A_TIME: usize = 4096;
 /// The number of bytes at which a payload is complete.
 const PAYLOAD_BYTES: usize = 1 << 20;
 
-impl Applier {
+impl IndexWriter {
     /// Answers a request. The requester may have stopped waiting.
     pub(super) fn serve_save(&mut self, request: SaveRequest) {
         match request {
@@ -18,7 +18,7 @@ impl Applier {
             }
             SaveRequest::Begin(answer) => {
                 self.items.begin_saving();
-                let beginning = Beginning {
+                let beginning = SaveStart {
                     revision: self.items.revision(),
                     hash_seed: self.items.hash_seed(),
                 };
@@ -36,7 +36,7 @@ impl Applier {
         }
     }
 
-    fn some_rows(&self, from: u32) -> SomeRows {
+    fn some_rows(&self, from: u32) -> CopiedRows {
         let keys = self.index.content.keys();
         let (mut payloads, mut filters) = (Vec::new(), Vec::new());
         let (mut rows, mut values) = (Vec::new(), Vec::new());
@@ -58,7 +58,7 @@ impl Applier {
                 full.push(payload);
             }
         }
-        SomeRows {
+        CopiedRows {
             payloads,
             filters,
             next,

@@ -3,19 +3,19 @@ mod pairs;
 use std::path::Path;
 use std::pin::pin;
 
+use cpu_scheduler::{CpuScheduler, Permit, WorkClass};
 use index::Quantization;
 use test_support::eventually;
-use turns::{Class, Turn, Turns};
 
 use super::*;
 use crate::compute::INLINE_WITHIN;
 use crate::database::LogHead;
 use crate::identity::IndexIdentity;
-use crate::indexes::Search;
+use crate::indexes::IndexSearch;
 use crate::indexes::tests::{identity, in_memory};
 use crate::message::MESSAGES_MAX;
-use crate::metrics::Metrics;
-use crate::observed::{Cell, Observed};
+use crate::metrics::ServiceMetrics;
+use crate::observed::{IndexableValue, TimestampedValue};
 use crate::options::IndexesOptions;
 
 /// The limit for the wakings of an index that has nothing to do, in ten minutes.
@@ -23,13 +23,17 @@ const IDLE_WAKINGS_MAX: u64 = 8;
 
 /// The test runs on one thread with simulated time, which goes on when no task has anything to do.
 #[tokio::test(start_paused = true)]
-async fn an_idle_index_wakes_nobody() {
+async fn an_idle_index_wakes_no_task() {
     let world = World::start();
     let issue = world.sequencer.issue();
     let batch = world.batch(&issue, &[("a", vector(1.0))]);
-    world.rereads.send(Message::Rows(batch)).await.unwrap();
+    world.rereads.send(IndexMessage::Rows(batch)).await.unwrap();
     let (answer, taken_in) = oneshot::channel();
-    world.rereads.send(Message::Marker(answer)).await.unwrap();
+    world
+        .rereads
+        .send(IndexMessage::Marker(answer))
+        .await
+        .unwrap();
     taken_in.await.unwrap();
     let begun = std::time::Instant::now();
     while world.index.content.fresh_bytes() > 0 {
@@ -50,13 +54,13 @@ async fn an_idle_index_wakes_nobody() {
 
 struct World {
     index: Arc<IndexHandle>,
-    sequencer: Arc<Sequencer>,
-    rereads: mpsc::Sender<Message>,
+    sequencer: Arc<ReadSequencer>,
+    rereads: mpsc::Sender<IndexMessage>,
     scan: Option<mpsc::Sender<RowBatch>>,
     scanned: oneshot::Receiver<()>,
     hints: mpsc::Receiver<HintMessage>,
-    memory: Arc<Memory>,
-    turns: Turns,
+    memory: Arc<ProcessMemory>,
+    turns: CpuScheduler,
     _saves: mpsc::Sender<SaveRequest>,
 }
 
@@ -79,17 +83,17 @@ impl World {
 
     fn start_with(identity: IndexIdentity, indexes: &IndexesOptions) -> World {
         let index = handle(identity, indexes);
-        let sequencer = Arc::<Sequencer>::default();
+        let sequencer = Arc::<ReadSequencer>::default();
         let (hint_sender, hints) = mpsc::channel(HINTS);
         let (rereads, reread_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scanned_sender, scanned) = oneshot::channel();
-        let memory = Arc::<Memory>::default();
-        let turns = Turns::of_threads(THREADS);
-        let applier = Applier::new(
-            Present::default(),
+        let memory = Arc::<ProcessMemory>::default();
+        let turns = CpuScheduler::of_threads(THREADS);
+        let applier = IndexWriter::new(
+            TimeSource::default(),
             index.clone(),
-            Compute::new(turns.clone(), INLINE_WITHIN),
+            CpuExecutor::new(turns.clone(), INLINE_WITHIN),
             sequencer.clone(),
             hint_sender,
             memory.clone(),
@@ -119,7 +123,7 @@ impl World {
         self.index.identity.keys.encode([key.as_bytes()])
     }
 
-    fn batch(&self, issue: &Arc<Issue>, rows: &[(&str, ReadCell)]) -> RowBatch {
+    fn batch(&self, issue: &Arc<InFlightRead>, rows: &[(&str, ReadCell)]) -> RowBatch {
         RowBatch {
             issue: issue.clone(),
             rows: rows
@@ -130,25 +134,28 @@ impl World {
         }
     }
 
-    async fn scan(&self, issue: &Arc<Issue>, rows: &[(&str, ReadCell)]) {
+    async fn scan(&self, issue: &Arc<InFlightRead>, rows: &[(&str, ReadCell)]) {
         let batch = self.batch(issue, rows);
         self.scan.as_ref().unwrap().send(batch).await.unwrap();
     }
 
-    async fn reread(&self, issue: &Arc<Issue>, rows: &[(&str, ReadCell)]) {
+    async fn reread(&self, issue: &Arc<InFlightRead>, rows: &[(&str, ReadCell)]) {
         let batch = self.batch(issue, rows);
-        self.rereads.send(Message::Rows(batch)).await.unwrap();
+        self.rereads.send(IndexMessage::Rows(batch)).await.unwrap();
     }
 
     async fn settle(&self) {
         let (answer, settled) = oneshot::channel();
-        self.rereads.send(Message::Marker(answer)).await.unwrap();
+        self.rereads
+            .send(IndexMessage::Marker(answer))
+            .await
+            .unwrap();
         settled.await.unwrap();
     }
 
     /// Keeps the graph from taking anything in until the result is dropped.
-    fn hold_drain(&self) -> [Turn; THREADS] {
-        [(); THREADS].map(|()| self.turns.try_take(Class::Ingest).unwrap())
+    fn hold_drain(&self) -> [Permit; THREADS] {
+        [(); THREADS].map(|()| self.turns.try_acquire(WorkClass::Ingest).unwrap())
     }
 
     async fn read_again(&self, rows: &[(&str, ReadCell)]) {
@@ -168,9 +175,9 @@ impl World {
         let found = self
             .index
             .content
-            .search(&Search::new(&[0.0, 0.0], 100))
+            .search(&IndexSearch::new(&[0.0, 0.0], 100))
             .unwrap();
-        let rows = store_api::binary::Rows::read(found.binary()).unwrap();
+        let rows = store_api::binary::AnswerRows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();
         let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
         keys.zip(rows.distances).collect()
@@ -184,7 +191,7 @@ const FRESH_BYTES_MAX: usize = 1 << 20;
 const THREADS: usize = 2;
 
 fn handle(identity: IndexIdentity, indexes: &IndexesOptions) -> Arc<IndexHandle> {
-    let metrics = Metrics::new().index(&identity.name);
+    let metrics = ServiceMetrics::new().index(&identity.name);
     Arc::new(IndexHandle::new(identity, indexes, metrics).unwrap())
 }
 
@@ -193,10 +200,10 @@ fn vector(x: f32) -> ReadCell {
 }
 
 fn expiring(x: f32, expires_s: Option<u32>) -> ReadCell {
-    ReadCell::Value(Cell {
+    ReadCell::Value(TimestampedValue {
         filters: Vec::new(),
         filters_change_s: None,
-        value: Observed::Vector(vec![x, 0.0]),
+        value: IndexableValue::Vector(vec![x, 0.0]),
         written_us: 1,
         expires_s,
     })
@@ -254,7 +261,7 @@ async fn rereads_stand_against_an_older_scan() {
 async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
     // The number is larger than what the runtime lets the task take in at a stretch.
     const REREADS: usize = 1000;
-    let sequencer = Arc::<Sequencer>::default();
+    let sequencer = Arc::<ReadSequencer>::default();
     let (hints, _hints) = mpsc::channel(HINTS);
     let (rereads, reread_receiver) = mpsc::channel(REREADS);
     for _ in 0..REREADS {
@@ -263,15 +270,15 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
             rows: Vec::new(),
             noticed_us: Vec::new(),
         };
-        rereads.try_send(Message::Rows(batch)).unwrap();
+        rereads.try_send(IndexMessage::Rows(batch)).unwrap();
     }
     let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
     drop(scan);
     let (scanned_sender, mut scanned) = oneshot::channel();
-    let applier = Applier::new(
-        Present::default(),
+    let applier = IndexWriter::new(
+        TimeSource::default(),
         handle(identity("idx"), &in_memory()),
-        Compute::new(Turns::of_threads(1), INLINE_WITHIN),
+        CpuExecutor::new(CpuScheduler::of_threads(1), INLINE_WITHIN),
         sequencer,
         hints,
         Arc::default(),
@@ -298,7 +305,7 @@ async fn a_row_that_can_not_be_indexed_leaves_the_index() {
         .reread(&issue, &[("a", vector(1.0)), ("b", vector(2.0))])
         .await;
     let issue = world.sequencer.issue();
-    let unusable = ReadCell::Unusable(Unusable::NotFinite { position: 0 });
+    let unusable = ReadCell::Unusable(UnindexableValue::NotFinite { position: 0 });
     world.reread(&issue, &[("a", unusable)]).await;
     world.settle().await;
     assert_eq!(world.found(), rows(&[("b", 4.0)]));
@@ -309,11 +316,11 @@ async fn a_row_that_can_not_be_indexed_leaves_the_index() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_change_do_not_say_that_there_is_room() {
     let (hints, _hints) = mpsc::channel(HINTS);
-    let memory = Arc::<Memory>::default();
-    let mut applier = Applier::new(
-        Present::default(),
+    let memory = Arc::<ProcessMemory>::default();
+    let mut applier = IndexWriter::new(
+        TimeSource::default(),
         handle(identity("idx"), &in_memory()),
-        Compute::new(Turns::of_threads(1), INLINE_WITHIN),
+        CpuExecutor::new(CpuScheduler::of_threads(1), INLINE_WITHIN),
         Arc::default(),
         hints,
         memory.clone(),
@@ -547,7 +554,7 @@ async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
     'rows: for name in &names {
         let issue = world.sequencer.issue();
         let batch = world.batch(&issue, &[(name, vector(1.0))]);
-        let mut send = pin!(world.rereads.send(Message::Rows(batch)));
+        let mut send = pin!(world.rereads.send(IndexMessage::Rows(batch)));
         let within = Duration::from_millis(200);
         let mut waited = 0;
         while tokio::time::timeout(within, send.as_mut()).await.is_err() {

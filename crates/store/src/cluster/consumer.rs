@@ -13,20 +13,20 @@ use value::CqlType;
 use super::native_type::for_driver;
 use crate::database::LogRun;
 use crate::keys::{KeyColumn, KeySchema};
-use crate::message::{Hint, HintTarget};
+use crate::message::{ChangeHint, HintTarget};
 
 /// The number of 100-nanosecond intervals from the start of the Gregorian calendar to the Unix
 /// epoch.
 const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
 
 /// Makes a consumer for each group of streams.
-pub struct HintConsumers {
+pub(super) struct HintConsumers {
     run: Arc<LogRun>,
 }
 
 impl HintConsumers {
     /// Consumers that give their hints to `run`.
-    pub fn new(run: Arc<LogRun>) -> HintConsumers {
+    pub(super) fn new(run: Arc<LogRun>) -> HintConsumers {
         HintConsumers { run }
     }
 }
@@ -45,7 +45,7 @@ struct HintConsumer {
     run: Arc<LogRun>,
     /// The last hint. An equal one that follows is left out, as a statement often leaves several
     /// log rows for one key.
-    last: Option<Hint>,
+    last: Option<ChangeHint>,
 }
 
 #[async_trait]
@@ -62,7 +62,7 @@ impl Consumer for HintConsumer {
                 return Ok(());
             }
         };
-        let hint = Hint { target, noticed_us };
+        let hint = ChangeHint { target, noticed_us };
         if self.last.as_ref() == Some(&hint) {
             return Ok(());
         }
@@ -73,25 +73,25 @@ impl Consumer for HintConsumer {
 
 /// The part of the table that a log row names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum LogRowScope {
     Nothing,
     Row,
     Partition,
 }
 
-fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
+fn scope(operation: &OperationType, has_clustering: bool) -> LogRowScope {
     match operation {
-        OperationType::PreImage => Scope::Nothing,
+        OperationType::PreImage => LogRowScope::Nothing,
         OperationType::RowUpdate
         | OperationType::RowInsert
         | OperationType::RowDelete
-        | OperationType::PostImage => Scope::Row,
-        OperationType::PartitionDelete if !has_clustering => Scope::Row,
+        | OperationType::PostImage => LogRowScope::Row,
+        OperationType::PartitionDelete if !has_clustering => LogRowScope::Row,
         OperationType::PartitionDelete
         | OperationType::RowRangeDelInclLeft
         | OperationType::RowRangeDelExclLeft
         | OperationType::RowRangeDelInclRight
-        | OperationType::RowRangeDelExclRight => Scope::Partition,
+        | OperationType::RowRangeDelExclRight => LogRowScope::Partition,
     }
 }
 
@@ -100,13 +100,13 @@ fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
 /// one of another type.
 fn hint_target(
     keys: &KeySchema,
-    scope: Scope,
+    scope: LogRowScope,
     mut take: impl FnMut(&str) -> Option<CqlValue>,
 ) -> Result<Option<HintTarget>, String> {
     let columns: Vec<&KeyColumn> = match scope {
-        Scope::Nothing => return Ok(None),
-        Scope::Row => keys.columns().collect(),
-        Scope::Partition => keys.partition.iter().collect(),
+        LogRowScope::Nothing => return Ok(None),
+        LogRowScope::Row => keys.columns().collect(),
+        LogRowScope::Partition => keys.partition.iter().collect(),
     };
     let mut values = Vec::with_capacity(columns.len());
     for (at, column) in columns.iter().enumerate() {
@@ -123,7 +123,7 @@ fn hint_target(
     }
     let values = values.iter().map(Vec::as_slice);
     Ok(Some(match scope {
-        Scope::Partition => HintTarget::Partition(keys.encode_partition(values)),
+        LogRowScope::Partition => HintTarget::Partition(keys.encode_partition(values)),
         _ => HintTarget::Row(keys.encode(values)),
     }))
 }
@@ -161,13 +161,13 @@ mod tests {
 
     #[test]
     fn every_operation_has_its_scope() {
-        let scopes = |has_clustering| -> Vec<Scope> {
+        let scopes = |has_clustering| -> Vec<LogRowScope> {
             (0i8..=9)
                 .chain([-3, -4])
                 .map(|code| scope(&OperationType::try_from(code).unwrap(), has_clustering))
                 .collect()
         };
-        use Scope::{Nothing as N, Partition as P, Row as R};
+        use LogRowScope::{Nothing as N, Partition as P, Row as R};
         assert_eq!(scopes(true), [N, R, R, R, P, P, P, P, P, R, R, P]);
         assert_eq!(scopes(false), [N, R, R, R, R, P, P, P, P, R, R, R]);
     }
@@ -177,25 +177,28 @@ mod tests {
         let keys = text_schema(1, 1);
         let row = take(&[("p0", "a"), ("c0", "b"), ("v", "x")]);
         assert_eq!(
-            hint_target(&keys, Scope::Row, row),
+            hint_target(&keys, LogRowScope::Row, row),
             Ok(Some(HintTarget::Row(keys.encode([b"a".as_slice(), b"b"]))))
         );
         let row = take(&[("p0", "a")]);
         assert_eq!(
-            hint_target(&keys, Scope::Partition, row),
+            hint_target(&keys, LogRowScope::Partition, row),
             Ok(Some(HintTarget::Partition(
                 keys.encode_partition([b"a".as_slice()])
             )))
         );
         // Only static columns.
         assert_eq!(
-            hint_target(&keys, Scope::Row, take(&[("p0", "a")])),
+            hint_target(&keys, LogRowScope::Row, take(&[("p0", "a")])),
             Ok(Some(HintTarget::Static(
                 keys.encode_partition([b"a".as_slice()])
             )))
         );
-        assert!(hint_target(&keys, Scope::Row, take(&[("c0", "b")])).is_err());
-        assert_eq!(hint_target(&keys, Scope::Nothing, take(&[])), Ok(None));
+        assert!(hint_target(&keys, LogRowScope::Row, take(&[("c0", "b")])).is_err());
+        assert_eq!(
+            hint_target(&keys, LogRowScope::Nothing, take(&[])),
+            Ok(None)
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::keys::{KeyColumn, KeySchema, is_key_type};
 /// The entries of the schema that belong to an index. Each is `None` if the schema lacks it, as
 /// when it was made or dropped a moment ago.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub(super) struct IndexFacts {
     /// The options of the index.
     pub options: Option<HashMap<String, String>>,
     /// The columns that the index is on, as the options tell.
@@ -35,7 +35,7 @@ pub struct Facts {
 
 /// The result of describing an entry of the schema's list of indexes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Described {
+pub(super) enum IndexDescription {
     /// An index to be built.
     Index(Box<IndexIdentity>),
     /// An index that this service doesn't build: not a vector index, or one that isn't supported.
@@ -45,15 +45,15 @@ pub enum Described {
 }
 
 /// Describes an index. The second value is a remark for the operator, if there is one to be made.
-pub fn describe(
+pub(super) fn describe(
     state: &ClusterState,
     listed: &ListedIndex,
-    facts: &Facts,
-) -> (Described, Option<String>) {
+    facts: &IndexFacts,
+) -> (IndexDescription, Option<String>) {
     if !is_vector_index(|name| listed.options.get(name).map(String::as_str)) {
-        return (Described::NotOurs, None);
+        return (IndexDescription::NotOurs, None);
     }
-    let Facts {
+    let IndexFacts {
         options: Some(options),
         target: Some(target),
         columns,
@@ -62,11 +62,11 @@ pub fn describe(
         truncated_ms,
     } = facts
     else {
-        return (Described::Unclear, None);
+        return (IndexDescription::Unclear, None);
     };
-    let not_ours = |why: String| (Described::NotOurs, Some(why));
+    let not_ours = |why: String| (IndexDescription::NotOurs, Some(why));
     let Some(column) = columns.get(&target.column) else {
-        return (Described::Unclear, None);
+        return (IndexDescription::Unclear, None);
     };
     let Some(dimensions) = column
         .cql_type()
@@ -79,12 +79,12 @@ pub fn describe(
     };
     let keys = match key_schema(state, listed) {
         Ok(Some(keys)) => keys,
-        Ok(None) => return (Described::Unclear, None),
+        Ok(None) => return (IndexDescription::Unclear, None),
         Err(why) => return not_ours(why),
     };
     let filter_columns = match filter_columns(target, &keys, columns) {
         Ok(Some(named)) => with_own(named, own, &keys, columns),
-        Ok(None) => return (Described::Unclear, None),
+        Ok(None) => return (IndexDescription::Unclear, None),
         Err(why) => return not_ours(why),
     };
     let identity = IndexIdentity {
@@ -103,7 +103,7 @@ pub fn describe(
         keys,
         range: TokenRange::WHOLE_RING,
     };
-    (Described::Index(Box::new(identity)), None)
+    (IndexDescription::Index(Box::new(identity)), None)
 }
 
 /// The columns of the local key and of filters that are not in the primary key. `None` if one is

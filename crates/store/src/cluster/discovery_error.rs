@@ -2,7 +2,7 @@
 
 /// The reason why a look failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DiscoveryError {
+pub(super) enum DiscoveryError {
     /// The database doesn't answer.
     #[error("{0}")]
     Unreachable(String),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use scylla_cdc::log_reader::CDCLogReaderBuilder;
 
 use super::consumer::HintConsumers;
-use super::reports::Reports;
-use super::session::Db;
+use super::reports::ProgressReports;
+use super::session::DbSession;
 use crate::database::LogRun;
 use crate::options::ReaderOptions;
 
@@ -31,15 +31,15 @@ const WINDOW_MAX: Duration = Duration::from_secs(3600);
 
 /// Follows a log on one session until that fails. With `tells_positions` the indexes of the table
 /// hear how far the log has been read.
-pub async fn follow(
-    db: &Db,
+pub(super) async fn follow(
+    db: &DbSession,
     options: &ReaderOptions,
     run: LogRun,
     tells_positions: bool,
 ) -> anyhow::Result<()> {
     run.is_up();
     let run = Arc::new(run);
-    let reports = Reports::new(db.session.clone(), run.clone(), tells_positions);
+    let reports = ProgressReports::new(db.session.clone(), run.clone(), tells_positions);
     let reports_interval =
         (options.sleep_interval / 2).clamp(REPORTS_INTERVAL_MIN, REPORTS_INTERVAL_MAX);
     let start = run.from();

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::discovery_error::DiscoveryError;
 use super::schema_statements::first;
-use super::session::Db;
-use super::statement::Statement;
+use super::session::DbSession;
+use super::statement::IdempotentStatement;
 use crate::database::LogFacts;
 use crate::identity::TableIdentity;
 
@@ -22,7 +22,10 @@ const TTL_DEFAULT_S: u64 = 86_400;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Reads the facts about a table's log. `None` if the table has no log.
-pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts>, DiscoveryError> {
+pub(super) async fn log_facts(
+    db: &DbSession,
+    table: &TableIdentity,
+) -> Result<Option<LogFacts>, DiscoveryError> {
     let facts = async {
         let Some((id, default_ttl_s)) = log_table(db, table).await? else {
             return Ok(None);
@@ -51,25 +54,26 @@ fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
 /// Reads the id and the `default_time_to_live` of the log's own table. `None` if there is no such
 /// table.
 async fn log_table(
-    db: &Db,
+    db: &DbSession,
     table: &TableIdentity,
 ) -> Result<Option<(Uuid, Option<i32>)>, DiscoveryError> {
     const LOG_TABLE: &str = "SELECT id, default_time_to_live FROM system_schema.tables \
                              WHERE keyspace_name = ? AND table_name = ?";
     let key = (&table.keyspace, format!("{}{LOG}", table.table));
-    let row = first::<(Option<Uuid>, Option<i32>)>(db, &Statement::new(LOG_TABLE), key).await?;
+    let row =
+        first::<(Option<Uuid>, Option<i32>)>(db, &IdempotentStatement::new(LOG_TABLE), key).await?;
     Ok(row.and_then(|(id, default_ttl_s)| Some((id?, default_ttl_s))))
 }
 
 /// Reads the TTL among the options of a log, seconds. ScyllaDB keeps the options with the log's
 /// base table, once they have been set. Cassandra has no such table and refuses the query, which
 /// gives `None`.
-async fn cdc_ttl_s(db: &Db, table: &TableIdentity) -> Result<Option<u64>, DiscoveryError> {
+async fn cdc_ttl_s(db: &DbSession, table: &TableIdentity) -> Result<Option<u64>, DiscoveryError> {
     const OPTIONS: &str =
         "SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?";
     type Row = (Option<HashMap<String, String>>,);
     let key = (&table.keyspace, &table.table);
-    match first::<Row>(db, &Statement::new(OPTIONS), key).await {
+    match first::<Row>(db, &IdempotentStatement::new(OPTIONS), key).await {
         Ok(row) => Ok(row.and_then(|(options,)| options?.get("ttl")?.parse().ok())),
         Err(DiscoveryError::Refused(_) | DiscoveryError::Malformed(_)) => Ok(None),
         Err(error) => Err(error),

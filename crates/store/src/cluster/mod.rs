@@ -1,5 +1,5 @@
-//! The database interface ([`Database`]) over CQL, for a cluster or a gateway. The official client
-//! libraries send the queries that the contract gives.
+//! The database interface ([`SourceDatabase`]) over CQL, for a cluster or a gateway. The official
+//! client libraries send the queries that the contract gives.
 //!
 //! ```text
 //!   session: opened, lost, opened again      session_target: addresses, credentials, TLS
@@ -12,11 +12,11 @@ mod describe;
 mod discovery_error;
 mod follower;
 mod log_facts;
-mod look;
 mod native_type;
+mod poll;
 mod reports;
 mod rows;
-mod schema;
+mod schema_changes;
 mod schema_statements;
 mod session;
 mod session_target;
@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rows::CqlRows;
-use schema::{ClusterSchema, Known};
+use schema_changes::{ClusterSchema, Known};
 use scylla::cluster::ClusterState;
 use scylla::routing::Token;
 use session::DbHandle;
@@ -36,15 +36,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::database::{Database, LogFacts, LogHead, LogRun, Piece, Rows, Schema, split};
+use crate::database::{
+    LogFacts, LogHead, LogRun, Piece, SchemaFollower, SourceDatabase, SourceTable, split,
+};
 use crate::identity::{IndexName, TableIdentity, TokenRange};
-use crate::indexes::Engine;
+use crate::indexes::IndexEngine;
 use crate::options::ReaderOptions;
 use crate::rows::RowReader;
-pub use session_target::SessionTarget;
+pub(crate) use session_target::SessionTarget;
 
 /// A database that is reached by CQL: a cluster, or a gateway.
-pub struct Cluster {
+pub(crate) struct RemoteDatabase {
     db: DbHandle,
     /// The readers of a log. Each of them reads every log.
     readers: Vec<ReaderOptions>,
@@ -53,18 +55,18 @@ pub struct Cluster {
     known: Known,
 }
 
-impl Cluster {
+impl RemoteDatabase {
     /// A cluster at `targets`, and a future that keeps a session to it open until the token is
     /// cancelled. The future reports to `engine` whether there is a session.
-    pub fn new(
+    pub(crate) fn new(
         targets: watch::Receiver<SessionTarget>,
-        engine: Arc<Engine>,
+        engine: Arc<IndexEngine>,
         readers: Vec<ReaderOptions>,
         discovery_interval: Duration,
         cancel: CancellationToken,
-    ) -> (Cluster, impl Future<Output = ()> + Send + use<>) {
+    ) -> (RemoteDatabase, impl Future<Output = ()> + Send + use<>) {
         let (db, keep_open) = session::start(targets, engine, cancel);
-        let cluster = Cluster {
+        let cluster = RemoteDatabase {
             db,
             readers,
             discovery_interval,
@@ -79,12 +81,12 @@ impl Cluster {
 }
 
 #[async_trait]
-impl Database for Cluster {
+impl SourceDatabase for RemoteDatabase {
     fn session_counters(&self) -> BTreeMap<String, u64> {
         self.db.counters()
     }
 
-    fn schema(&self) -> Box<dyn Schema> {
+    fn schema(&self) -> Box<dyn SchemaFollower> {
         let schema =
             ClusterSchema::new(self.db.clone(), self.discovery_interval, self.known.clone());
         Box::new(schema)
@@ -118,7 +120,7 @@ impl Database for Cluster {
         }
     }
 
-    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows> {
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn SourceTable> {
         Arc::new(CqlRows::new(self.db.clone(), reader.clone(), page_bytes))
     }
 

@@ -28,13 +28,13 @@ static PAIRS: [(CqlType, NativeType); 20] = [
 ];
 
 /// The type that the driver calls so; `None` if a later driver has more types.
-pub fn of_driver(native: &NativeType) -> Option<CqlType> {
+pub(super) fn of_driver(native: &NativeType) -> Option<CqlType> {
     let pair = PAIRS.iter().find(|(_, known)| known == native);
     pair.map(|(ours, _)| ours.clone())
 }
 
 /// The type as the driver calls it; `None` for a type that has parameters.
-pub fn for_driver(cql_type: &CqlType) -> Option<NativeType> {
+pub(super) fn for_driver(cql_type: &CqlType) -> Option<NativeType> {
     let pair = PAIRS.iter().find(|(known, _)| known == cql_type);
     pair.map(|(_, native)| native.clone())
 }

@@ -27,7 +27,7 @@ const OF_VNODES: &str =
     "SELECT streams FROM system_distributed.cdc_streams_descriptions_v2 WHERE time = ?";
 
 /// Takes in the reports of a run.
-pub struct Reports {
+pub(super) struct ProgressReports {
     session: Arc<Session>,
     run: Arc<LogRun>,
     /// Whether the indexes of the table hear of positions.
@@ -36,11 +36,15 @@ pub struct Reports {
     told_us: AtomicI64,
 }
 
-impl Reports {
+impl ProgressReports {
     /// The reports of `run`, which reads by `session`. With `tells_positions` the indexes of the
     /// table get the positions.
-    pub fn new(session: Arc<Session>, run: Arc<LogRun>, tells_positions: bool) -> Reports {
-        Reports {
+    pub(super) fn new(
+        session: Arc<Session>,
+        run: Arc<LogRun>,
+        tells_positions: bool,
+    ) -> ProgressReports {
+        ProgressReports {
             session,
             run,
             tells_positions,
@@ -79,7 +83,7 @@ impl Reports {
 }
 
 #[async_trait]
-impl CDCCheckpointSaver for Reports {
+impl CDCCheckpointSaver for ProgressReports {
     async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
         self.run.checkpoints().save_checkpoint(checkpoint).await?;
         if !self.tells_positions {
@@ -88,7 +92,7 @@ impl CDCCheckpointSaver for Reports {
         if let Some(position) = self.run.checkpoints().position()
             && self.told_us.fetch_max(position.time_us, Ordering::Relaxed) < position.time_us
         {
-            self.run.tell(position).await?;
+            self.run.send_position(position).await?;
         }
         Ok(())
     }

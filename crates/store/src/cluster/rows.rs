@@ -17,12 +17,12 @@ use scylla::serialize::value::SerializeValue;
 use scylla::serialize::writers::{CellWriter, WrittenCellProof};
 
 use super::session::DbHandle;
-use super::statement::Statement;
-use crate::database::{Page, Part, Rows};
+use super::statement::IdempotentStatement;
+use crate::database::{RowPage, SourceTable, TablePart};
 use crate::keys::PrimaryKey;
 use crate::observed::RawCell;
-use crate::present::Present;
-use crate::rows::{ReadRow, RowReader};
+use crate::present::TimeSource;
+use crate::rows::{FetchedRow, RowReader};
 
 /// The number of keys that ScyllaDB allows in an IN by default
 /// (`max_partition_key_restrictions_per_query`).
@@ -32,20 +32,20 @@ const KEYS_IN_A_LIST_MAX: usize = 100;
 const ROWS_AT_A_TIME: usize = 32;
 
 /// Reads rows of a table.
-pub struct CqlRows {
+pub(super) struct CqlRows {
     db: DbHandle,
     reader: RowReader,
     by_key: ByKey,
-    by_partition: Statement,
-    by_range: Statement,
+    by_partition: IdempotentStatement,
+    by_range: IdempotentStatement,
 }
 
 /// The statement that reads rows by primary key.
 enum ByKey {
     /// Reads many rows. Possible where the primary key is one column.
-    List(Statement),
+    List(IdempotentStatement),
     /// Reads one row.
-    One(Statement),
+    One(IdempotentStatement),
 }
 
 /// An answer that doesn't fit its statement.
@@ -65,7 +65,7 @@ enum RowError {
 impl CqlRows {
     /// Prepares to read the columns of `reader`, with range and partition pages of about
     /// `page_bytes` bytes.
-    pub fn new(db: DbHandle, reader: RowReader, page_bytes: usize) -> CqlRows {
+    pub(super) fn new(db: DbHandle, reader: RowReader, page_bytes: usize) -> CqlRows {
         let names = |columns: &'_ [crate::keys::KeyColumn]| -> Vec<String> {
             columns.iter().map(|column| column.name.clone()).collect()
         };
@@ -75,17 +75,17 @@ impl CqlRows {
         let by_key = match all.as_slice() {
             [column] => {
                 let condition = format!("{} IN ?", quoted(column));
-                ByKey::List(Statement::new(select(&reader, &condition)))
+                ByKey::List(IdempotentStatement::new(select(&reader, &condition)))
             }
-            _ => ByKey::One(Statement::new(equals(&all))),
+            _ => ByKey::One(IdempotentStatement::new(equals(&all))),
         };
         let page_rows = reader.page_rows(page_bytes);
         let token = token(&reader);
         let of_range = select(&reader, &format!("{token} >= ? AND {token} <= ?"));
         CqlRows {
-            by_partition: Statement::new(equals(&partition)).with_page_rows(page_rows),
+            by_partition: IdempotentStatement::new(equals(&partition)).with_page_rows(page_rows),
             // Reads past the database's cache, as a scan would displace what is there.
-            by_range: Statement::new(of_range)
+            by_range: IdempotentStatement::new(of_range)
                 .bypassing_cache()
                 .with_page_rows(page_rows),
             by_key,
@@ -96,10 +96,10 @@ impl CqlRows {
 
     async fn read(
         &self,
-        statement: &Statement,
+        statement: &IdempotentStatement,
         values: impl SerializeRow,
         from: Option<Bytes>,
-    ) -> anyhow::Result<Page> {
+    ) -> anyhow::Result<RowPage> {
         let db = self.db.current().await;
         let prepared = statement.on(&db).await?;
         let state = from.map_or_else(PagingState::start, |from| {
@@ -107,7 +107,7 @@ impl CqlRows {
         });
         let answer = db.session.execute_single_page(&prepared, &values, state);
         let (result, next) = db.counted(answer.await)?;
-        Ok(Page {
+        Ok(RowPage {
             rows: decode(&self.reader, &result.into_rows_result()?)?,
             next: match next {
                 PagingStateResponse::HasMorePages { state } => {
@@ -121,9 +121,9 @@ impl CqlRows {
 
     async fn all(
         &self,
-        statement: &Statement,
+        statement: &IdempotentStatement,
         values: impl SerializeRow,
-    ) -> anyhow::Result<Vec<ReadRow>> {
+    ) -> anyhow::Result<Vec<FetchedRow>> {
         let mut rows = Vec::new();
         let mut from = None;
         loop {
@@ -138,25 +138,26 @@ impl CqlRows {
 }
 
 #[async_trait]
-impl Rows for CqlRows {
+impl SourceTable for CqlRows {
     fn reader(&self) -> &RowReader {
         &self.reader
     }
 
-    async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
+    async fn page(&self, part: &TablePart, from: Option<Bytes>) -> anyhow::Result<RowPage> {
         match part {
-            Part::Range(range) => {
+            TablePart::Range(range) => {
                 let bounds = (range.start, range.end);
                 self.read(&self.by_range, bounds, from).await
             }
-            Part::Partition(partition) => {
-                let values: Vec<Serialised> = partition.values().map(Serialised).collect();
+            TablePart::Partition(partition) => {
+                let values: Vec<SerialisedValue> =
+                    partition.values().map(SerialisedValue).collect();
                 self.read(&self.by_partition, values, from).await
             }
         }
     }
 
-    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
+    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<FetchedRow>> {
         match &self.by_key {
             ByKey::List(statement) => {
                 let list = SerialisedList(keys.iter().flat_map(PrimaryKey::values).collect());
@@ -164,7 +165,7 @@ impl Rows for CqlRows {
             }
             ByKey::One(statement) => {
                 let reads = keys.iter().map(|key| {
-                    let values: Vec<Serialised> = key.values().map(Serialised).collect();
+                    let values: Vec<SerialisedValue> = key.values().map(SerialisedValue).collect();
                     self.all(statement, values)
                 });
                 Ok(try_join_all(reads).await?.concat())
@@ -225,8 +226,8 @@ fn equals<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
 
 /// Decodes the rows of an answer. A row without a full primary key is left out: it represents a
 /// partition that has only static columns.
-fn decode(reader: &RowReader, rows: &QueryRowsResult) -> Result<Vec<ReadRow>, RowError> {
-    let now_s = Present::default().now_s();
+fn decode(reader: &RowReader, rows: &QueryRowsResult) -> Result<Vec<FetchedRow>, RowError> {
+    let now_s = TimeSource::default().now_s();
     let mut out = Vec::with_capacity(rows.rows_num());
     for row in rows.rows::<ColumnIterator>()? {
         if let Some(row) = decode_row(reader, row?, now_s)? {
@@ -240,7 +241,7 @@ fn decode_row(
     reader: &RowReader,
     mut columns: ColumnIterator<'_, '_>,
     now_s: u32,
-) -> Result<Option<ReadRow>, RowError> {
+) -> Result<Option<FetchedRow>, RowError> {
     let mut values = Vec::with_capacity(reader.keys.len());
     for _ in 0..reader.keys.len() {
         match next(&mut columns)?.slice {
@@ -293,9 +294,9 @@ fn expiry_s(now_s: u32, ttl_s: i32) -> u32 {
 
 /// A value that is serialised already, and bound unchanged.
 #[derive(Clone, Copy, Debug)]
-struct Serialised<'a>(&'a [u8]);
+struct SerialisedValue<'a>(&'a [u8]);
 
-impl SerializeValue for Serialised<'_> {
+impl SerializeValue for SerialisedValue<'_> {
     fn serialize<'b>(
         &self,
         _: &ColumnType,

@@ -15,13 +15,13 @@ use uuid::Uuid;
 use value::CqlType;
 
 use super::discovery_error::DiscoveryError;
-use super::session::Db;
-use super::statement::Statement;
+use super::session::DbSession;
+use super::statement::IdempotentStatement;
 use crate::identity::IndexName;
 
 /// A row of `system_schema.indexes` that may be a vector index, or one of the database's own.
 #[derive(Clone, Debug)]
-pub struct ListedIndex {
+pub(super) struct ListedIndex {
     /// The keyspace and the name of the index.
     pub name: IndexName,
     /// The name of its table, in the same keyspace.
@@ -32,14 +32,14 @@ pub struct ListedIndex {
 
 impl ListedIndex {
     /// The table, by its keyspace and its name.
-    pub fn of_table(&self) -> (String, String) {
+    pub(super) fn of_table(&self) -> (String, String) {
         (self.name.keyspace.clone(), self.table.clone())
     }
 }
 
 /// The columns of each table that have an index of the database's own (SAI). A vector index keeps
 /// their values, too.
-pub fn own_columns(indexes: &[ListedIndex]) -> HashMap<(String, String), BTreeSet<String>> {
+pub(super) fn own_columns(indexes: &[ListedIndex]) -> HashMap<(String, String), BTreeSet<String>> {
     let mut columns: HashMap<_, BTreeSet<String>> = HashMap::new();
     for listed in indexes {
         let option = |name: &str| listed.options.get(name).map(String::as_str);
@@ -52,7 +52,7 @@ pub fn own_columns(indexes: &[ListedIndex]) -> HashMap<(String, String), BTreeSe
 
 /// A column as `system_schema.columns` describes it.
 #[derive(Clone, Debug)]
-pub struct ListedColumn {
+pub(super) struct ListedColumn {
     /// The type, as CQL text.
     pub type_text: String,
     /// Whether the column has one value for all rows of a partition.
@@ -61,53 +61,53 @@ pub struct ListedColumn {
 
 impl ListedColumn {
     /// The type; `None` for a type that the service doesn't know, such as a user type.
-    pub fn cql_type(&self) -> Option<CqlType> {
+    pub(super) fn cql_type(&self) -> Option<CqlType> {
         cql::parser::parse_type(&self.type_text).ok()
     }
 }
 
 /// The statements that read the schema, each prepared when it is first needed on a session.
-pub struct Statements {
-    version: Statement,
-    indexes: Statement,
-    options: Statement,
-    column: Statement,
-    table_id: Statement,
-    truncated: Statement,
+pub(super) struct DiscoveryStatements {
+    version: IdempotentStatement,
+    indexes: IdempotentStatement,
+    options: IdempotentStatement,
+    column: IdempotentStatement,
+    table_id: IdempotentStatement,
+    truncated: IdempotentStatement,
 }
 
-impl Default for Statements {
-    fn default() -> Statements {
-        Statements {
-            version: Statement::new(
+impl Default for DiscoveryStatements {
+    fn default() -> DiscoveryStatements {
+        DiscoveryStatements {
+            version: IdempotentStatement::new(
                 "SELECT state_id FROM system.group0_history WHERE key = 'history' \
                  ORDER BY state_id DESC LIMIT 1",
             ),
-            indexes: Statement::new(
+            indexes: IdempotentStatement::new(
                 "SELECT keyspace_name, index_name, table_name, options \
                  FROM system_schema.indexes WHERE kind = 'CUSTOM' ALLOW FILTERING",
             ),
-            options: Statement::new(
+            options: IdempotentStatement::new(
                 "SELECT options FROM system_schema.indexes \
                  WHERE keyspace_name = ? AND table_name = ? AND index_name = ?",
             ),
-            column: Statement::new(
+            column: IdempotentStatement::new(
                 "SELECT type, kind FROM system_schema.columns \
                  WHERE keyspace_name = ? AND table_name = ? AND column_name = ?",
             ),
-            table_id: Statement::new(
+            table_id: IdempotentStatement::new(
                 "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
             ),
-            truncated: Statement::new(
+            truncated: IdempotentStatement::new(
                 "SELECT truncated_at FROM system.truncated WHERE table_uuid = ? LIMIT 1",
             ),
         }
     }
 }
 
-impl Statements {
+impl DiscoveryStatements {
     /// Reads the newest version of the schema. `None` if the database keeps no history.
-    pub async fn version(&self, db: &Db) -> Result<Option<Uuid>, DiscoveryError> {
+    pub(super) async fn version(&self, db: &DbSession) -> Result<Option<Uuid>, DiscoveryError> {
         match first::<(Option<CqlTimeuuid>,)>(db, &self.version, ()).await {
             Ok(row) => Ok(row.and_then(|(version,)| version).map(Uuid::from)),
             Err(DiscoveryError::Refused(_)) => Ok(None),
@@ -116,7 +116,7 @@ impl Statements {
     }
 
     /// Reads all custom indexes, whatever their class.
-    pub async fn indexes(&self, db: &Db) -> Result<Vec<ListedIndex>, DiscoveryError> {
+    pub(super) async fn indexes(&self, db: &DbSession) -> Result<Vec<ListedIndex>, DiscoveryError> {
         type Row = (String, String, String, Option<HashMap<String, String>>);
         let prepared = self.indexes.on(db).await?;
         let answer = db.session.execute_unpaged(&prepared, ()).await;
@@ -136,9 +136,9 @@ impl Statements {
     }
 
     /// Reads the options of an index. `None` if the index no longer exists.
-    pub async fn options(
+    pub(super) async fn options(
         &self,
-        db: &Db,
+        db: &DbSession,
         listed: &ListedIndex,
     ) -> Result<Option<HashMap<String, String>>, DiscoveryError> {
         let key = (&listed.name.keyspace, &listed.table, &listed.name.index);
@@ -148,9 +148,9 @@ impl Statements {
 
     /// Reads the type and the kind of a column of an index's table. `None` if there is no such
     /// column.
-    pub async fn column(
+    pub(super) async fn column(
         &self,
-        db: &Db,
+        db: &DbSession,
         listed: &ListedIndex,
         column: &str,
     ) -> Result<Option<ListedColumn>, DiscoveryError> {
@@ -163,9 +163,9 @@ impl Statements {
     }
 
     /// Reads the id of an index's table. `None` if there is no such table.
-    pub async fn table_id(
+    pub(super) async fn table_id(
         &self,
-        db: &Db,
+        db: &DbSession,
         listed: &ListedIndex,
     ) -> Result<Option<Uuid>, DiscoveryError> {
         let key = (&listed.name.keyspace, &listed.table);
@@ -176,7 +176,11 @@ impl Statements {
     /// Reads when a table was last truncated, milliseconds since the epoch, as far as the nodes
     /// that answer know. Each node keeps a time of its own, so all are queried and the latest
     /// counts.
-    pub async fn truncated_ms(&self, db: &Db, table: Uuid) -> Result<Option<i64>, DiscoveryError> {
+    pub(super) async fn truncated_ms(
+        &self,
+        db: &DbSession,
+        table: Uuid,
+    ) -> Result<Option<i64>, DiscoveryError> {
         let prepared = match self.truncated.on(db).await.map_err(DiscoveryError::from) {
             Ok(prepared) => prepared,
             Err(DiscoveryError::Refused(_)) => return Ok(None),
@@ -208,7 +212,7 @@ impl Statements {
 }
 
 async fn truncated_on(
-    db: &Db,
+    db: &DbSession,
     mut prepared: PreparedStatement,
     node: Arc<Node>,
     table: Uuid,
@@ -226,8 +230,8 @@ async fn truncated_on(
 
 /// Executes a statement and returns the first row of the answer. `None` if the answer is empty.
 pub(super) async fn first<R>(
-    db: &Db,
-    statement: &Statement,
+    db: &DbSession,
+    statement: &IdempotentStatement,
     values: impl SerializeRow,
 ) -> Result<Option<R>, DiscoveryError>
 where

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::session_target::SessionTarget;
-use crate::counters::Counters;
-use crate::indexes::Engine;
+use crate::counters::EventCounters;
+use crate::indexes::IndexEngine;
 
 /// The longest pause between two tries, as a multiple of the shortest.
 const BACK_OFF_MAX: u32 = 10;
@@ -35,32 +35,32 @@ const MORE_CONNECTIONS: usize = 5;
 const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A session to the database.
-pub struct Db {
+pub(super) struct DbSession {
     /// The driver's session.
     pub session: Arc<Session>,
     /// The number of the session. Prepared statements belong to one session.
     pub generation: u64,
-    counts: Counts,
+    counts: StatementCounts,
 }
 
 /// The statements of a session. Those of the library that reads logs are not among them.
 #[derive(Default)]
-struct Counts {
+struct StatementCounts {
     executed: AtomicU64,
     failed: AtomicU64,
 }
 
-impl Db {
-    fn new(session: Session, generation: u64) -> Db {
-        Db {
+impl DbSession {
+    fn new(session: Session, generation: u64) -> DbSession {
+        DbSession {
             session: Arc::new(session),
             generation,
-            counts: Counts::default(),
+            counts: StatementCounts::default(),
         }
     }
 
     /// Counts a statement by its answer, and returns that.
-    pub fn counted<T, E>(&self, answer: Result<T, E>) -> Result<T, E> {
+    pub(super) fn counted<T, E>(&self, answer: Result<T, E>) -> Result<T, E> {
         self.counts.executed.fetch_add(1, Ordering::Relaxed);
         if answer.is_err() {
             self.counts.failed.fetch_add(1, Ordering::Relaxed);
@@ -71,14 +71,14 @@ impl Db {
 
 /// A handle that gives the current session.
 #[derive(Clone)]
-pub struct DbHandle {
-    sessions: watch::Receiver<Option<Arc<Db>>>,
+pub(super) struct DbHandle {
+    sessions: watch::Receiver<Option<Arc<DbSession>>>,
     lost: mpsc::Sender<u64>,
 }
 
 impl DbHandle {
     /// The current session; waits while there is none. Never returns once the service stops.
-    pub async fn current(&self) -> Arc<Db> {
+    pub(super) async fn current(&self) -> Arc<DbSession> {
         let mut sessions = self.sessions.clone();
         loop {
             if let Some(db) = sessions.borrow_and_update().clone() {
@@ -91,7 +91,7 @@ impl DbHandle {
     }
 
     /// The facts about the current session, by name; none while there is no session.
-    pub fn counters(&self) -> BTreeMap<String, u64> {
+    pub(super) fn counters(&self) -> BTreeMap<String, u64> {
         let Some(db) = self.sessions.borrow().clone() else {
             return BTreeMap::new();
         };
@@ -124,17 +124,17 @@ impl DbHandle {
 
     /// Waits until the session with the number `generation` is no longer the current one. Never
     /// ends once the service stops.
-    pub async fn replaced(&self, generation: u64) {
+    pub(super) async fn replaced(&self, generation: u64) {
         let mut sessions = self.sessions.clone();
         let replaced =
-            |db: &Option<Arc<Db>>| db.as_ref().is_none_or(|db| db.generation != generation);
+            |db: &Option<Arc<DbSession>>| db.as_ref().is_none_or(|db| db.generation != generation);
         if sessions.wait_for(replaced).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
     /// Reports that the database doesn't answer on the session with the number `generation`.
-    pub fn report_lost(&self, generation: u64) {
+    pub(super) fn report_lost(&self, generation: u64) {
         // A report that finds no room is not needed, as another one waits.
         let _ = self.lost.try_send(generation);
     }
@@ -142,9 +142,9 @@ impl DbHandle {
 
 /// Returns the handle of a session and a future that keeps the session open until the token is
 /// cancelled.
-pub fn start(
+pub(super) fn start(
     targets: watch::Receiver<SessionTarget>,
-    engine: Arc<Engine>,
+    engine: Arc<IndexEngine>,
     cancel: CancellationToken,
 ) -> (DbHandle, impl Future<Output = ()>) {
     let (sessions, receiver) = watch::channel(None);
@@ -154,7 +154,7 @@ pub fn start(
         sessions: receiver,
         lost: lost_sender,
     };
-    let keeper = Keeper {
+    let keeper = ReconnectTask {
         targets,
         engine,
         sessions,
@@ -170,16 +170,16 @@ pub fn start(
 }
 
 /// Keeps a session open.
-struct Keeper {
+struct ReconnectTask {
     targets: watch::Receiver<SessionTarget>,
-    engine: Arc<Engine>,
-    sessions: watch::Sender<Option<Arc<Db>>>,
+    engine: Arc<IndexEngine>,
+    sessions: watch::Sender<Option<Arc<DbSession>>>,
     lost: mpsc::Receiver<u64>,
     /// The number of the session that was opened last.
     generation: u64,
 }
 
-impl Keeper {
+impl ReconnectTask {
     async fn run(mut self) {
         self.engine.set_connected(false);
         loop {
@@ -187,7 +187,7 @@ impl Keeper {
             let is_behind_gateways = log_version(&session).await;
             self.engine.set_behind_gateways(is_behind_gateways);
             self.generation += 1;
-            let db = Db::new(session, self.generation);
+            let db = DbSession::new(session, self.generation);
             self.sessions.send_replace(Some(Arc::new(db)));
             self.engine.set_connected(true);
             self.wait().await;
@@ -258,7 +258,7 @@ async fn changed(targets: &mut watch::Receiver<SessionTarget>) {
 }
 
 /// Tries to open a session until it succeeds.
-async fn connect(target: &SessionTarget, counters: &Counters) -> Session {
+async fn connect(target: &SessionTarget, counters: &EventCounters) -> Session {
     let mut told: Option<(Instant, String)> = None;
     let mut pause = target.options.reconnect_interval;
     loop {
@@ -320,7 +320,7 @@ async fn log_version(session: &Session) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use net::tls::authority::Authority;
+    use net::tls::authority::TestAuthority;
 
     use super::*;
     use crate::options::DatabaseOptions;
@@ -331,7 +331,7 @@ mod tests {
         let options = DatabaseOptions {
             contact_points: vec![silent.local_addr().unwrap().to_string()],
             connect_timeout: Duration::from_millis(20),
-            certificate_authorities: Some(Authority::new().pem()),
+            certificate_authorities: Some(TestAuthority::new().pem()),
             ..DatabaseOptions::default()
         };
         let target = SessionTarget::new(options).unwrap();

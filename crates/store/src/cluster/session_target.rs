@@ -21,7 +21,7 @@ use crate::start_error::StartError;
 
 /// The options of the database, with certificates that have been parsed.
 #[derive(Clone)]
-pub struct SessionTarget {
+pub(crate) struct SessionTarget {
     /// The options as configured.
     pub options: DatabaseOptions,
     tls: Option<Arc<ClientConfig>>,
@@ -37,7 +37,7 @@ impl PartialEq for SessionTarget {
 impl SessionTarget {
     /// A target with these options. Fails if the authorities that sign the database's certificates
     /// can't be read.
-    pub fn new(options: DatabaseOptions) -> Result<SessionTarget, StartError> {
+    pub(crate) fn new(options: DatabaseOptions) -> Result<SessionTarget, StartError> {
         let tls = |authorities: &Pem| tls::client(authorities, None);
         let tls = options.certificate_authorities.as_ref().map(tls);
         Ok(SessionTarget {
@@ -47,7 +47,7 @@ impl SessionTarget {
     }
 
     /// Tries once to open a session.
-    pub async fn open(&self) -> Result<Session, NewSessionError> {
+    pub(crate) async fn open(&self) -> Result<Session, NewSessionError> {
         let options = &self.options;
         let nodes = DefaultPolicy::builder()
             .token_aware(true)
@@ -79,7 +79,7 @@ impl SessionTarget {
             };
         }
         if !options.address_map.is_empty() {
-            let map = AddressMap(options.address_map.clone());
+            let map = NodeAddresses(options.address_map.clone());
             builder = builder.address_translator(Arc::new(map));
         }
         if let Some(interval) = options.keepalive_interval {
@@ -97,10 +97,10 @@ impl SessionTarget {
 
 /// The addresses at which nodes are reached, by the addresses that the nodes report. A node without
 /// an entry is reached at the address it reports.
-struct AddressMap(HashMap<SocketAddr, SocketAddr>);
+struct NodeAddresses(HashMap<SocketAddr, SocketAddr>);
 
 #[async_trait]
-impl AddressTranslator for AddressMap {
+impl AddressTranslator for NodeAddresses {
     async fn translate_address(
         &self,
         peer: &UntranslatedPeer,

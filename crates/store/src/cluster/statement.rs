@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use scylla::errors::{DbError, PrepareError, RequestAttemptError};
 use scylla::statement::prepared::PreparedStatement;
 
-use super::session::Db;
+use super::session::DbSession;
 
 /// The end of a read that must not displace what is in the database's cache. ScyllaDB knows it,
 /// Cassandra doesn't.
@@ -13,17 +13,17 @@ const BYPASS_CACHE: &str = " BYPASS CACHE";
 
 /// An idempotent statement.
 #[derive(Debug)]
-pub struct Statement {
+pub(super) struct IdempotentStatement {
     text: String,
     bypass_cache: bool,
     page_rows: Option<i32>,
     prepared: Mutex<Option<(u64, PreparedStatement)>>,
 }
 
-impl Statement {
+impl IdempotentStatement {
     /// A statement that returns pages of the session's default size.
-    pub fn new(text: impl Into<String>) -> Statement {
-        Statement {
+    pub(super) fn new(text: impl Into<String>) -> IdempotentStatement {
+        IdempotentStatement {
             text: text.into(),
             bypass_cache: false,
             page_rows: None,
@@ -32,23 +32,23 @@ impl Statement {
     }
 
     /// Makes the database read past its cache, if it can.
-    pub fn bypassing_cache(self) -> Statement {
-        Statement {
+    pub(super) fn bypassing_cache(self) -> IdempotentStatement {
+        IdempotentStatement {
             bypass_cache: true,
             ..self
         }
     }
 
     /// Sets the number of rows in a page.
-    pub fn with_page_rows(self, rows: usize) -> Statement {
-        Statement {
+    pub(super) fn with_page_rows(self, rows: usize) -> IdempotentStatement {
+        IdempotentStatement {
             page_rows: Some(i32::try_from(rows).unwrap_or(i32::MAX)),
             ..self
         }
     }
 
     /// Returns the statement prepared on the session, and prepares it first if necessary.
-    pub async fn on(&self, db: &Db) -> Result<PreparedStatement, PrepareError> {
+    pub(super) async fn on(&self, db: &DbSession) -> Result<PreparedStatement, PrepareError> {
         if let Some((generation, prepared)) = &*self.slot()
             && *generation == db.generation
         {
@@ -63,7 +63,7 @@ impl Statement {
         Ok(prepared)
     }
 
-    async fn prepare(&self, db: &Db) -> Result<PreparedStatement, PrepareError> {
+    async fn prepare(&self, db: &DbSession) -> Result<PreparedStatement, PrepareError> {
         if self.bypass_cache {
             let text = format!("{}{BYPASS_CACHE}", self.text);
             match db.session.prepare(text).await {

@@ -7,18 +7,18 @@
 //! polled. The rules below hold for both, so the arguments about an index (which reading of a row
 //! wins, snapshots, repair) are made once.
 //!
-//! - *The schema*: [`Schema::changed`] returns which indexes there are, now and whenever they may
-//!   be others.
-//! - *A log*: [`Database::follow`] hands on the keys that the log of a table names, in any order
-//!   and maybe twice. It reports up to which time all of them have been handed on
+//! - *The schema*: [`SchemaFollower::changed`] returns which indexes there are, now and whenever
+//!   they may be others.
+//! - *A log*: [`SourceDatabase::follow`] hands on the keys that the log of a table names, in any
+//!   order and maybe twice. It reports up to which time all of them have been handed on
 //!   ([`LogRun::read_up_to`]). No row of the log may appear before such a time later. An
 //!   implementation ensures that by waiting (a cluster's safety interval) or by a low-water mark.
-//! - *Rows*: [`Rows`] reads a token range or a partition in pages, or rows by their keys. A read
-//!   sees every write that was acknowledged before it was issued.
+//! - *Rows*: [`SourceTable`] reads a token range or a partition in pages, or rows by their keys. A
+//!   read sees every write that was acknowledged before it was issued.
 
 mod checked_files;
 mod log;
-mod own_index;
+mod native_index;
 mod ranges;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -34,19 +34,19 @@ pub use crate::identity::{
     FilterColumn, IndexIdentity, IndexName, StructureOptions, TableIdentity, TokenRange,
 };
 pub use crate::index_options::vector_options;
-pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
-pub use crate::message::{Hint, HintTarget};
-pub use crate::observed::{Form, ObservedColumn, RawCell};
-pub use crate::rows::{ReadRow, RowReader};
+pub use crate::keys::{EncodedValues, KeyColumn, KeySchema, PartitionKey, PrimaryKey, is_key_type};
+pub use crate::message::{ChangeHint, HintTarget};
+pub use crate::observed::{IndexableType, ObservedColumn, RawCell};
+pub use crate::rows::{FetchedRow, RowReader};
 pub use checked_files::CheckedFiles;
 pub use log::LogRun;
-pub(crate) use log::{CatchUp, Progress, ReaderSeries};
-pub use own_index::OwnIndex;
+pub(crate) use log::{CatchUp, ReaderProgress, ReaderSeries};
+pub use native_index::DatabaseIndex;
 pub use ranges::split;
 
 /// A database that has tables with vector indexes.
 #[async_trait]
-pub trait Database: Send + Sync + 'static {
+pub trait SourceDatabase: Send + Sync + 'static {
     /// The clock that the times of logs go by. It is the machine's clock if the database has no
     /// clock of its own that this process can read.
     fn clock(&self) -> Arc<dyn Clock> {
@@ -66,7 +66,7 @@ pub trait Database: Send + Sync + 'static {
     }
 
     /// A view of the schema that follows its indexes.
-    fn schema(&self) -> Box<dyn Schema>;
+    fn schema(&self) -> Box<dyn SchemaFollower>;
 
     /// Whether the schema has an index of that name which this service has to build, as far as is
     /// known at this moment. Never waits.
@@ -86,21 +86,21 @@ pub trait Database: Send + Sync + 'static {
 
     /// Whether a search reads the rows of the table where the index has had no room for some of
     /// them. That is right where rows are read by calls, and no other node holds them.
-    fn makes_up_for_rows(&self) -> bool {
+    fn reads_missing_rows(&self) -> bool {
         false
     }
 
     /// The identity of an index with the names that the columns of its table's key have now, as far
     /// as is known at this moment; `None` if they are those in `index`. A key column that gets
     /// another name leaves every row as it is, so the index stays the same one, and
-    /// [`Schema::changed`] goes on with the former name. Never waits.
+    /// [`SchemaFollower::changed`] goes on with the former name. Never waits.
     fn renamed(&self, _index: &IndexIdentity) -> Option<IndexIdentity> {
         None
     }
 
     /// The index of that name that the database keeps itself, as far as is known at this moment.
     /// Never waits.
-    fn own_index(&self, _name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
+    fn database_index(&self, _name: &IndexName) -> Option<Arc<dyn DatabaseIndex>> {
         None
     }
 
@@ -124,7 +124,7 @@ pub trait Database: Send + Sync + 'static {
     async fn follow(&self, reader: usize, run: LogRun) -> anyhow::Result<()>;
 
     /// Makes a reader of these columns, with pages of about that many bytes.
-    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows>;
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn SourceTable>;
 
     /// Splits a part of the ring so that each piece is on one set of nodes. Splits further until
     /// there are about `pieces_min` pieces for the whole ring.
@@ -145,7 +145,7 @@ pub trait Database: Send + Sync + 'static {
         None
     }
 
-    /// The bytes of all files that [`Database::check_files`] reads.
+    /// The bytes of all files that [`SourceDatabase::check_files`] reads.
     fn file_bytes(&self) -> u64 {
         0
     }
@@ -159,14 +159,14 @@ pub type Piece = (TokenRange, BTreeSet<Uuid>);
 
 /// A view of the indexes of a schema.
 #[async_trait]
-pub trait Schema: Send + Sync {
+pub trait SchemaFollower: Send + Sync {
     /// Waits for the indexes of the schema. The first call returns them as soon as they are known,
     /// and each later call returns them when they may have changed. Dropping a call loses nothing.
-    async fn changed(&mut self) -> Discovered;
+    async fn changed(&mut self) -> DiscoveredIndexes;
 
     /// Requests the indexes once more, as not all of them could be taken in. The next call of
-    /// [`Schema::changed`] returns them after a while.
-    fn tell_again(&mut self);
+    /// [`SchemaFollower::changed`] returns them after a while.
+    fn request_again(&mut self);
 
     /// The time of the last TRUNCATE of a table, in milliseconds since the epoch. `told_ms` is the
     /// time in the identity of the index, `saved_ms` the one in its snapshot. Where nodes know
@@ -181,7 +181,7 @@ pub trait Schema: Send + Sync {
 
 /// The indexes of a schema.
 #[derive(Clone, Debug, Default)]
-pub struct Discovered {
+pub struct DiscoveredIndexes {
     /// The indexes that can be built.
     pub indexes: BTreeMap<IndexName, IndexIdentity>,
     /// The indexes that can't be described yet. They count neither as new nor as dropped.
@@ -220,7 +220,7 @@ pub trait LogHead: Send + Sync {
 
 /// Reads rows of one table, with the same columns in every read.
 #[async_trait]
-pub trait Rows: Send + Sync {
+pub trait SourceTable: Send + Sync {
     /// The table and the columns that are read.
     fn reader(&self) -> &RowReader;
 
@@ -228,21 +228,21 @@ pub trait Rows: Send + Sync {
     ///
     /// # Errors
     /// If the rows can't be read now.
-    async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page>;
+    async fn page(&self, part: &TablePart, from: Option<Bytes>) -> anyhow::Result<RowPage>;
 
     /// Reads the rows of these keys, in any order. Keys without a row are left out.
     ///
     /// # Errors
     /// If the rows can't be read now.
-    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>>;
+    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<FetchedRow>>;
 
-    /// The largest number of keys for one [`Rows::by_key`].
+    /// The largest number of keys for one [`SourceTable::by_key`].
     fn keys_at_a_time(&self) -> usize;
 }
 
 /// A part of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TablePart {
     /// The partitions of a token range.
     Range(TokenRange),
     /// One partition.
@@ -251,9 +251,9 @@ pub enum Part {
 
 /// A page of rows.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct RowPage {
     /// The rows of the page.
-    pub rows: Vec<ReadRow>,
+    pub rows: Vec<FetchedRow>,
     /// The place where the next page begins; `None` after the last page.
     pub next: Option<Bytes>,
 }
@@ -268,8 +268,8 @@ pub(crate) mod tests {
     struct SilentRows(RowReader);
 
     #[async_trait]
-    impl Database for Silent {
-        fn schema(&self) -> Box<dyn Schema> {
+    impl SourceDatabase for Silent {
+        fn schema(&self) -> Box<dyn SchemaFollower> {
             unreachable!("nobody asks")
         }
 
@@ -293,7 +293,7 @@ pub(crate) mod tests {
             std::future::pending().await
         }
 
-        fn rows(&self, reader: &RowReader, _: usize) -> Arc<dyn Rows> {
+        fn rows(&self, reader: &RowReader, _: usize) -> Arc<dyn SourceTable> {
             Arc::new(SilentRows(reader.clone()))
         }
 
@@ -307,16 +307,16 @@ pub(crate) mod tests {
     }
 
     #[async_trait]
-    impl Rows for SilentRows {
+    impl SourceTable for SilentRows {
         fn reader(&self) -> &RowReader {
             &self.0
         }
 
-        async fn page(&self, _: &Part, _: Option<Bytes>) -> anyhow::Result<Page> {
+        async fn page(&self, _: &TablePart, _: Option<Bytes>) -> anyhow::Result<RowPage> {
             std::future::pending().await
         }
 
-        async fn by_key(&self, _: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
+        async fn by_key(&self, _: &[PrimaryKey]) -> anyhow::Result<Vec<FetchedRow>> {
             std::future::pending().await
         }
 

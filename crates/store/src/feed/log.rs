@@ -1,8 +1,8 @@
 //! Following the log of a table.
 //!
-//! A supervisor has the database follow the log ([`Database::follow`]). When that ends (an error, a
-//! lost session, a dropped table), it starts again from the time up to which all of the log had
-//! been read. A row that is read twice does no harm, as it is only a hint.
+//! A supervisor has the database follow the log ([`SourceDatabase::follow`]). When that ends (an
+//! error, a lost session, a dropped table), it starts again from the time up to which all of the
+//! log had been read. A row that is read twice does no harm, as it is only a hint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::database::{Database, LogRun, Progress, ReaderSeries};
+use crate::database::{LogRun, ReaderProgress, ReaderSeries, SourceDatabase};
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
 use crate::message::HintMessage;
@@ -24,7 +24,7 @@ const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
 /// A report that the indexes of a table missed a part of the log: a reader lagged by more than the
 /// log reaches back, or a task of the table panicked.
 #[derive(Debug)]
-pub struct Interrupted {
+pub(crate) struct InterruptedTable {
     /// The base table.
     pub table: TableIdentity,
     /// The primary key of the base table.
@@ -34,13 +34,13 @@ pub struct Interrupted {
 }
 
 /// One reader of a table's log, which is restarted when it ends.
-pub struct LogFollower {
+pub(crate) struct LogFollower {
     /// The base table.
     pub table: TableIdentity,
     /// The primary key of the base table.
     pub keys: KeySchema,
     /// The database that has the log.
-    pub database: Arc<dyn Database>,
+    pub database: Arc<dyn SourceDatabase>,
     /// The number of this reader among those of the database.
     pub reader: usize,
     /// The name of this reader.
@@ -52,9 +52,9 @@ pub struct LogFollower {
     /// The metric series of the reader.
     pub series: Arc<ReaderSeries>,
     /// The progress of the reader.
-    pub progress: Arc<Progress>,
+    pub progress: Arc<ReaderProgress>,
     /// The channel to report that the reader lags too far, which leaves a gap.
-    pub interrupted: mpsc::Sender<Interrupted>,
+    pub interrupted: mpsc::Sender<InterruptedTable>,
     /// Cancelled when the log is no longer to be followed.
     pub following: CancellationToken,
 }
@@ -62,7 +62,7 @@ pub struct LogFollower {
 impl LogFollower {
     /// Follows the log. Ends when the hints have no receiver any more, or when rows of the log may
     /// have been missed.
-    pub async fn run(self) {
+    pub(crate) async fn run(self) {
         let mut margin = Duration::ZERO;
         let mut failures = 0;
         while !self.hints.is_closed() {
@@ -121,7 +121,7 @@ impl LogFollower {
             "the log reader is behind for longer than the log keeps its rows; the indexes are reconciled with the table"
         );
         self.series.each(|metrics| metrics.up.set(0));
-        let interrupted = Interrupted {
+        let interrupted = InterruptedTable {
             table: self.table.clone(),
             keys: self.keys.clone(),
             following: self.following.clone(),

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::database::{Page, Part, Rows};
+use crate::database::{RowPage, SourceTable, TablePart};
 use crate::keys::PrimaryKey;
-use crate::rows::{ReadRow, absent};
+use crate::rows::{FetchedRow, absent};
 
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
@@ -21,18 +21,18 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 const FAILURES_BEFORE_RESTART: u32 = 4;
 
 /// A read of a part of a table in progress.
-pub struct Pages {
-    rows: Arc<dyn Rows>,
-    part: Part,
+pub(crate) struct TablePager {
+    rows: Arc<dyn SourceTable>,
+    part: TablePart,
     /// The place where the next page begins. The outer `None` means that there are no more pages,
     /// the inner one the beginning of the part.
     next: Option<Option<Bytes>>,
 }
 
-impl Pages {
+impl TablePager {
     /// Begins a read, before its first page.
-    pub fn new(rows: &Arc<dyn Rows>, part: Part) -> Pages {
-        Pages {
+    pub(crate) fn new(rows: &Arc<dyn SourceTable>, part: TablePart) -> TablePager {
+        TablePager {
             rows: rows.clone(),
             part,
             next: Some(None),
@@ -40,12 +40,12 @@ impl Pages {
     }
 
     /// Reads the next page; `None` after the last one. After failures rows may come twice.
-    pub async fn next(&mut self) -> Option<Vec<ReadRow>> {
+    pub(crate) async fn next(&mut self) -> Option<Vec<FetchedRow>> {
         let mut from = self.next.take()?;
-        let mut failures = Failures::default();
+        let mut failures = ConsecutiveFailures::default();
         loop {
             match self.rows.page(&self.part, from.clone()).await {
-                Ok(Page { rows, next }) => {
+                Ok(RowPage { rows, next }) => {
                     self.next = next.map(Some);
                     return Some(rows);
                 }
@@ -61,8 +61,8 @@ impl Pages {
 }
 
 /// Reads the rows of some keys. A key without a row yields a row without vectors.
-pub async fn rows_of(rows: &dyn Rows, keys: &[PrimaryKey]) -> Vec<ReadRow> {
-    let mut failures = Failures::default();
+pub(crate) async fn rows_of(rows: &dyn SourceTable, keys: &[PrimaryKey]) -> Vec<FetchedRow> {
+    let mut failures = ConsecutiveFailures::default();
     let mut found = loop {
         match rows.by_key(keys).await {
             Ok(found) => break found,
@@ -76,23 +76,23 @@ pub async fn rows_of(rows: &dyn Rows, keys: &[PrimaryKey]) -> Vec<ReadRow> {
     found
 }
 
-struct Failures {
+struct ConsecutiveFailures {
     in_a_row: u32,
     back_off: Duration,
 }
 
-impl Default for Failures {
-    fn default() -> Failures {
-        Failures {
+impl Default for ConsecutiveFailures {
+    fn default() -> ConsecutiveFailures {
+        ConsecutiveFailures {
             in_a_row: 0,
             back_off: BACK_OFF_MIN,
         }
     }
 }
 
-impl Failures {
+impl ConsecutiveFailures {
     /// Notes that a read failed, and waits until it is worth trying again.
-    async fn wait(&mut self, rows: &dyn Rows, error: &anyhow::Error) {
+    async fn wait(&mut self, rows: &dyn SourceTable, error: &anyhow::Error) {
         self.in_a_row += 1;
         tracing::warn!(
             error = format!("{error:#}"),

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use futures::StreamExt;
 use tokio::sync::{mpsc, oneshot};
 
-use super::pages::{Pages, rows_of};
-use crate::database::{Database, Part, Rows};
+use super::pages::{TablePager, rows_of};
+use crate::database::{SourceDatabase, SourceTable, TablePart};
 use crate::identity::TableIdentity;
-use crate::items::{Issue, Sequencer};
+use crate::items::{InFlightRead, ReadSequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
-use crate::message::{HintMessage, HintTarget, Message, RowBatch};
+use crate::message::{HintMessage, HintTarget, IndexMessage, RowBatch};
 use crate::observed::ObservedColumn;
-use crate::rows::{ReadRow, RowReader, joined};
+use crate::rows::{FetchedRow, RowReader, joined};
 
 /// The largest number of hints in a batch.
 const BATCH_HINTS: usize = 1024;
@@ -32,7 +32,7 @@ const READS_MAX: usize = 8;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// An index that gets the rows that are read.
-pub struct Subscriber {
+pub(crate) struct SubscriptionRequest {
     /// The columns that the index observes, that of its vectors first.
     pub columns: Vec<ObservedColumn>,
     /// The number of columns after that of the vectors that must have values.
@@ -40,17 +40,17 @@ pub struct Subscriber {
     /// Whether the index needs changes of only static columns.
     pub takes_static: bool,
     /// The channel to the index. The subscription ends when it is closed.
-    pub messages: mpsc::Sender<Message>,
+    pub messages: mpsc::Sender<IndexMessage>,
     /// Answered when the index gets the rows of every hint from now on.
     pub subscribed: oneshot::Sender<()>,
 }
 
 /// An index that gets the rows, from then on.
-struct Subscribed {
+struct IndexSubscription {
     columns: Vec<ObservedColumn>,
     required: usize,
     takes_static: bool,
-    messages: mpsc::Sender<Message>,
+    messages: mpsc::Sender<IndexMessage>,
 }
 
 /// The rows and partitions that the hints of a batch name, without duplicates. They are read in the
@@ -69,29 +69,29 @@ impl HintedRows {
 }
 
 /// The task that reads rows of one table again.
-pub struct Rereader {
+pub(crate) struct RowRereader {
     table: TableIdentity,
     keys: KeySchema,
-    database: Arc<dyn Database>,
-    sequencer: Arc<Sequencer>,
-    subscribers: Vec<Subscribed>,
-    reads: Arc<dyn Rows>,
+    database: Arc<dyn SourceDatabase>,
+    sequencer: Arc<ReadSequencer>,
+    subscribers: Vec<IndexSubscription>,
+    reads: Arc<dyn SourceTable>,
 }
 
-impl Rereader {
+impl RowRereader {
     /// Makes the task, without subscribers.
-    pub fn new(
+    pub(crate) fn new(
         table: TableIdentity,
         keys: KeySchema,
-        database: Arc<dyn Database>,
-        sequencer: Arc<Sequencer>,
-    ) -> Rereader {
+        database: Arc<dyn SourceDatabase>,
+        sequencer: Arc<ReadSequencer>,
+    ) -> RowRereader {
         let reader = RowReader {
             table: table.clone(),
             keys: keys.clone(),
             columns: Vec::new(),
         };
-        Rereader {
+        RowRereader {
             table,
             keys,
             reads: database.rows(&reader, PAGE_BYTES),
@@ -102,10 +102,10 @@ impl Rereader {
     }
 
     /// Serves hints and subscriptions until the channel of hints is closed.
-    pub async fn run(
+    pub(crate) async fn run(
         mut self,
         mut hints: mpsc::Receiver<HintMessage>,
-        mut subscriptions: mpsc::Receiver<Subscriber>,
+        mut subscriptions: mpsc::Receiver<SubscriptionRequest>,
     ) {
         let mut batch = Vec::with_capacity(BATCH_HINTS);
         loop {
@@ -122,21 +122,21 @@ impl Rereader {
         }
     }
 
-    fn subscribe(&mut self, subscriber: Subscriber) {
-        self.subscribers.push(Subscribed {
+    fn subscribe(&mut self, subscriber: SubscriptionRequest) {
+        self.subscribers.push(IndexSubscription {
             columns: subscriber.columns,
             required: subscriber.required,
             takes_static: subscriber.takes_static,
             messages: subscriber.messages,
         });
-        self.forget_gone();
+        self.remove_closed();
         // The subscriber may have been dropped already.
         let _ = subscriber.subscribed.send(());
     }
 
     /// Drops subscribers whose channels are closed, and narrows the reads to the columns of the
     /// others.
-    fn forget_gone(&mut self) {
+    fn remove_closed(&mut self) {
         self.subscribers.retain(|index| !index.messages.is_closed());
         let mut columns: Vec<ObservedColumn> = Vec::new();
         for column in self.subscribers.iter().flat_map(|index| &index.columns) {
@@ -179,8 +179,8 @@ impl Rereader {
             }
         }
         loop {
-            if self.one_is_gone() {
-                self.forget_gone();
+            if self.any_closed() {
+                self.remove_closed();
             }
             if self.subscribers.is_empty() || hinted.is_empty() {
                 break;
@@ -191,31 +191,31 @@ impl Rereader {
                 // The column of that index may have been dropped from the table too; a read of it
                 // would never end. The rows are read again for the others. To get a row twice does
                 // no harm.
-                () = self.one_goes() => {}
+                () = self.wait_for_close() => {}
             }
         }
         if let Some(position) = reached {
             for index in &self.subscribers {
                 // A dropped index needs no position.
-                let _ = index.messages.send(Message::Position(position)).await;
+                let _ = index.messages.send(IndexMessage::Position(position)).await;
             }
         }
         for (index, answer) in markers {
             if let Some(messages) = index.upgrade() {
                 // A dropped index needs no answer.
-                let _ = messages.send(Message::Marker(answer)).await;
+                let _ = messages.send(IndexMessage::Marker(answer)).await;
             }
         }
     }
 
-    fn one_is_gone(&self) -> bool {
+    fn any_closed(&self) -> bool {
         self.subscribers
             .iter()
             .any(|index| index.messages.is_closed())
     }
 
     /// Waits until the channel of a subscriber is closed. Panics if there are no subscribers.
-    async fn one_goes(&self) {
+    async fn wait_for_close(&self) {
         let closed = self.subscribers.iter();
         let closed = closed.map(|index| Box::pin(index.messages.closed()));
         futures::future::select_all(closed).await;
@@ -249,20 +249,20 @@ impl Rereader {
         });
         let mut found = futures::stream::iter(reads).buffer_unordered(READS_MAX);
         while let Some((issue, rows, noticed_us)) = found.next().await {
-            self.tell_rows(&issue, rows, noticed_us).await;
+            self.send_rows(&issue, rows, noticed_us).await;
         }
     }
 
     async fn read_partition(&self, partition: PartitionKey) {
         let issue = self.sequencer.issue();
-        let mut pages = Pages::new(&self.reads, Part::Partition(partition.clone()));
+        let mut pages = TablePager::new(&self.reads, TablePart::Partition(partition.clone()));
         while let Some(rows) = pages.next().await {
-            self.tell_rows(&issue, rows, Vec::new()).await;
+            self.send_rows(&issue, rows, Vec::new()).await;
         }
         for index in &self.subscribers {
             let _ = index
                 .messages
-                .send(Message::PartitionEnd {
+                .send(IndexMessage::PartitionEnd {
                     issue: issue.clone(),
                     partition: partition.clone(),
                 })
@@ -271,7 +271,12 @@ impl Rereader {
     }
 
     /// Sends each index the cells of its columns. A dropped index is forgotten later.
-    async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
+    async fn send_rows(
+        &self,
+        issue: &Arc<InFlightRead>,
+        rows: Vec<FetchedRow>,
+        noticed_us: Vec<i64>,
+    ) {
         let read = &self.reads.reader().columns;
         for index in &self.subscribers {
             let columns = index.columns.iter();
@@ -283,7 +288,7 @@ impl Rereader {
             };
             let _ = index
                 .messages
-                .send(Message::Rows(RowBatch {
+                .send(IndexMessage::Rows(RowBatch {
                     issue: issue.clone(),
                     rows: joined(&rows, &columns, index.required),
                     noticed_us: noticed_us.clone(),
@@ -297,23 +302,29 @@ impl Rereader {
 mod tests {
     use std::time::Duration;
 
-    use index::Metric;
+    use index::SimilarityFunction;
 
     use super::*;
     use crate::database::tests::Silent;
     use crate::indexes::tests::identity;
-    use crate::message::{HINTS_MAX, Hint, Position};
-    use crate::observed::Form;
+    use crate::message::{ChangeHint, HINTS_MAX, LogPosition};
+    use crate::observed::IndexableType;
 
-    fn subscriber(column: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
+    fn subscriber(
+        column: &str,
+    ) -> (
+        SubscriptionRequest,
+        mpsc::Receiver<IndexMessage>,
+        oneshot::Receiver<()>,
+    ) {
         let (messages, received) = mpsc::channel(1);
         let (subscribed, ready) = oneshot::channel();
-        let subscriber = Subscriber {
+        let subscriber = SubscriptionRequest {
             columns: vec![ObservedColumn {
                 name: column.to_owned(),
-                form: Form::Vector {
+                form: IndexableType::Vector {
                     dimensions: 2,
-                    metric: Metric::Cosine,
+                    metric: SimilarityFunction::Cosine,
                 },
             }],
             required: 0,
@@ -329,7 +340,7 @@ mod tests {
         for takes_static in [false, true] {
             let of = identity("a");
             let partition = of.keys.encode_partition([b"k".as_slice()]);
-            let rereader = Rereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
+            let rereader = RowRereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
             let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
             let (subscriptions, subscription_receiver) = mpsc::channel(1);
             let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));
@@ -337,12 +348,12 @@ mod tests {
             subscriber.takes_static = takes_static;
             subscriptions.send(subscriber).await.unwrap();
             ready.await.unwrap();
-            let hint = HintMessage::Hint(Hint {
+            let hint = HintMessage::Hint(ChangeHint {
                 target: HintTarget::Static(partition),
                 noticed_us: None,
             });
             hints.send(hint).await.unwrap();
-            let position = Position { run: 1, time_us: 7 };
+            let position = LogPosition { run: 1, time_us: 7 };
             hints.send(HintMessage::Position(position)).await.unwrap();
             // A read of the silent database never ends, so what comes after it waits.
             let told = tokio::time::timeout(Duration::from_secs(10), received.recv()).await;
@@ -355,7 +366,7 @@ mod tests {
     async fn reads_that_can_not_end_are_given_up_with_the_index_that_asks_for_them() {
         let of = identity("a");
         let key = of.keys.encode([b"k".as_slice()]);
-        let rereader = Rereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
+        let rereader = RowRereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
         let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
         let (subscriptions, subscription_receiver) = mpsc::channel(1);
         let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));
@@ -364,7 +375,7 @@ mod tests {
         let (a, a_received, ready) = subscriber("a");
         subscriptions.send(a).await.unwrap();
         ready.await.unwrap();
-        let hint = HintMessage::Hint(Hint {
+        let hint = HintMessage::Hint(ChangeHint {
             target: HintTarget::Row(key),
             noticed_us: None,
         });

@@ -6,11 +6,11 @@ use futures::StreamExt;
 use tasks::Task;
 use tokio::sync::mpsc;
 
-use super::pages::Pages;
-use crate::database::{Database, Part, Rows};
+use super::pages::TablePager;
+use crate::database::{SourceDatabase, SourceTable, TablePart};
 use crate::identity::TokenRange;
-use crate::indexes::{Engine, IndexHandle};
-use crate::items::Sequencer;
+use crate::indexes::{IndexEngine, IndexHandle};
+use crate::items::ReadSequencer;
 use crate::long_work;
 use crate::message::RowBatch;
 use crate::options::ScanOptions;
@@ -22,27 +22,27 @@ use crate::rows::{RowReader, joined};
 const BATCH_ROWS_A_THREAD: usize = 32;
 
 /// The scan of a table for one index.
-pub struct Scan {
+pub(crate) struct TableScan {
     /// The database that has the table.
-    pub database: Arc<dyn Database>,
+    pub database: Arc<dyn SourceDatabase>,
     /// The table, and the one vector column of the index.
     pub reader: RowReader,
     /// The sequencer that numbers the reads.
-    pub sequencer: Arc<Sequencer>,
+    pub sequencer: Arc<ReadSequencer>,
     /// The index that gets the rows.
     pub index: Arc<IndexHandle>,
     /// The engine, which gets the progress.
-    pub engine: Arc<Engine>,
+    pub engine: Arc<IndexEngine>,
     /// The options for concurrency and sizes.
     pub options: ScanOptions,
     /// The number of threads that share the rows of a batch.
     pub compute_threads: usize,
 }
 
-impl Scan {
+impl TableScan {
     /// Reads all rows of the index's part of the ring and hands them over. A full channel holds the
     /// scan up. A closed channel ends it with `None`. The scan's task is a child of `build`.
-    pub async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) -> Option<()> {
+    pub(crate) async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) -> Option<()> {
         self.index.metrics.scans.inc();
         let reads = self.database.rows(&self.reader, self.options.page_bytes);
         let whole = self.index.identity.range;
@@ -73,14 +73,14 @@ impl Scan {
     /// Reads a range, and returns it when all its rows have been handed over.
     async fn range(
         &self,
-        reads: &Arc<dyn Rows>,
+        reads: &Arc<dyn SourceTable>,
         range: TokenRange,
         out: &mpsc::Sender<RowBatch>,
         scan: &Task,
     ) -> Option<TokenRange> {
         let task = scan.child(long_work::scan_of_range(&self.index.identity, range));
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
-        let mut pages = Pages::new(reads, Part::Range(range));
+        let mut pages = TablePager::new(reads, TablePart::Range(range));
         let columns: Vec<usize> = (0..self.reader.columns.len()).collect();
         let required = self.index.identity.local_filters();
         loop {

@@ -4,20 +4,22 @@ use bytes::Bytes;
 use serde_json::Value as Json;
 use store_api::ColumnsPredicate;
 use store_api::types::{Filter, Restriction};
-use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
+use value::predicate::{
+    ComparisonOperator, OneOf, OneOfTuples, Predicate, SearchedCollection, TuplePredicate,
+};
 use value::{CqlType, from_key_json};
 
-use super::{Column, Columns, Unsuitable};
+use super::{RestrictedColumn, TupleColumns, UnsupportedRestriction};
 use crate::identity::IndexIdentity;
 
 /// Reads the restrictions of a request for an index.
 ///
 /// # Errors
 /// If the index does not keep a column, or a value is none of its column's type.
-pub fn read(
+pub(super) fn read(
     index: &IndexIdentity,
     filter: Option<&Filter>,
-) -> Result<Vec<ColumnsPredicate>, Unsuitable> {
+) -> Result<Vec<ColumnsPredicate>, UnsupportedRestriction> {
     let restrictions = filter.map(|filter| filter.restrictions.as_slice());
     let restrictions = restrictions.unwrap_or_default().iter();
     restrictions
@@ -28,8 +30,8 @@ pub fn read(
 fn predicate_of(
     index: &IndexIdentity,
     restriction: &Restriction,
-) -> Result<ColumnsPredicate, Unsuitable> {
-    use Comparison::{Eq, Gt, GtEq, Lt, LtEq};
+) -> Result<ColumnsPredicate, UnsupportedRestriction> {
+    use ComparisonOperator::{Eq, Gt, GtEq, Lt, LtEq};
     match restriction {
         Restriction::Eq { lhs, rhs } => compared(index, lhs, Eq, rhs),
         Restriction::Lt { lhs, rhs } => compared(index, lhs, Lt, rhs),
@@ -47,7 +49,7 @@ fn predicate_of(
         Restriction::GtTuple { lhs, rhs } => compared_tuple(index, lhs, Gt, rhs),
         Restriction::GeTuple { lhs, rhs } => compared_tuple(index, lhs, GtEq, rhs),
         Restriction::InTuple { lhs, rhs } => {
-            let columns = Columns::of(index, lhs)?;
+            let columns = TupleColumns::of(index, lhs)?;
             let tuples = rhs.iter().map(|tuple| columns.values(tuple));
             let tuples = tuples.collect::<Result<_, _>>()?;
             let list = OneOfTuples::new(columns.types(), tuples);
@@ -85,9 +87,9 @@ fn predicate_of(
 fn of_column(
     index: &IndexIdentity,
     name: &str,
-    predicate: impl FnOnce(&Column<'_>) -> Result<Predicate, Unsuitable>,
-) -> Result<ColumnsPredicate, Unsuitable> {
-    let column = Column::of(index, name)?;
+    predicate: impl FnOnce(&RestrictedColumn<'_>) -> Result<Predicate, UnsupportedRestriction>,
+) -> Result<ColumnsPredicate, UnsupportedRestriction> {
+    let column = RestrictedColumn::of(index, name)?;
     Ok(ColumnsPredicate::Column {
         predicate: predicate(&column)?,
         column: name.to_owned(),
@@ -97,9 +99,9 @@ fn of_column(
 fn compared(
     index: &IndexIdentity,
     name: &str,
-    comparison: Comparison,
+    comparison: ComparisonOperator,
     value: &Json,
-) -> Result<ColumnsPredicate, Unsuitable> {
+) -> Result<ColumnsPredicate, UnsupportedRestriction> {
     of_column(index, name, |column| {
         Ok(Predicate::Compare {
             cql_type: column.cql_type.clone(),
@@ -109,11 +111,14 @@ fn compared(
     })
 }
 
-fn contains(column: &Column<'_>, element: &Json) -> Result<Predicate, Unsuitable> {
+fn contains(
+    column: &RestrictedColumn<'_>,
+    element: &Json,
+) -> Result<Predicate, UnsupportedRestriction> {
     let (collection, cql_type) = match column.cql_type {
-        CqlType::List { element, .. } => (Collection::List((**element).clone()), element),
-        CqlType::Set { element, .. } => (Collection::Set((**element).clone()), element),
-        CqlType::Map { value, .. } => (Collection::MapValues((**value).clone()), value),
+        CqlType::List { element, .. } => (SearchedCollection::List((**element).clone()), element),
+        CqlType::Set { element, .. } => (SearchedCollection::Set((**element).clone()), element),
+        CqlType::Map { value, .. } => (SearchedCollection::MapValues((**value).clone()), value),
         _ => return Err(column.has_no("elements")),
     };
     let value = column.part(cql_type, element)?;
@@ -123,10 +128,10 @@ fn contains(column: &Column<'_>, element: &Json) -> Result<Predicate, Unsuitable
 fn compared_tuple(
     index: &IndexIdentity,
     names: &[String],
-    comparison: Comparison,
+    comparison: ComparisonOperator,
     values: &[Json],
-) -> Result<ColumnsPredicate, Unsuitable> {
-    let columns = Columns::of(index, names)?;
+) -> Result<ColumnsPredicate, UnsupportedRestriction> {
+    let columns = TupleColumns::of(index, names)?;
     let predicate = TuplePredicate::Compare {
         types: columns.types(),
         comparison,
@@ -142,7 +147,7 @@ fn tuple_of(names: &[String], predicate: TuplePredicate) -> ColumnsPredicate {
     }
 }
 
-fn of_token(names: &[String], comparison: Comparison, token: i64) -> ColumnsPredicate {
+fn of_token(names: &[String], comparison: ComparisonOperator, token: i64) -> ColumnsPredicate {
     ColumnsPredicate::Token {
         columns: names.to_vec(),
         comparison,
@@ -150,22 +155,22 @@ fn of_token(names: &[String], comparison: Comparison, token: i64) -> ColumnsPred
     }
 }
 
-impl Column<'_> {
-    fn value(&self, json: &Json) -> Result<Bytes, Unsuitable> {
+impl RestrictedColumn<'_> {
+    fn value(&self, json: &Json) -> Result<Bytes, UnsupportedRestriction> {
         self.part(self.cql_type, json)
     }
 
     /// A value that is of this type in the column.
-    fn part(&self, cql_type: &CqlType, json: &Json) -> Result<Bytes, Unsuitable> {
-        from_key_json(cql_type, json).ok_or_else(|| Unsuitable::Value {
+    fn part(&self, cql_type: &CqlType, json: &Json) -> Result<Bytes, UnsupportedRestriction> {
+        from_key_json(cql_type, json).ok_or_else(|| UnsupportedRestriction::Value {
             column: self.name.to_owned(),
             cql_type: self.cql_type.clone(),
             value: json.clone(),
         })
     }
 
-    fn has_no(&self, what: &'static str) -> Unsuitable {
-        Unsuitable::Kind {
+    fn has_no(&self, what: &'static str) -> UnsupportedRestriction {
+        UnsupportedRestriction::Kind {
             column: self.name.to_owned(),
             cql_type: self.cql_type.clone(),
             what,
@@ -173,9 +178,9 @@ impl Column<'_> {
     }
 }
 
-impl Columns<'_> {
-    fn values(&self, tuple: &[Json]) -> Result<Vec<Bytes>, Unsuitable> {
-        let Columns(columns) = self;
+impl TupleColumns<'_> {
+    fn values(&self, tuple: &[Json]) -> Result<Vec<Bytes>, UnsupportedRestriction> {
+        let TupleColumns(columns) = self;
         if columns.len() != tuple.len() {
             return Err(self.differ_from(tuple.len()));
         }
@@ -185,7 +190,7 @@ impl Columns<'_> {
 }
 
 /// The columns of a restriction, and whether it requires them to equal something.
-pub fn columns_of(restriction: &Restriction) -> (&[String], bool) {
+pub(super) fn columns_of(restriction: &Restriction) -> (&[String], bool) {
     use Restriction::{
         Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
         LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
@@ -213,7 +218,7 @@ pub fn columns_of(restriction: &Restriction) -> (&[String], bool) {
 }
 
 /// The number of values in a filter. A tuple has as many as it has elements.
-pub fn values_of(filter: &Filter) -> usize {
+pub(crate) fn values_of(filter: &Filter) -> usize {
     use Restriction::{
         Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
         LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,

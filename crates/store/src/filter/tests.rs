@@ -9,9 +9,9 @@ use value::{CqlType, from_key_json};
 use super::*;
 use crate::identity::{FilterColumn, IndexIdentity};
 use crate::indexes::tests::{identity, in_memory, insert};
-use crate::indexes::{IndexHandle, Search};
+use crate::indexes::{IndexHandle, IndexSearch};
 use crate::keys::{KeyColumn, KeySchema};
-use crate::metrics::Metrics;
+use crate::metrics::ServiceMetrics;
 
 /// A row by the JSON of its columns `p`, `c`, `n` and `t`. The last two may be null.
 type Row = [Json; 4];
@@ -50,7 +50,7 @@ fn type_of(column: &str) -> CqlType {
 /// Makes an index of these rows. The row at position `i` has the vector `[i, 0]`.
 fn index(rows: &[Row]) -> IndexHandle {
     let identity = with_columns();
-    let metrics = Metrics::new().index(&identity.name);
+    let metrics = ServiceMetrics::new().index(&identity.name);
     let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
     for (id, row) in (0..).zip(rows) {
         let bytes = |at: usize| from_key_json(&type_of(COLUMNS[at]), &row[at]);
@@ -73,12 +73,12 @@ fn index(rows: &[Row]) -> IndexHandle {
 
 /// The positions of the rows that a filter finds, the nearest to the origin first.
 fn found(index: &IndexHandle, limit: usize, filter: &Filter) -> Vec<u32> {
-    let filter = RowFilter::new(&index.identity, Some(filter), &[]).unwrap();
-    let found = index.content.search(&Search {
+    let filter = SearchFilter::new(&index.identity, Some(filter), &[]).unwrap();
+    let found = index.content.search(&IndexSearch {
         filter: filter.as_deref(),
-        ..Search::new(&[0.0, 0.0], limit)
+        ..IndexSearch::new(&[0.0, 0.0], limit)
     });
-    let rows = store_api::binary::Rows::read(found.unwrap().binary()).unwrap();
+    let rows = store_api::binary::AnswerRows::read(found.unwrap().binary()).unwrap();
     rows.distances
         .iter()
         .map(|distance| distance.sqrt().round() as u32)
@@ -229,7 +229,7 @@ fn a_local_index_is_searched_by_its_key() {
         (Some(&by_another), false, 1),
     ] {
         let search = filtered(filter);
-        let needed = Needed::by(&search);
+        let needed = SearchRequirements::by(&search);
         assert_eq!(needed.fits(&local), fits_local, "{filter:?}");
         assert!(needed.fits(&with_columns()), "{filter:?}");
         assert_eq!(needed.left_by(&local).count(), left, "{filter:?}");
@@ -238,7 +238,7 @@ fn a_local_index_is_searched_by_its_key() {
         lhs: "x".into(),
         rhs: json!(1),
     }]);
-    assert!(!Needed::by(&filtered(Some(&unknown))).fits(&with_columns()));
+    assert!(!SearchRequirements::by(&filtered(Some(&unknown))).fits(&with_columns()));
     let returning = |column: &str| AnnRequest {
         return_columns: Some(vec![column.to_owned()]),
         ..filtered(None)
@@ -246,7 +246,7 @@ fn a_local_index_is_searched_by_its_key() {
     for (column, is_stored) in [("n", true), ("c", true), ("v", true), ("x", false)] {
         let search = returning(column);
         assert_eq!(
-            Needed::by(&search).fits(&with_columns()),
+            SearchRequirements::by(&search).fits(&with_columns()),
             is_stored,
             "{column}"
         );
@@ -266,7 +266,7 @@ fn numbers_of_a_partition_key_are_the_same_if_their_bytes_are() {
     let mut identity = with_columns();
     identity.keys.partition[0].cql_type = CqlType::Decimal;
     identity.keys.clustering[0].cql_type = CqlType::Decimal;
-    let metrics = Metrics::new().index(&identity.name);
+    let metrics = ServiceMetrics::new().index(&identity.name);
     let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
     let decimal = |text: &str| from_key_json(&CqlType::Decimal, &json!(text)).unwrap();
     for (id, p) in [(0, "1.0"), (1, "1.00")] {
@@ -302,7 +302,7 @@ fn index_of_collections() -> IndexHandle {
         value: Box::new(CqlType::Int),
         frozen: false,
     };
-    let metrics = Metrics::new().index(&identity.name);
+    let metrics = ServiceMetrics::new().index(&identity.name);
     let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
     let parts = |parts: &[&[u8]], count: i32| {
         let mut bytes = count.to_be_bytes().to_vec();
@@ -369,19 +369,19 @@ fn collections_and_tokens_are_looked_into() {
             restrictions: vec![restriction],
             allow_filtering: true,
         };
-        RowFilter::new(&index.identity, Some(&filter), &[]).unwrap_err()
+        SearchFilter::new(&index.identity, Some(&filter), &[]).unwrap_err()
     };
     assert!(matches!(
         refused(contains("c", json!(1))),
-        Unsuitable::Kind { .. }
+        UnsupportedRestriction::Kind { .. }
     ));
     assert!(matches!(
         refused(contains("n", json!(1))),
-        Unsuitable::Value { .. }
+        UnsupportedRestriction::Value { .. }
     ));
     let lhs = vec!["c".to_owned()];
     assert_eq!(
         refused(Restriction::TokenLt { lhs, rhs: 0 }),
-        Unsuitable::Token
+        UnsupportedRestriction::Token
     );
 }

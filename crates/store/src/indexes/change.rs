@@ -1,21 +1,21 @@
 //! Changes of values that a structure did not make.
 
-use crate::items::Operation;
+use crate::items::ChangeKind;
 
 /// A change that the index refused.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refused {
+pub(crate) struct RefusedChange {
     /// The id of the refused change. The index doesn't hold it now.
     pub id: u32,
     /// The operation that was refused.
-    pub operation: Operation,
+    pub operation: ChangeKind,
     /// The reason of the refusal.
-    pub error: ChangeError,
+    pub error: RefusalReason,
 }
 
 /// The reason why a structure refused a change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ChangeError {
+pub(crate) enum RefusalReason {
     /// There is no room in memory or on the disk, so that the change may be made later.
     #[error("{0}")]
     NoRoom(String),
@@ -24,9 +24,9 @@ pub enum ChangeError {
     Unfit(String),
 }
 
-impl Refused {
+impl RefusedChange {
     /// Whether there was no room, so that the change may be made later.
-    pub fn for_want_of_room(&self) -> bool {
-        matches!(self.error, ChangeError::NoRoom(_))
+    pub(crate) fn for_want_of_room(&self) -> bool {
+        matches!(self.error, RefusalReason::NoRoom(_))
     }
 }

@@ -11,30 +11,30 @@ use bytes::Bytes;
 use store_api::types::IndexRecall;
 use tokio::sync::Notify;
 
-use super::change::{ChangeError, Refused};
+use super::change::{RefusalReason, RefusedChange};
 use super::files::{FilesFault, FilesProgress, FilesState};
-use super::fresh::{Blocks, Fresh};
+use super::fresh::{ChangeBlocks, PublishedChanges};
 use super::ranked_rows::RankedRows;
-use super::request::{Search, StructureError};
+use super::request::{IndexSearch, StructureError};
 use super::selection::SharedKeys;
 use super::structure::{PreparedValue, Structure};
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
 use crate::identity::StructureOptions;
-use crate::items::{Items, Operation};
+use crate::items::{ChangeKind, IndexedRows};
 use crate::keys::{KeySchema, KeyTable};
 use crate::metrics::IndexMetrics;
-use crate::observed::Observed;
+use crate::observed::IndexableValue;
 use crate::options::IndexesOptions;
 
 /// The structure of an index, the keys of its rows, and the changes that the structure does not
 /// have yet.
-pub struct IndexContent {
+pub(crate) struct IndexContent {
     structure: Structure,
-    fresh: Fresh<PreparedValue>,
+    fresh: PublishedChanges<PreparedValue>,
     schema: KeySchema,
     keys: SharedKeys,
-    /// The epoch of searches. Each search holds the value from its beginning; see [`Retired`].
+    /// The epoch of searches. Each search holds the value from its beginning; see [`RetiredIds`].
     epoch: ArcSwap<()>,
     /// The number of rows at which `grown` is notified.
     tell_at: AtomicUsize,
@@ -44,28 +44,32 @@ pub struct IndexContent {
 }
 
 /// The values of an id's filter columns, in their order; `None` for null.
-pub type NewFilters = (u32, Vec<Option<Bytes>>);
+pub(crate) type NewFilters = (u32, Vec<Option<Bytes>>);
 
 impl IndexContent {
     /// Makes the content of an index without rows.
     ///
     /// # Errors
     /// If an option is out of its range.
-    pub fn new(
+    pub(crate) fn new(
         options: &StructureOptions,
         schema: KeySchema,
         indexes: &IndexesOptions,
     ) -> Result<IndexContent, StructureError> {
         let structure = Structure::new(options, indexes)?;
-        let keys = Items::key_table(&schema);
+        let keys = IndexedRows::key_table(&schema);
         Ok(IndexContent::reopened(structure, schema, keys))
     }
 
     /// Makes the content of an index from the parts of a snapshot.
-    pub fn reopened(structure: Structure, schema: KeySchema, keys: KeyTable) -> IndexContent {
+    pub(crate) fn reopened(
+        structure: Structure,
+        schema: KeySchema,
+        keys: KeyTable,
+    ) -> IndexContent {
         IndexContent {
             structure,
-            fresh: Fresh::default(),
+            fresh: PublishedChanges::default(),
             keys: SharedKeys::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
@@ -80,7 +84,7 @@ impl IndexContent {
     ///
     /// # Errors
     /// If a file can't be written, values are damaged, or the work was stopped.
-    pub fn save(
+    pub(crate) fn save(
         &self,
         directory: &Path,
         keep_going: impl FnMut(FilesProgress) -> bool,
@@ -91,7 +95,7 @@ impl IndexContent {
     }
 
     /// Verifies the files of an index from a snapshot, for as long as `keep_going` returns true.
-    pub fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
+    pub(crate) fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
         let state = self.structure.verify(keep_going);
         self.look_for_damage();
         state
@@ -99,25 +103,25 @@ impl IndexContent {
 
     /// Does about a millisecond of the work that changes have left to do in the structure. Returns
     /// whether there is more.
-    pub fn tend(&self) -> bool {
+    pub(crate) fn tend(&self) -> bool {
         let is_more = self.structure.tend();
         self.look_for_damage();
         is_more
     }
 
     /// The recall that samples of the data have shown; `None` before there are any.
-    pub fn recall(&self) -> Option<IndexRecall> {
+    pub(crate) fn recall(&self) -> Option<IndexRecall> {
         self.structure.recall()
     }
 
     /// Shows in metrics how well the structure finds rows.
-    pub fn show_recall(&self, metrics: &IndexMetrics) {
+    pub(crate) fn show_recall(&self, metrics: &IndexMetrics) {
         self.structure.show_recall(metrics);
     }
 
     /// Waits until damaged files have been met by a search, a change, a save or the verification.
     /// Returns the text of the error, which names the file. Only one task may wait.
-    pub async fn damaged(&self) -> String {
+    pub(crate) async fn damaged(&self) -> String {
         loop {
             self.damage_met.notified().await;
             if let FilesState::Damaged(error) = self.structure.files_state() {
@@ -135,12 +139,12 @@ impl IndexContent {
     }
 
     /// The number of rows that a search may find.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.keys().len()
     }
 
     /// Waits until there are at least so many rows. Only one task may wait.
-    pub async fn grown_to(&self, rows: usize) {
+    pub(crate) async fn grown_to(&self, rows: usize) {
         self.tell_at.store(rows, Ordering::Release);
         while self.len() < rows {
             self.grown.notified().await;
@@ -148,27 +152,27 @@ impl IndexContent {
     }
 
     /// The bytes held by the structure.
-    pub fn memory(&self) -> StructureMemory {
+    pub(crate) fn memory(&self) -> StructureMemory {
         self.structure.memory()
     }
 
     /// The number of changes that searches see and the structure does not have yet.
-    pub fn fresh_changes(&self) -> usize {
+    pub(crate) fn fresh_changes(&self) -> usize {
         self.fresh.len()
     }
 
     /// The bytes held for fresh changes.
-    pub fn fresh_bytes(&self) -> usize {
+    pub(crate) fn fresh_bytes(&self) -> usize {
         self.fresh.memory_bytes()
     }
 
     /// The keys, for reading. Searches wait while they are written.
-    pub fn keys(&self) -> RwLockReadGuard<'_, KeyTable> {
+    pub(crate) fn keys(&self) -> RwLockReadGuard<'_, KeyTable> {
         self.keys.read()
     }
 
     /// The keys, for the one task that changes the rows.
-    pub fn keys_mut(&self) -> RwLockWriteGuard<'_, KeyTable> {
+    pub(crate) fn keys_mut(&self) -> RwLockWriteGuard<'_, KeyTable> {
         self.keys.write()
     }
 
@@ -176,7 +180,10 @@ impl IndexContent {
     ///
     /// # Errors
     /// If the query is none of this index, the answer would be too large, or the index is at fault.
-    pub fn search<'a>(&'a self, search: &Search<'a>) -> Result<RankedRows<'a>, StructureError> {
+    pub(crate) fn search<'a>(
+        &'a self,
+        search: &IndexSearch<'a>,
+    ) -> Result<RankedRows<'a>, StructureError> {
         let _epoch = self.epoch.load_full();
         let rows = SurroundingRows {
             keys: &self.keys,
@@ -194,13 +201,13 @@ impl IndexContent {
     ///
     /// # Errors
     /// If the value is none of this index.
-    pub fn prepare(&self, value: &Observed) -> Result<PreparedValue, ChangeError> {
+    pub(crate) fn prepare(&self, value: &IndexableValue) -> Result<PreparedValue, RefusalReason> {
         self.structure.prepare(value)
     }
 
     /// Publishes the changes that are fresh now, and with them the values of filter columns of
     /// their rows: a search that holds the keys sees both or neither. Only one task may do so.
-    pub fn publish(&self, blocks: Blocks<PreparedValue>, filters: &[NewFilters]) {
+    pub(crate) fn publish(&self, blocks: ChangeBlocks<PreparedValue>, filters: &[NewFilters]) {
         let rows = if filters.is_empty() {
             self.fresh.publish(blocks);
             self.len()
@@ -222,15 +229,15 @@ impl IndexContent {
     ///
     /// # Errors
     /// If there is no room, the value is none of this index, or the structure is at fault.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         id: u32,
-        operation: Operation,
+        operation: ChangeKind,
         value: Option<&PreparedValue>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusedChange> {
         let changed = self.structure.change(id, operation, value);
         self.look_for_damage();
-        changed.map_err(|error| Refused {
+        changed.map_err(|error| RefusedChange {
             id,
             operation,
             error,
@@ -241,7 +248,7 @@ impl IndexContent {
 #[cfg(test)]
 impl IndexContent {
     /// The structure.
-    pub fn structure(&self) -> &Structure {
+    pub(crate) fn structure(&self) -> &Structure {
         &self.structure
     }
 }
@@ -253,13 +260,13 @@ impl IndexContent {
 /// removed id waits for the end of every search that began before its removal; all of these hold
 /// the epoch that ended then.
 #[derive(Debug, Default)]
-pub struct Retired {
+pub(crate) struct RetiredIds {
     waiting: VecDeque<(Arc<()>, Vec<u32>)>,
 }
 
-impl Retired {
+impl RetiredIds {
     /// Adds ids that the index has just removed.
-    pub fn retire(&mut self, index: &IndexContent, ids: Vec<u32>) {
+    pub(crate) fn retire(&mut self, index: &IndexContent, ids: Vec<u32>) {
         if !ids.is_empty() {
             self.waiting
                 .push_back((index.epoch.swap(Arc::new(())), ids));
@@ -267,7 +274,7 @@ impl Retired {
     }
 
     /// Takes out the ids that no search uses any more.
-    pub fn free(&mut self) -> Vec<u32> {
+    pub(crate) fn free(&mut self) -> Vec<u32> {
         let mut free = Vec::new();
         while let Some((epoch, _)) = self.waiting.front()
             && Arc::strong_count(epoch) == 1
@@ -293,7 +300,7 @@ mod tests {
         let identity = identity("idx");
         let index = IndexContent::new(&identity.options, identity.keys.clone(), &in_memory());
         let index = index.unwrap();
-        let mut retired = Retired::default();
+        let mut retired = RetiredIds::default();
         let search = index.epoch.load_full();
         retired.retire(&index, vec![1, 2]);
         let later_search = index.epoch.load_full();

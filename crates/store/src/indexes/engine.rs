@@ -17,15 +17,15 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::handle::IndexHandle;
-use crate::database::Database;
-use crate::filter::{Needed, Unsuitable};
+use crate::database::SourceDatabase;
+use crate::filter::{SearchRequirements, UnsupportedRestriction};
 use crate::identity::{IndexIdentity, IndexName};
-use crate::metrics::Metrics;
-use crate::present::Present;
+use crate::metrics::ServiceMetrics;
+use crate::present::TimeSource;
 
 /// The reason why no index can answer a search.
 #[derive(Clone, Debug, PartialEq)]
-pub enum NoRoute {
+pub(crate) enum NoRoute {
     /// There is no index of that name, neither here nor in the schema.
     Missing,
     /// The service as a whole is not ready yet.
@@ -55,17 +55,17 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(1);
 type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
 
 /// Every index, and the status of the whole service.
-pub struct Engine {
+pub(crate) struct IndexEngine {
     indexes: ArcSwap<Registry>,
     /// Indexes that are being built to take the place of others, which serve until then.
-    beside: Mutex<Registry>,
-    metrics: Metrics,
+    replacements: Mutex<Registry>,
+    metrics: ServiceMetrics,
     /// The names of the log readers, as in the metrics.
     readers: Vec<String>,
-    node: Mutex<Node>,
+    node: Mutex<ServiceState>,
     status: watch::Sender<NodeStatus>,
     /// The database that has the schema.
-    database: OnceLock<Arc<dyn Database>>,
+    database: OnceLock<Arc<dyn SourceDatabase>>,
     /// Whether the database is reached through gateways.
     behind_gateways: AtomicBool,
     /// Notified when an index comes, goes, begins to serve, or has taken in more of its table.
@@ -74,7 +74,7 @@ pub struct Engine {
 
 /// The state from which the status of the service follows.
 #[derive(Debug, Default)]
-struct Node {
+struct ServiceState {
     /// Whether the first session to the database has been tried.
     started: bool,
     connected: bool,
@@ -84,14 +84,14 @@ struct Node {
     initial: HashSet<IndexName>,
 }
 
-impl Node {
+impl ServiceState {
     fn status(&self) -> NodeStatus {
         match self {
-            Node { started: false, .. } => NodeStatus::Initializing,
-            Node {
+            ServiceState { started: false, .. } => NodeStatus::Initializing,
+            ServiceState {
                 connected: false, ..
             } => NodeStatus::ConnectingToDb,
-            Node {
+            ServiceState {
                 discovered: true,
                 initial,
                 ..
@@ -101,12 +101,12 @@ impl Node {
     }
 }
 
-impl Engine {
+impl IndexEngine {
     /// Makes an engine without indexes. `readers` are the names of the log readers.
-    pub fn new(metrics: Metrics, readers: Vec<String>) -> Engine {
-        Engine {
+    pub(crate) fn new(metrics: ServiceMetrics, readers: Vec<String>) -> IndexEngine {
+        IndexEngine {
             indexes: ArcSwap::default(),
-            beside: Mutex::default(),
+            replacements: Mutex::default(),
             metrics,
             readers,
             node: Mutex::default(),
@@ -118,42 +118,42 @@ impl Engine {
     }
 
     /// The present by the clock of the database, as the time since the epoch.
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         let of_database = self.database.get().map(|database| database.clock());
-        of_database.map(Present::of).unwrap_or_default().now()
+        of_database.map(TimeSource::of).unwrap_or_default().now()
     }
 
     /// The present by the clock of the database, in seconds since the epoch.
-    pub fn now_s(&self) -> u32 {
+    pub(crate) fn now_s(&self) -> u32 {
         u32::try_from(self.now().as_secs()).unwrap_or(u32::MAX)
     }
 
     /// Sets the database that has the schema. Only the first call counts.
-    pub fn set_database(&self, database: Arc<dyn Database>) {
+    pub(crate) fn set_database(&self, database: Arc<dyn SourceDatabase>) {
         let _ = self.database.set(database);
     }
 
     /// The time by which the database's clock is ahead of the machine's clock, which was set back.
     /// `None` if the database has no clock of its own.
-    pub fn clock_lead(&self) -> Option<Duration> {
+    pub(crate) fn clock_lead(&self) -> Option<Duration> {
         self.database.get()?.clock_lead()
     }
 
     /// The database, if a search reads its rows where an index has had no room for some of them.
-    pub fn rows_to_search(&self) -> Option<&Arc<dyn Database>> {
+    pub(crate) fn rows_to_search(&self) -> Option<&Arc<dyn SourceDatabase>> {
         let database = self.database.get();
-        database.filter(|database| database.makes_up_for_rows())
+        database.filter(|database| database.reads_missing_rows())
     }
 
     /// Whether the schema has an index of that name.
-    pub fn schema_has(&self, name: &IndexName) -> bool {
+    pub(crate) fn schema_has(&self, name: &IndexName) -> bool {
         let database = self.database.get();
         database.is_some_and(|database| database.has_index(name))
     }
 
     /// Waits until an index of that version serves with all its columns. Returns at once if the
     /// schema has no index of that name, and as soon as it has none any more.
-    pub async fn serves(&self, name: &IndexName, version: Uuid) {
+    pub(crate) async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
         while self.schema_has(name) && !self.serves_now(name, version) {
             // The sender lives as long as `self`.
@@ -162,45 +162,45 @@ impl Engine {
     }
 
     /// Whether an index of that version serves with all its columns.
-    pub fn serves_now(&self, name: &IndexName, version: Uuid) -> bool {
+    pub(crate) fn serves_now(&self, name: &IndexName, version: Uuid) -> bool {
         self.index(name)
             .is_some_and(|index| index.status(self.now()).serves(version) && self.keeps_all(&index))
     }
 
     /// The metric families of the service.
-    pub fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &ServiceMetrics {
         &self.metrics
     }
 
     /// The facts about the session to the database, by name.
-    pub fn session_counters(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn session_counters(&self) -> BTreeMap<String, u64> {
         let database = self.database.get();
         let counters = database.map(|database| database.session_counters());
         counters.unwrap_or_default()
     }
 
     /// The status of the service.
-    pub fn status(&self) -> NodeStatus {
+    pub(crate) fn status(&self) -> NodeStatus {
         *self.status.borrow()
     }
 
     /// A receiver for the status of the service and its changes.
-    pub fn watch_status(&self) -> watch::Receiver<NodeStatus> {
+    pub(crate) fn watch_status(&self) -> watch::Receiver<NodeStatus> {
         self.status.subscribe()
     }
 
     /// All indexes in the order of their names.
-    pub fn indexes(&self) -> Vec<Arc<IndexHandle>> {
+    pub(crate) fn indexes(&self) -> Vec<Arc<IndexHandle>> {
         self.indexes.load().values().cloned().collect()
     }
 
     /// The index of that name.
-    pub fn index(&self, name: &IndexName) -> Option<Arc<IndexHandle>> {
+    pub(crate) fn index(&self, name: &IndexName) -> Option<Arc<IndexHandle>> {
         self.indexes.load().get(name).cloned()
     }
 
     /// The index of that name, or the reason why it is not here.
-    pub fn find(&self, name: &IndexName) -> Result<Arc<IndexHandle>, NoRoute> {
+    pub(crate) fn find(&self, name: &IndexName) -> Result<Arc<IndexHandle>, NoRoute> {
         self.index(name).ok_or_else(|| self.no_index(name))
     }
 
@@ -224,8 +224,12 @@ impl Engine {
     /// to a filter, and of equal ones one that lacks no rows, and the newest (contract, section
     /// 1.6). So an index can be built again next to the old one. A search that only an index under
     /// construction can answer gets its progress, even if others serve. A search that is [for one
-    /// index](Needed::is_for_one) is answered by the named index or by none.
-    pub fn route(&self, name: &IndexName, needed: &Needed<'_>) -> Result<Routed, NoRoute> {
+    /// index](SearchRequirements::is_for_one) is answered by the named index or by none.
+    pub(crate) fn route(
+        &self,
+        name: &IndexName,
+        needed: &SearchRequirements<'_>,
+    ) -> Result<RoutedSearch, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
         let of_requested = |other: &&Arc<IndexHandle>| match needed.is_for_one {
@@ -247,13 +251,13 @@ impl Engine {
             (left, index.lacks_rows(), Reverse(version))
         });
         if let Some(index) = best {
-            return Ok(Routed {
+            return Ok(RoutedSearch {
                 renamed: self.renamed(index).map(Box::new),
                 index: index.clone(),
                 requested: requested.clone(),
             });
         }
-        let beside = self.beside();
+        let beside = self.replacements();
         let mut awaited = of_column().chain(beside.values().filter(of_requested));
         let awaited = awaited.find(|index| fits(index)).cloned();
         drop(beside);
@@ -274,15 +278,15 @@ impl Engine {
         }
     }
 
-    /// The [route](Engine::route) of a search. If the table was truncated a moment ago, it waits
-    /// for the index to be built again, which takes a moment while the table is empty. It also
-    /// waits for an index that lacks few rows, and for a moment until that is known.
-    pub async fn current_route(
+    /// The [route](IndexEngine::route) of a search. If the table was truncated a moment ago, it
+    /// waits for the index to be built again, which takes a moment while the table is empty. It
+    /// also waits for an index that lacks few rows, and for a moment until that is known.
+    pub(crate) async fn current_route(
         &self,
         name: &IndexName,
-        needed: &Needed<'_>,
+        needed: &SearchRequirements<'_>,
         within: Duration,
-    ) -> Result<Routed, NoRoute> {
+    ) -> Result<RoutedSearch, NoRoute> {
         let mut news = self.news.subscribe();
         let begins = Instant::now() + BEGINS_WITHIN;
         let current = async {
@@ -319,13 +323,13 @@ impl Engine {
     }
 
     /// Whether an index keeps all columns that the schema wants it to keep.
-    pub fn keeps_all(&self, index: &IndexHandle) -> bool {
+    pub(crate) fn keeps_all(&self, index: &IndexHandle) -> bool {
         let database = self.database.get();
         database.is_none_or(|database| database.keeps_all(&index.identity))
     }
 
     /// The identity of an index with the present names of its columns, as a search gives them.
-    pub fn identity_now<'i>(&self, index: &'i IndexHandle) -> Cow<'i, IndexIdentity> {
+    pub(crate) fn identity_now<'i>(&self, index: &'i IndexHandle) -> Cow<'i, IndexIdentity> {
         match self.renamed(index) {
             Some(renamed) => Cow::Owned(renamed),
             None => Cow::Borrowed(&index.identity),
@@ -343,7 +347,7 @@ impl Engine {
     }
 
     /// Adds an index, in place of any other of its name.
-    pub fn insert(&self, index: Arc<IndexHandle>) {
+    pub(crate) fn insert(&self, index: Arc<IndexHandle>) {
         self.indexes.rcu(|indexes| {
             let mut indexes = Registry::clone(indexes);
             indexes.insert(index.identity.name.clone(), index.clone());
@@ -353,25 +357,27 @@ impl Engine {
     }
 
     /// Adds an index that takes the place of the one of its name once it serves.
-    pub fn insert_beside(&self, index: Arc<IndexHandle>) {
+    pub(crate) fn insert_replacement(&self, index: Arc<IndexHandle>) {
         let name = index.identity.name.clone();
-        self.beside().insert(name, index);
+        self.replacements().insert(name, index);
     }
 
     /// Whether an index is being built to take the place of another.
-    pub fn is_beside(&self, index: &Arc<IndexHandle>) -> bool {
-        let beside = self.beside();
+    pub(crate) fn is_replacement(&self, index: &Arc<IndexHandle>) -> bool {
+        let beside = self.replacements();
         let of_name = beside.get(&index.identity.name);
         of_name.is_some_and(|of_name| Arc::ptr_eq(of_name, index))
     }
 
-    fn beside(&self) -> MutexGuard<'_, Registry> {
-        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn replacements(&self) -> MutexGuard<'_, Registry> {
+        self.replacements
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes an index and its series.
-    pub fn remove(&self, name: &IndexName) {
-        self.beside().remove(name);
+    pub(crate) fn remove(&self, name: &IndexName) {
+        self.replacements().remove(name);
         self.indexes.rcu(|indexes| {
             let mut indexes = Registry::clone(indexes);
             indexes.remove(name);
@@ -385,16 +391,16 @@ impl Engine {
     }
 
     /// Notes the part of the ring that the scan of an index has covered, in per cent.
-    pub fn progressed(&self, index: &IndexHandle, per_cent: f64) {
+    pub(crate) fn progressed(&self, index: &IndexHandle, per_cent: f64) {
         index.set_progress(per_cent);
         self.news.send_replace(());
     }
 
     /// Marks an index as complete.
-    pub fn serving(&self, index: &IndexHandle) {
+    pub(crate) fn serving(&self, index: &IndexHandle) {
         index.set_progress(100.0);
         index.set_state(IndexState::Serving);
-        let mut beside = self.beside();
+        let mut beside = self.replacements();
         let name = &index.identity.name;
         if beside
             .get(name)
@@ -411,7 +417,7 @@ impl Engine {
     }
 
     /// Sets whether there is a session to the database.
-    pub fn set_connected(&self, connected: bool) {
+    pub(crate) fn set_connected(&self, connected: bool) {
         self.change(|node| {
             node.started = true;
             node.connected = connected;
@@ -419,18 +425,18 @@ impl Engine {
     }
 
     /// Sets whether the database is Apache Cassandra with gateways.
-    pub fn set_behind_gateways(&self, is_behind: bool) {
+    pub(crate) fn set_behind_gateways(&self, is_behind: bool) {
         self.behind_gateways.store(is_behind, Ordering::Relaxed);
     }
 
     /// Whether the database is Apache Cassandra with gateways.
-    pub fn is_behind_gateways(&self) -> bool {
+    pub(crate) fn is_behind_gateways(&self) -> bool {
         self.behind_gateways.load(Ordering::Relaxed)
     }
 
     /// Notes that the first discovery is complete. The service then serves once all indexes that
     /// are known now serve.
-    pub fn first_discovery(&self) {
+    pub(crate) fn first_discovery(&self) {
         let building = self.indexes.load();
         self.change(|node| {
             if !node.discovered {
@@ -444,7 +450,7 @@ impl Engine {
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut Node)) {
+    fn change(&self, change: impl FnOnce(&mut ServiceState)) {
         let mut node = self.node();
         change(&mut node);
         let status = node.status();
@@ -458,13 +464,13 @@ impl Engine {
         });
     }
 
-    fn node(&self) -> MutexGuard<'_, Node> {
+    fn node(&self) -> MutexGuard<'_, ServiceState> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The route of a search.
-pub struct Routed {
+pub(crate) struct RoutedSearch {
     /// The index that answers.
     pub index: Arc<IndexHandle>,
     /// The index that the request names.
@@ -473,25 +479,25 @@ pub struct Routed {
     renamed: Option<Box<IndexIdentity>>,
 }
 
-impl Routed {
+impl RoutedSearch {
     /// The identity of the index that answers, with the present names of its columns.
-    pub fn identity(&self) -> &IndexIdentity {
+    pub(crate) fn identity(&self) -> &IndexIdentity {
         self.renamed.as_deref().unwrap_or(&self.index.identity)
     }
 }
 
 /// The reason why none of some indexes can answer a search that needs these columns.
-fn unsuited(serving: &[Cow<'_, IndexIdentity>], needed: &Needed<'_>) -> String {
+fn unsuited(serving: &[Cow<'_, IndexIdentity>], needed: &SearchRequirements<'_>) -> String {
     let in_any = |has: &dyn Fn(&IndexIdentity) -> bool| serving.iter().any(|index| has(index));
     let mut columns: Vec<&str> = needed.columns.clone();
     columns.sort_unstable();
     let not_kept = |column: &&str| !in_any(&|index| index.keeps(column));
     if let Some(column) = columns.into_iter().find(not_kept) {
-        return Unsuitable::Column(column.to_owned()).to_string();
+        return UnsupportedRestriction::Column(column.to_owned()).to_string();
     }
     let not_stored = |column: &&String| !in_any(&|index| index.returns(column));
     if let Some(column) = needed.returned.iter().find(not_stored) {
-        return Unsuitable::Returned(column.clone()).to_string();
+        return UnsupportedRestriction::Returned(column.clone()).to_string();
     }
     match in_any(&|index| needed.are_in(index)) {
         true => {

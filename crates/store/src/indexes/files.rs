@@ -2,7 +2,7 @@
 
 /// The reason why files of a structure can't be written or used. The text names the file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum FilesFault {
+pub(crate) enum FilesFault {
     /// The system failed or memory is short, so that the files may be sound.
     #[error("{0}")]
     System(String),
@@ -13,7 +13,7 @@ pub enum FilesFault {
 
 /// The progress of writing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilesProgress {
+pub(crate) struct FilesProgress {
     /// The number of bytes that are written, or taken over from the last snapshot, so far.
     pub done: u64,
     /// The number of bytes in all.
@@ -22,7 +22,7 @@ pub struct FilesProgress {
 
 /// The state of the files that an opened structure reads while it is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FilesState {
+pub(crate) enum FilesState {
     /// The content of the files is as it was written.
     Verified,
     /// The content comes from a snapshot, and no damage has been found so far.

@@ -14,27 +14,27 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use columns::IdSet;
+use filter_columns::IdSet;
 
 /// A value in the form in which a structure takes it in.
-pub trait FreshValue {
+pub(crate) trait FreshValue {
     /// The bytes of memory that the value takes.
     fn memory_bytes(&self) -> usize;
 }
 
 /// The fresh changes of an index, oldest block first.
-pub struct Fresh<V>(ArcSwap<Blocks<V>>);
+pub(crate) struct PublishedChanges<V>(ArcSwap<ChangeBlocks<V>>);
 
 /// The blocks of fresh changes, oldest first.
-pub struct Blocks<V> {
+pub(crate) struct ChangeBlocks<V> {
     /// The number of the first block. The others count on from there, and no number comes twice.
     pub first: u64,
     /// The blocks.
-    pub blocks: Vec<Arc<Block<V>>>,
+    pub blocks: Vec<Arc<ChangeBlock<V>>>,
 }
 
 /// Changes that came together.
-pub struct Block<V> {
+pub(crate) struct ChangeBlock<V> {
     /// The changes. The ids of a block differ.
     pub changes: Box<[FreshChange<V>]>,
     /// The bytes of memory that the changes take.
@@ -42,7 +42,7 @@ pub struct Block<V> {
 }
 
 /// A change of one id.
-pub struct FreshChange<V> {
+pub(crate) struct FreshChange<V> {
     /// The id of the row.
     pub id: u32,
     /// The value that the row has now; `None` if it has none.
@@ -50,10 +50,10 @@ pub struct FreshChange<V> {
 }
 
 /// The fresh changes at some moment.
-pub struct FreshNow<V>(Guard<Arc<Blocks<V>>>);
+pub(crate) struct LoadedChanges<V>(Guard<Arc<ChangeBlocks<V>>>);
 
 /// The newest fresh change of each id.
-pub struct Newest<'a, V> {
+pub(crate) struct NewestChanges<'a, V> {
     /// The ids with fresh changes, which the structure may have in an older state.
     pub ids: IdSet,
     /// The values of those that have one.
@@ -62,28 +62,28 @@ pub struct Newest<'a, V> {
     pub end: u64,
 }
 
-impl<V> Default for Fresh<V> {
-    fn default() -> Fresh<V> {
-        Fresh(ArcSwap::from_pointee(Blocks {
+impl<V> Default for PublishedChanges<V> {
+    fn default() -> PublishedChanges<V> {
+        PublishedChanges(ArcSwap::from_pointee(ChangeBlocks {
             first: 0,
             blocks: Vec::new(),
         }))
     }
 }
 
-impl<V> Fresh<V> {
+impl<V> PublishedChanges<V> {
     /// The fresh changes now.
-    pub fn now(&self) -> FreshNow<V> {
-        FreshNow(self.0.load())
+    pub(crate) fn now(&self) -> LoadedChanges<V> {
+        LoadedChanges(self.0.load())
     }
 
     /// Replaces the fresh changes.
-    pub fn publish(&self, blocks: Blocks<V>) {
+    pub(crate) fn publish(&self, blocks: ChangeBlocks<V>) {
         self.0.store(Arc::new(blocks));
     }
 
     /// Whether one of these rows may have changed since the next block had the number `end`.
-    pub fn may_have_changed(&self, mut ids: impl Iterator<Item = u32>, end: u64) -> bool {
+    pub(crate) fn may_have_changed(&self, mut ids: impl Iterator<Item = u32>, end: u64) -> bool {
         let now = self.0.load();
         if now.end() == end {
             return false;
@@ -98,32 +98,32 @@ impl<V> Fresh<V> {
     }
 
     /// The number of fresh changes. An id with two of them counts twice.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let now = self.0.load();
         now.blocks.iter().map(|block| block.changes.len()).sum()
     }
 
     /// The bytes that the fresh changes take.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.0.load().blocks.iter().map(|block| block.bytes).sum()
     }
 }
 
-impl<V> Blocks<V> {
+impl<V> ChangeBlocks<V> {
     fn end(&self) -> u64 {
         self.first + self.blocks.len() as u64
     }
 }
 
-impl<V> Block<V> {
+impl<V> ChangeBlock<V> {
     /// Makes a block.
-    pub fn new(changes: Vec<FreshChange<V>>) -> Block<V>
+    pub(crate) fn new(changes: Vec<FreshChange<V>>) -> ChangeBlock<V>
     where
         V: FreshValue,
     {
         let values = changes.iter().map(|change| change.value.as_ref());
         let of_values = values.map(|value| value.map_or(0, V::memory_bytes));
-        Block {
+        ChangeBlock {
             bytes: size_of_val(&*changes) + of_values.sum::<usize>(),
             changes: changes.into(),
         }
@@ -134,9 +134,9 @@ impl<V> Block<V> {
     }
 }
 
-impl<V> FreshNow<V> {
+impl<V> LoadedChanges<V> {
     /// The newest change of each id: its value, or `None` if it has none.
-    pub fn by_id(&self) -> HashMap<u32, Option<&V>> {
+    pub(crate) fn by_id(&self) -> HashMap<u32, Option<&V>> {
         let changes = self.0.blocks.iter().flat_map(|block| &block.changes);
         changes
             .map(|change| (change.id, change.value.as_ref()))
@@ -144,14 +144,14 @@ impl<V> FreshNow<V> {
     }
 
     /// The newest change of each id, as one query looks at them.
-    pub fn newest(&self) -> Newest<'_, V> {
+    pub(crate) fn newest(&self) -> NewestChanges<'_, V> {
         let mut ids = IdSet::default();
         let changes = self.0.blocks.iter().rev();
         let changes = changes.flat_map(|block| &block.changes);
         let newest = changes.filter(|change| ids.insert(change.id));
         let values = newest.filter_map(|change| Some((change.id, change.value.as_ref()?)));
         let values = values.collect();
-        Newest {
+        NewestChanges {
             ids,
             values,
             end: self.0.end(),

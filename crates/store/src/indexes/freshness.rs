@@ -8,10 +8,10 @@ use prometheus::Gauge;
 use tokio::sync::watch;
 
 use crate::database::LogHead;
-use crate::message::Position;
+use crate::message::LogPosition;
 
 /// The progress of an index along the log of its table.
-pub struct Freshness {
+pub(crate) struct Freshness {
     /// The index holds every write that the log named up to this time. Microseconds since the
     /// epoch.
     taken_up_us: AtomicI64,
@@ -31,7 +31,7 @@ pub struct Freshness {
 
 /// The index has not taken up all writes up to a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lag {
+pub(crate) struct IndexLag {
     /// The part of that time for which it may lack writes, in microseconds; `None` if it does not
     /// know how far it is.
     pub behind_us: Option<u64>,
@@ -60,7 +60,7 @@ impl Freshness {
     /// nor for writes that are acknowledged meanwhile, nor for rows for which the index has no
     /// room. It does not wait at all if the end of the log is known only by a request, as next to a
     /// cluster. If there is nothing to wait for, the call compares two integers.
-    pub async fn take_up_acknowledged(&self, within: Duration) -> bool {
+    pub(crate) async fn wait_for_acknowledged(&self, within: Duration) -> bool {
         let Some(acknowledged_us) = self.missing() else {
             return true;
         };
@@ -71,13 +71,13 @@ impl Freshness {
 
     /// Waits until the index has taken up every write of its table that the log names up to this
     /// time, in microseconds since the epoch. If the end of the log is known without a request, it
-    /// waits for the writes that are [acknowledged](Freshness::take_up_acknowledged) instead, which
-    /// are all that there are. Fails if that was not so within the given time.
-    pub async fn take_up(&self, time_us: i64, within: Duration) -> Result<(), Lag> {
+    /// waits for the writes that are [acknowledged](Freshness::wait_for_acknowledged) instead,
+    /// which are all that there are. Fails if that was not so within the given time.
+    pub(crate) async fn wait_until(&self, time_us: i64, within: Duration) -> Result<(), IndexLag> {
         let mut told = self.told.subscribe();
         let waits = async {
             match self.head.get() {
-                Some(_) => self.take_up_acknowledged(within).await,
+                Some(_) => self.wait_for_acknowledged(within).await,
                 None => {
                     let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= time_us);
                     taken_up.await.is_ok()
@@ -91,7 +91,7 @@ impl Freshness {
                 let behind_us = time_us.saturating_sub(taken_up_us).max(0).unsigned_abs();
                 // An index that has heard of no position yet can't tell.
                 let is_known = taken_up_us != i64::MIN;
-                Err(Lag {
+                Err(IndexLag {
                     behind_us: is_known.then_some(behind_us),
                 })
             }
@@ -100,7 +100,7 @@ impl Freshness {
 
     /// Slows the writers of the table until the result is dropped; `None` next to a cluster, whose
     /// writers can't be slowed from here.
-    pub fn slow_writers(&self) -> Option<Box<dyn Send>> {
+    pub(crate) fn slow_writers(&self) -> Option<Box<dyn Send>> {
         Some(self.head.get()?.slow_writers())
     }
 
@@ -108,7 +108,7 @@ impl Freshness {
     /// up. It may be less until a caller has looked twice. Next to a cluster the age of the end of
     /// what was read counts, as writes after it are not known. `None` before the first position in
     /// the log. `now` is the time since the epoch by the clock of the database.
-    pub fn lag(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn lag(&self, now: Duration) -> Option<Duration> {
         let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
         let taken_up_us = self.taken_up_us.load(Ordering::Acquire);
         let since_us = if self.head.get().is_none() {
@@ -128,14 +128,14 @@ impl Freshness {
     }
 
     /// Adds a gauge that shows up to which time the log was read, in seconds since the epoch.
-    pub fn show_in(&self, gauge: Gauge) {
+    pub(crate) fn show_in(&self, gauge: Gauge) {
         let mut shown_in = self.shown_in.lock().unwrap_or_else(PoisonError::into_inner);
         shown_in.push(gauge);
     }
 
     /// Brings the gauges up to date. A reader that is notified of rows reports nothing while there
     /// are none, although the log has been read up to the present.
-    pub fn refresh_gauges(&self, now: Duration) {
+    pub(crate) fn refresh_gauges(&self, now: Duration) {
         if self.head.get().is_none() || self.missing().is_some() {
             return;
         }
@@ -152,30 +152,30 @@ impl Freshness {
     }
 
     /// Sets the end of the log. Only the first call counts.
-    pub fn set_head(&self, head: Arc<dyn LogHead>) {
+    pub(crate) fn set_head(&self, head: Arc<dyn LogHead>) {
         let _ = self.head.set(head);
     }
 
     /// The end of the log for writes that are acknowledged by now, if it is known. Microseconds
     /// since the epoch.
-    pub fn acknowledged_us(&self) -> Option<i64> {
+    pub(crate) fn acknowledged_us(&self) -> Option<i64> {
         self.head.get().map(|head| head.acknowledged_us())
     }
 
     /// Notes that the index has taken in all that a run of the log's reader handed over up to this
     /// position.
-    pub fn reached(&self, position: Position) {
+    pub(crate) fn reached(&self, position: LogPosition) {
         self.raise(position.time_us, position.run);
     }
 
     /// Notes that the index holds all that the log named up to this time.
-    pub fn taken_up(&self, time_us: i64) {
+    pub(crate) fn taken_up(&self, time_us: i64) {
         self.raise(time_us, u64::MAX);
     }
 
     /// Lets only positions of this and later runs of the log's reader count. Earlier runs did not
     /// begin where the rows of the index end.
-    pub fn counts_from(&self, run: u64) {
+    pub(crate) fn counts_from(&self, run: u64) {
         self.told.send_modify(|told| {
             self.first_run.store(run, Ordering::Relaxed);
             *told = i64::MIN;
@@ -206,9 +206,9 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(250);
 
-    struct Head(AtomicI64);
+    struct FixedLogHead(AtomicI64);
 
-    impl LogHead for Head {
+    impl LogHead for FixedLogHead {
         fn acknowledged_us(&self) -> i64 {
             self.0.load(Ordering::Acquire)
         }
@@ -218,8 +218,8 @@ mod tests {
         }
     }
 
-    fn with_head(acknowledged_us: i64) -> (Freshness, Arc<Head>) {
-        let head = Arc::new(Head(AtomicI64::new(acknowledged_us)));
+    fn with_head(acknowledged_us: i64) -> (Freshness, Arc<FixedLogHead>) {
+        let head = Arc::new(FixedLogHead(AtomicI64::new(acknowledged_us)));
         let freshness = Freshness::default();
         freshness.set_head(head.clone());
         (freshness, head)
@@ -228,7 +228,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn acknowledged_writes_are_waited_for_and_later_ones_are_not() {
         let (freshness, head) = with_head(10);
-        let mut waiting = std::pin::pin!(freshness.take_up_acknowledged(PATIENCE));
+        let mut waiting = std::pin::pin!(freshness.wait_for_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut waiting).is_pending());
         head.0.store(20, Ordering::Release);
         freshness.taken_up(9);
@@ -236,7 +236,7 @@ mod tests {
         freshness.taken_up(10);
         assert_eq!(futures::poll!(&mut waiting), Poll::Ready(true));
         freshness.taken_up(25);
-        let mut at_once = std::pin::pin!(freshness.take_up_acknowledged(PATIENCE));
+        let mut at_once = std::pin::pin!(freshness.wait_for_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut at_once).is_ready());
     }
 
@@ -282,13 +282,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_time_of_the_log_is_waited_for() {
         let freshness = Freshness::default();
-        let lag = |behind_us| Err(Lag { behind_us });
-        assert_eq!(freshness.take_up(10, PATIENCE).await, lag(None));
-        let position = |run, time_us| freshness.reached(Position { run, time_us });
+        let lag = |behind_us| Err(IndexLag { behind_us });
+        assert_eq!(freshness.wait_until(10, PATIENCE).await, lag(None));
+        let position = |run, time_us| freshness.reached(LogPosition { run, time_us });
         position(1, 7);
-        assert_eq!(freshness.take_up(10, PATIENCE).await, lag(Some(3)));
-        assert_eq!(freshness.take_up(7, PATIENCE).await, Ok(()));
-        let mut waiting = std::pin::pin!(freshness.take_up(10, PATIENCE));
+        assert_eq!(freshness.wait_until(10, PATIENCE).await, lag(Some(3)));
+        assert_eq!(freshness.wait_until(7, PATIENCE).await, Ok(()));
+        let mut waiting = std::pin::pin!(freshness.wait_until(10, PATIENCE));
         assert!(futures::poll!(&mut waiting).is_pending());
         position(1, 9);
         assert!(futures::poll!(&mut waiting).is_pending());
@@ -296,19 +296,19 @@ mod tests {
         assert_eq!(futures::poll!(&mut waiting), Poll::Ready(Ok(())));
         // Where the end of the log is known, there is nothing to wait for beyond it.
         let (freshness, _head) = with_head(10);
-        assert_eq!(freshness.take_up(50, PATIENCE).await, lag(None));
+        assert_eq!(freshness.wait_until(50, PATIENCE).await, lag(None));
         freshness.taken_up(10);
-        assert_eq!(freshness.take_up(50, PATIENCE).await, Ok(()));
+        assert_eq!(freshness.wait_until(50, PATIENCE).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn patience_ends_and_who_knows_no_end_does_not_wait() {
+    async fn waiting_ends_in_time_and_is_skipped_without_a_log_head() {
         let (freshness, _head) = with_head(10);
         let began = tokio::time::Instant::now();
-        assert!(!freshness.take_up_acknowledged(PATIENCE).await);
+        assert!(!freshness.wait_for_acknowledged(PATIENCE).await);
         assert_eq!(began.elapsed(), PATIENCE);
         let unknown = Freshness::default();
-        let mut at_once = std::pin::pin!(unknown.take_up_acknowledged(PATIENCE));
+        let mut at_once = std::pin::pin!(unknown.wait_for_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut at_once).is_ready());
     }
 }

@@ -8,16 +8,16 @@ use std::time::Duration;
 use store_api::types::{IndexInfo, IndexState, IndexStatus};
 
 use super::content::IndexContent;
-use super::doubts::Doubts;
+use super::filter_waits::ExpiredFilterWaits;
 use super::freshness::Freshness;
+use super::maintenance::PendingMaintenance;
 use super::request::StructureError;
-use super::tending::Tending;
 use crate::identity::IndexIdentity;
 use crate::metrics::IndexMetrics;
 use crate::options::IndexesOptions;
 
 /// An index as requests see it.
-pub struct IndexHandle {
+pub(crate) struct IndexHandle {
     /// The identity of the index.
     pub identity: IndexIdentity,
     /// The structure of the index and the keys of its rows.
@@ -27,9 +27,9 @@ pub struct IndexHandle {
     /// The progress of the index along its table's log.
     pub freshness: Freshness,
     /// The searches that meet values which have just expired.
-    pub doubts: Doubts,
+    pub doubts: ExpiredFilterWaits,
     /// The work that changes leave to do in the structure.
-    pub tending: Tending,
+    pub tending: PendingMaintenance,
     state: AtomicU8,
     /// The progress of the scan, in thousandths of a per cent.
     progress: AtomicU64,
@@ -42,7 +42,7 @@ pub struct IndexHandle {
 
 impl IndexHandle {
     /// Makes an index that has just been discovered, without rows.
-    pub fn new(
+    pub(crate) fn new(
         identity: IndexIdentity,
         indexes: &IndexesOptions,
         metrics: IndexMetrics,
@@ -53,7 +53,7 @@ impl IndexHandle {
     }
 
     /// Makes an index with this content.
-    pub fn with(
+    pub(crate) fn with(
         identity: IndexIdentity,
         content: IndexContent,
         metrics: IndexMetrics,
@@ -63,8 +63,8 @@ impl IndexHandle {
             identity,
             metrics,
             freshness: Freshness::default(),
-            doubts: Doubts::default(),
-            tending: Tending::default(),
+            doubts: ExpiredFilterWaits::default(),
+            tending: PendingMaintenance::default(),
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),
@@ -73,7 +73,7 @@ impl IndexHandle {
     }
 
     /// The state of the index.
-    pub fn state(&self) -> IndexState {
+    pub(crate) fn state(&self) -> IndexState {
         match self.state.load(Ordering::Acquire) {
             0 => IndexState::Initializing,
             1 => IndexState::Bootstrapping,
@@ -81,8 +81,8 @@ impl IndexHandle {
         }
     }
 
-    /// Sets the state of the index. See [`super::Engine::serving`] for the last step.
-    pub fn set_state(&self, state: IndexState) {
+    /// Sets the state of the index. See [`super::IndexEngine::serving`] for the last step.
+    pub(crate) fn set_state(&self, state: IndexState) {
         let code = match state {
             IndexState::Initializing => 0,
             IndexState::Bootstrapping => 1,
@@ -92,64 +92,64 @@ impl IndexHandle {
     }
 
     /// The part of the ring that the scan has covered, in per cent.
-    pub fn progress(&self) -> f64 {
+    pub(crate) fn progress(&self) -> f64 {
         self.progress.load(Ordering::Relaxed) as f64 / 1000.0
     }
 
     /// Sets the part of the ring that the scan has covered, in per cent.
-    pub fn set_progress(&self, per_cent: f64) {
+    pub(crate) fn set_progress(&self, per_cent: f64) {
         self.progress
             .store((per_cent * 1000.0) as u64, Ordering::Relaxed);
     }
 
     /// The number of rows that a build has still to take in, estimated by the part of the ring that
     /// the scan has covered; `None` before it has covered any.
-    pub fn lacks(&self) -> Option<u64> {
+    pub(crate) fn lacks(&self) -> Option<u64> {
         let covered = self.progress() / 100.0;
         let rows = self.content.len() as f64;
         (covered > 0.0).then(|| (rows * (1.0 - covered) / covered).round() as u64)
     }
 
     /// Sets the bytes that are held in addition to the structure and the keys.
-    pub fn set_items_bytes(&self, bytes: usize) {
+    pub(crate) fn set_items_bytes(&self, bytes: usize) {
         self.items_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The number of rows that wait for room in memory or on the disk. No search finds them.
-    pub fn rows_without_room(&self) -> usize {
+    pub(crate) fn rows_without_room(&self) -> usize {
         self.without_room.load(Ordering::Acquire)
     }
 
     /// Whether rows wait for room. A search that looks before it begins, and after the index has
     /// taken up the writes that the search must know, learns of each row that it may lack.
-    pub fn lacks_rows(&self) -> bool {
+    pub(crate) fn lacks_rows(&self) -> bool {
         self.rows_without_room() > 0
     }
 
     /// Sets the number of rows that wait for room. Rows that have found room must be found before.
-    pub fn set_without_room(&self, rows: usize) {
+    pub(crate) fn set_without_room(&self, rows: usize) {
         self.without_room.store(rows, Ordering::Release);
     }
 
     /// Adds rows that are about to wait for room. They must still be found.
-    pub fn add_without_room(&self, rows: usize) {
+    pub(crate) fn add_without_room(&self, rows: usize) {
         self.without_room.fetch_add(rows, Ordering::AcqRel);
     }
 
     /// The description of the index in the HTTP API. `now` is the time since the epoch by the clock
     /// of the database.
-    pub fn info(&self, now: Duration) -> IndexInfo {
+    pub(crate) fn info(&self, now: Duration) -> IndexInfo {
         IndexInfo {
             keyspace: self.identity.name.keyspace.clone(),
             index: self.identity.name.index.clone(),
-            options: self.identity.options_told(),
+            options: self.identity.api_options(),
             status: Some(self.status(now)),
         }
     }
 
     /// The status of the index in the HTTP API. `now` is the time since the epoch by the clock of
     /// the database.
-    pub fn status(&self, now: Duration) -> IndexStatus {
+    pub(crate) fn status(&self, now: Duration) -> IndexStatus {
         IndexStatus {
             status: self.state(),
             count: self.content.len(),
@@ -165,7 +165,7 @@ impl IndexHandle {
 
     /// Brings the gauges up to date. `now` is the time since the epoch by the clock of the
     /// database.
-    pub fn refresh_gauges(&self, now: Duration) {
+    pub(crate) fn refresh_gauges(&self, now: Duration) {
         self.freshness.refresh_gauges(now);
         let lag = self.freshness.lag(now);
         // A lag that is not known yet is no lag of zero.

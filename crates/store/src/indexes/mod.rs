@@ -1,8 +1,8 @@
 //! The indexes: each one by itself, and the set of them.
 //!
 //! An [`IndexHandle`] is one index: its identity, its content, its state and its metrics. The
-//! [`Engine`] has all of them and finds the one that answers a search. Nothing here knows where the
-//! rows come from.
+//! [`IndexEngine`] has all of them and finds the one that answers a search. Nothing here knows
+//! where the rows come from.
 //!
 //! # The structure and its surroundings
 //!
@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | observe | `prepare` brings a value of a row ([`crate::observed`]) into its form |
 //! | apply | `change` sets or removes an id's value, `tend` does what changes leave to do |
-//! | search | answers a [`Query`] of its class with ids and scores, best first |
+//! | search | answers a [`StructureQuery`] of its class with ids and scores, best first |
 //! | save, open | writes its files while it is searched and changed, and reads them |
 //! | verify | compares its files with their checksums, in use and at rest |
 //! | memory | its bytes by component, and those that its files would take |
@@ -23,8 +23,8 @@
 //! All else belongs to the surroundings, which have it once for all classes:
 //!
 //! - The [`IndexContent`] has the keys by id, the values of filter columns and the expiries under
-//!   one lock (`selection`), the changes that the structure does not have yet ([`Blocks`]), and the
-//!   ids that searches may still use ([`Retired`]).
+//!   one lock (`selection`), the changes that the structure does not have yet ([`ChangeBlocks`]),
+//!   and the ids that searches may still use ([`RetiredIds`]).
 //! - [`crate::items`] decides which reading of a row wins, and gives out ids.
 //! - [`crate::apply`] makes changes fresh, has the structure take them in, and gives refusals a
 //!   second try.
@@ -36,19 +36,20 @@
 //! which rows a filter admits, and has its best ids made into an answer. The loops over candidates
 //! are code of one class, with nothing to dispatch within.
 //!
-//! A class that comes adds a variant to `Structure`, `PreparedValue` and [`Query`] here, to
-//! `StructureOptions` in [`crate::identity`], and to `Observed` and `Form` in [`crate::observed`].
-//! The compiler then names each place that has to know of it. A class of exact tokens in the tests
-//! goes through the same code as vectors do.
+//! A class that comes adds a variant to `Structure`, `PreparedValue` and [`StructureQuery`] here,
+//! to `StructureOptions` in [`crate::identity`], and to `Observed` and `Form` in
+//! [`crate::observed`]. The compiler then names each place that has to know of it. A class of exact
+//! tokens in the tests goes through the same code as vectors do.
 
 mod change;
 mod content;
-mod doubts;
 mod engine;
 mod files;
+mod filter_waits;
 mod fresh;
 mod freshness;
 mod handle;
+mod maintenance;
 mod plan;
 mod ranked_rows;
 mod request;
@@ -57,20 +58,19 @@ mod selection;
 mod structure;
 mod structure_memory;
 mod surrounding_rows;
-mod tending;
 mod vector;
 
-pub use change::{ChangeError, Refused};
-pub use content::{IndexContent, NewFilters, Retired};
-pub use engine::{Engine, NoRoute, Routed};
-pub use files::{FilesFault, FilesState};
-pub use fresh::{Block, Blocks, FreshChange, FreshValue};
-pub use freshness::Lag;
-pub use handle::IndexHandle;
-pub use ranked_rows::RankedRows;
-pub use request::{Query, Search, StructureError};
-pub use returned::ReturnedColumn;
-pub use structure::{PreparedValue, Structure, check_files, check_query, file_memory};
+pub(crate) use change::{RefusalReason, RefusedChange};
+pub(crate) use content::{IndexContent, NewFilters, RetiredIds};
+pub(crate) use engine::{IndexEngine, NoRoute, RoutedSearch};
+pub(crate) use files::{FilesFault, FilesState};
+pub(crate) use fresh::{ChangeBlock, ChangeBlocks, FreshChange, FreshValue};
+pub(crate) use freshness::IndexLag;
+pub(crate) use handle::IndexHandle;
+pub(crate) use ranked_rows::RankedRows;
+pub(crate) use request::{IndexSearch, StructureError, StructureQuery};
+pub(crate) use returned::RequestedColumn;
+pub(crate) use structure::{PreparedValue, Structure, check_files, check_query, file_memory};
 
 #[cfg(test)]
 pub(crate) mod tests;

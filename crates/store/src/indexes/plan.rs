@@ -4,7 +4,7 @@ use store_api::types::SearchPlan;
 
 /// The plan of a search of one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct ExecutedPlan {
     /// The kind of the plan.
     pub kind: SearchPlan,
     /// The number of rows that the filter admitted, if they were found before the search.

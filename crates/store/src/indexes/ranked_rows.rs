@@ -5,16 +5,16 @@
 
 use bytes::Bytes;
 use cql::wire::type_code;
-use index::score::Scored;
+use index::score::DistanceAndScore;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use store_api::types::SearchDebug;
-use store_api::{KeyValue, Neighbours, binary};
+use store_api::{KeyValue, NearestRows, binary};
 use value::{CqlType, to_key_json};
 
-use super::plan::Plan;
-use super::returned::{ReturnedColumn, ReturnedValues, TooManyBytes};
-use crate::keys::{KeyColumn, KeySchema, Values};
+use super::plan::ExecutedPlan;
+use super::returned::{RequestedColumn, ReturnedValues, TooManyBytes};
+use crate::keys::{EncodedValues, KeyColumn, KeySchema};
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
 /// the first key, and a long one says little about the others.
@@ -25,17 +25,17 @@ const KEYS_RESERVED_MAX: usize = 1 << 20;
 /// It serialises as a [`store_api::types::AnnResponse`]. That fails for a key that has no form in
 /// JSON.
 #[derive(Debug)]
-pub struct RankedRows<'a> {
+pub(crate) struct RankedRows<'a> {
     schema: &'a KeySchema,
     /// The encoded keys, one after another.
     keys: Vec<u8>,
     /// The end of each key in `keys`.
     ends: Vec<usize>,
-    scores: Vec<Scored>,
+    scores: Vec<DistanceAndScore>,
     /// The values of the columns that were requested; `None` if the search requested none.
     returned: Option<Vec<ReturnedValues<'a>>>,
     /// The way in which the search was done.
-    plan: Option<Plan>,
+    plan: Option<ExecutedPlan>,
     /// The plan that the answer shows.
     debug: Option<SearchDebug>,
     /// Whether a value has expired that decides about a row, or is shown.
@@ -46,18 +46,18 @@ pub struct RankedRows<'a> {
 
 /// A row of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RankedRow<'a> {
+pub(crate) struct RankedRow<'a> {
     /// The encoded key.
     pub key: &'a [u8],
     /// The distance and the similarity score.
-    pub scored: Scored,
+    pub scored: DistanceAndScore,
     /// The values that were requested, as CQL serialises them; `None` for null.
     pub values: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> RankedRows<'a> {
     /// An answer without rows, with room for `rows` of them.
-    pub fn with_capacity(schema: &'a KeySchema, rows: usize) -> RankedRows<'a> {
+    pub(crate) fn with_capacity(schema: &'a KeySchema, rows: usize) -> RankedRows<'a> {
         RankedRows {
             schema,
             keys: Vec::new(),
@@ -73,24 +73,24 @@ impl<'a> RankedRows<'a> {
 
     /// Notes that the index lacks rows for want of room, so that the answer may lack some. The
     /// binary form does not tell.
-    pub fn put_short(&mut self) {
+    pub(crate) fn put_short(&mut self) {
         self.is_short = true;
     }
 
     /// Notes that a value has expired that decides about one of the rows, or is shown.
-    pub fn put_in_doubt(&mut self) {
+    pub(crate) fn mark_expired_value(&mut self) {
         self.is_in_doubt = true;
     }
 
     /// Whether a value has expired that decides about one of the rows, or is shown. Such a row has
     /// to be read again before anybody gets the answer.
-    pub fn is_in_doubt(&self) -> bool {
+    pub(crate) fn has_expired_value(&self) -> bool {
         self.is_in_doubt
     }
 
     /// The rows, found by this plan.
     #[must_use]
-    pub fn found_by(self, plan: Plan) -> RankedRows<'a> {
+    pub(crate) fn found_by(self, plan: ExecutedPlan) -> RankedRows<'a> {
         RankedRows {
             plan: Some(plan),
             ..self
@@ -98,12 +98,12 @@ impl<'a> RankedRows<'a> {
     }
 
     /// The way in which the search was done.
-    pub fn plan(&self) -> Option<&Plan> {
+    pub(crate) fn plan(&self) -> Option<&ExecutedPlan> {
         self.plan.as_ref()
     }
 
     /// Lets the answer tell how the index of that name was searched.
-    pub fn explain(&mut self, index: &str) {
+    pub(crate) fn explain(&mut self, index: &str) {
         self.debug = self.plan.map(|plan| SearchDebug {
             index: index.to_owned(),
             plan: plan.kind,
@@ -115,7 +115,7 @@ impl<'a> RankedRows<'a> {
 
     /// The answer with values of these columns next to the keys.
     #[must_use]
-    pub fn returning(self, columns: Option<&'a [ReturnedColumn]>) -> RankedRows<'a> {
+    pub(crate) fn returning(self, columns: Option<&'a [RequestedColumn]>) -> RankedRows<'a> {
         let rows = self.ends.capacity();
         let values = |column| ReturnedValues::with_capacity(column, rows);
         RankedRows {
@@ -125,12 +125,12 @@ impl<'a> RankedRows<'a> {
     }
 
     /// The values next to the keys, of which each [row](RankedRows::push) needs one a column.
-    pub fn returned(&mut self) -> &mut [ReturnedValues<'a>] {
+    pub(crate) fn returned(&mut self) -> &mut [ReturnedValues<'a>] {
         self.returned.as_deref_mut().unwrap_or_default()
     }
 
     /// Adds a row, which is no nearer than those before.
-    pub fn push(&mut self, key: &[u8], scored: Scored) {
+    pub(crate) fn push(&mut self, key: &[u8], scored: DistanceAndScore) {
         if self.keys.is_empty() {
             // The keys of a table mostly have similar lengths.
             let all = key.len() * self.scores.capacity();
@@ -145,12 +145,12 @@ impl<'a> RankedRows<'a> {
     ///
     /// # Errors
     /// If they are more.
-    pub fn check(&self) -> Result<(), TooManyBytes> {
+    pub(crate) fn check(&self) -> Result<(), TooManyBytes> {
         ReturnedValues::check(self.returned.as_deref().unwrap_or_default())
     }
 
     /// The rows, nearest first, each with the values that were requested.
-    pub fn rows(&self) -> Vec<RankedRow<'_>> {
+    pub(crate) fn rows(&self) -> Vec<RankedRow<'_>> {
         let columns = self.returned.as_deref().unwrap_or_default();
         let mut columns: Vec<_> = columns.iter().map(ReturnedValues::iter).collect();
         let mut begin = 0;
@@ -167,7 +167,7 @@ impl<'a> RankedRows<'a> {
     }
 
     /// Writes the answer in the binary form.
-    pub fn binary(&self) -> Bytes {
+    pub(crate) fn binary(&self) -> Bytes {
         let scores = self.scores.iter();
         let scores = scores.map(|scored| (scored.distance, scored.similarity));
         let columns = self.schema.columns();
@@ -175,12 +175,12 @@ impl<'a> RankedRows<'a> {
         let returned = self.returned.as_deref().unwrap_or_default();
         let values: usize = returned.iter().map(ReturnedValues::bytes).sum();
         let bytes = self.keys.len() + names + values;
-        let mut out = binary::Writer::new(scores, self.schema.len(), bytes);
+        let mut out = binary::AnswerWriter::new(scores, self.schema.len(), bytes);
         for (at, column) in self.schema.columns().enumerate() {
             out.column(&column.name, type_code(&column.cql_type), self.column(at));
         }
         for values in returned {
-            let ReturnedColumn { name, cql_type, .. } = values.column();
+            let RequestedColumn { name, cql_type, .. } = values.column();
             out.returned_column(name, type_code(cql_type), values.iter());
         }
         out.finish()
@@ -189,19 +189,21 @@ impl<'a> RankedRows<'a> {
     /// The rows as a node in this process takes them, with the values of the columns of these
     /// names, in their order. The values of all keys share one piece of memory, and so do those of
     /// a column.
-    pub fn into_neighbours(self, names: &[String]) -> Neighbours {
+    pub(crate) fn into_neighbours(self, names: &[String]) -> NearestRows {
         let encoded = Bytes::from(self.keys);
         let mut begin = 0;
         let keys = self.ends.iter().map(|end| {
             let key = &encoded[std::mem::replace(&mut begin, *end)..*end];
             let mut values = Vec::with_capacity(self.schema.len());
-            values.extend(Values::of(key).map(|value| KeyValue::Cql(encoded.slice_ref(value))));
+            values.extend(
+                EncodedValues::of(key).map(|value| KeyValue::Cql(encoded.slice_ref(value))),
+            );
             values
         });
         let keys = keys.collect();
         let returned = self.returned.unwrap_or_default().into_iter();
         let returned = returned.map(|values| (values.column(), values.into_values()));
-        let returned: Vec<(&ReturnedColumn, Vec<Option<Bytes>>)> = returned.collect();
+        let returned: Vec<(&RequestedColumn, Vec<Option<Bytes>>)> = returned.collect();
         let of_name = |name: &String| {
             let named = returned.iter().find(|(column, _)| column.name == *name);
             let values = named.into_iter().flat_map(|(_, values)| values);
@@ -209,7 +211,7 @@ impl<'a> RankedRows<'a> {
                 .map(|value| value.clone().map(KeyValue::Cql))
                 .collect()
         };
-        Neighbours {
+        NearestRows {
             keys,
             similarity_scores: self.scores.iter().map(|scored| scored.similarity).collect(),
             column_values: names.iter().map(of_name).collect(),
@@ -222,7 +224,7 @@ impl<'a> RankedRows<'a> {
         let mut begin = 0;
         self.ends.iter().map(move |end| {
             let key = &self.keys[std::mem::replace(&mut begin, *end)..*end];
-            let mut values = Values::of(key);
+            let mut values = EncodedValues::of(key);
             values.nth(at).expect("a key has a value for each column")
         })
     }
@@ -233,13 +235,13 @@ impl Serialize for RankedRows<'_> {
         let more = [self.returned.is_some(), self.debug.is_some(), self.is_short];
         let fields = 3 + more.into_iter().filter(|is_there| *is_there).count();
         let mut answer = serializer.serialize_struct("AnnResponse", fields)?;
-        answer.serialize_field("primary_keys", &Keys(self))?;
+        answer.serialize_field("primary_keys", &JsonKeys(self))?;
         let distances = self.scores.iter().map(|scored| scored.distance);
-        answer.serialize_field("distances", &Numbers(distances))?;
+        answer.serialize_field("distances", &JsonNumbers(distances))?;
         let similarities = self.scores.iter().map(|scored| scored.similarity);
-        answer.serialize_field("similarity_scores", &Numbers(similarities))?;
+        answer.serialize_field("similarity_scores", &JsonNumbers(similarities))?;
         if let Some(returned) = &self.returned {
-            answer.serialize_field("column_values", &Returned(returned))?;
+            answer.serialize_field("column_values", &JsonColumnValues(returned))?;
         }
         if let Some(debug) = &self.debug {
             answer.serialize_field("debug", debug)?;
@@ -252,41 +254,41 @@ impl Serialize for RankedRows<'_> {
 }
 
 /// The keys as a JSON object, with an array for each column.
-struct Keys<'a>(&'a RankedRows<'a>);
+struct JsonKeys<'a>(&'a RankedRows<'a>);
 
-impl Serialize for Keys<'_> {
+impl Serialize for JsonKeys<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Keys(rows) = self;
+        let JsonKeys(rows) = self;
         let mut map = serializer.serialize_map(Some(rows.schema.len()))?;
         for (at, column) in rows.schema.columns().enumerate() {
-            map.serialize_entry(&column.name, &Column { rows, at, column })?;
+            map.serialize_entry(&column.name, &JsonKeyColumn { rows, at, column })?;
         }
         map.end()
     }
 }
 
-struct Column<'a> {
+struct JsonKeyColumn<'a> {
     rows: &'a RankedRows<'a>,
     at: usize,
     column: &'a KeyColumn,
 }
 
-impl Serialize for Column<'_> {
+impl Serialize for JsonKeyColumn<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let values = self.rows.column(self.at);
-        serializer.collect_seq(values.map(|value| Value {
+        serializer.collect_seq(values.map(|value| JsonKeyValue {
             cql_type: &self.column.cql_type,
             value,
         }))
     }
 }
 
-struct Value<'a> {
+struct JsonKeyValue<'a> {
     cql_type: &'a CqlType,
     value: &'a [u8],
 }
 
-impl Serialize for Value<'_> {
+impl Serialize for JsonKeyValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = to_key_json(self.cql_type, self.value).map_err(S::Error::custom)?;
         json.serialize(serializer)
@@ -294,18 +296,18 @@ impl Serialize for Value<'_> {
 }
 
 /// The values next to the keys as a JSON object, with an array for each column.
-struct Returned<'a>(&'a [ReturnedValues<'a>]);
+struct JsonColumnValues<'a>(&'a [ReturnedValues<'a>]);
 
-impl Serialize for Returned<'_> {
+impl Serialize for JsonColumnValues<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Returned(columns) = self;
+        let JsonColumnValues(columns) = self;
         serializer.collect_map(columns.iter().map(|values| (&values.column().name, values)))
     }
 }
 
-struct Numbers<I>(I);
+struct JsonNumbers<I>(I);
 
-impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
+impl<I: Iterator<Item = f32> + Clone> Serialize for JsonNumbers<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.clone())
     }
@@ -318,7 +320,7 @@ mod tests {
     use serde_json::json;
     use store_api::types::AnnResponse;
 
-    use super::super::returned::Source;
+    use super::super::returned::ValueOrigin;
     use super::*;
 
     fn column(name: &str, cql_type: CqlType) -> KeyColumn {
@@ -328,8 +330,8 @@ mod tests {
         }
     }
 
-    fn scored(distance: f32, similarity: f32) -> Scored {
-        Scored {
+    fn scored(distance: f32, similarity: f32) -> DistanceAndScore {
+        DistanceAndScore {
             distance,
             similarity,
             measured: distance,
@@ -352,7 +354,7 @@ mod tests {
             r#"{"primary_keys":{"pk":[7,8],"ck":["","abc"]},"distances":[0.5,1.0],"similarity_scores":[0.75,0.5]}"#
         );
         serde_json::from_str::<AnnResponse>(&json).expect("the shape that clients read");
-        let rows = binary::Rows::read(found.binary()).unwrap();
+        let rows = binary::AnswerRows::read(found.binary()).unwrap();
         assert_eq!(rows.distances, [0.5, 1.0]);
         assert_eq!(rows.similarity_scores, [0.75, 0.5]);
         let [pk, ck] = &rows.columns[..] else {
@@ -380,15 +382,15 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_beside_the_keys_in_both_forms() {
+    fn both_forms_have_values_next_to_the_keys() {
         let schema = KeySchema {
             partition: vec![column("pk", CqlType::Int)],
             clustering: vec![],
         };
-        let returned = [ReturnedColumn {
+        let returned = [RequestedColumn {
             name: "t".into(),
             cql_type: CqlType::Text,
-            source: Source::Indexed,
+            source: ValueOrigin::Indexed,
         }];
         let mut found = RankedRows::with_capacity(&schema, 2).returning(Some(&returned));
         for (number, value) in [(7, Some("x")), (8, None), (9, Some(""))] {
@@ -404,7 +406,7 @@ mod tests {
             serde_json::to_value(values).unwrap(),
             json!({"t": ["x", null, ""]})
         );
-        let rows = binary::Rows::read(found.binary()).unwrap();
+        let rows = binary::AnswerRows::read(found.binary()).unwrap();
         let [t] = &rows.returned[..] else {
             panic!("one column");
         };
@@ -443,6 +445,6 @@ mod tests {
         found.push(key.as_bytes(), scored(0.5, 0.75));
         let error = serde_json::to_string(&found).unwrap_err();
         assert_eq!(error.to_string(), "not a finite number");
-        assert!(binary::Rows::read(found.binary()).is_ok());
+        assert!(binary::AnswerRows::read(found.binary()).is_ok());
     }
 }

@@ -1,13 +1,13 @@
 //! A search of one index, and the reasons why it fails.
 
-use super::returned::{ReturnedColumn, Source, TooManyBytes};
-use crate::filter::RowFilter;
-use crate::identity::Place;
+use super::returned::{RequestedColumn, TooManyBytes, ValueOrigin};
+use crate::filter::SearchFilter;
+use crate::identity::ColumnPlace;
 use crate::keys::KeySchema;
 
 /// The part of a search that a structure reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Query<'a> {
+pub(crate) enum StructureQuery<'a> {
     /// The vector to look for.
     Vector(&'a [f32]),
     /// The tokens to look for, with spaces between.
@@ -17,18 +17,18 @@ pub enum Query<'a> {
 
 /// A search of an index.
 #[derive(Clone, Copy, Debug)]
-pub struct Search<'a> {
+pub(crate) struct IndexSearch<'a> {
     /// The value to look for.
-    pub query: Query<'a>,
+    pub query: StructureQuery<'a>,
     /// The most rows of the answer.
     pub limit: usize,
     /// The present, in seconds since the epoch. Rows that have expired by then are not found.
     pub now_s: u32,
     /// The filter that rows must satisfy.
-    pub filter: Option<&'a RowFilter>,
+    pub filter: Option<&'a SearchFilter>,
     /// The columns whose values are wanted next to the keys; `None` if the answer shall not speak
     /// of any.
-    pub returned: Option<&'a [ReturnedColumn]>,
+    pub returned: Option<&'a [RequestedColumn]>,
     /// Whether the answer must be the true best rows, for sure.
     pub exact: bool,
     /// The key columns with their names in the answer; `None` for those that the index was made
@@ -38,7 +38,7 @@ pub struct Search<'a> {
 
 /// The reason why a structure did not do what was requested.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum StructureError {
+pub(crate) enum StructureError {
     /// The query is none that the index can answer.
     #[error("{0}")]
     Query(String),
@@ -50,31 +50,32 @@ pub enum StructureError {
     Internal(String),
 }
 
-impl Search<'_> {
+impl IndexSearch<'_> {
     /// Whether the answer says something of the values of filter columns.
-    pub fn uses_filters(&self) -> bool {
+    pub(crate) fn uses_filters(&self) -> bool {
         let mut returned = self.returned.unwrap_or_default().iter();
-        self.filter.is_some_and(RowFilter::has_filter_columns)
-            || returned.any(|column| matches!(column.source, Source::Kept(Place::Filter(_))))
+        self.filter.is_some_and(SearchFilter::has_filter_columns)
+            || returned
+                .any(|column| matches!(column.source, ValueOrigin::Kept(ColumnPlace::Filter(_))))
     }
 
     /// Whether the answer has the values of the indexed column.
-    pub fn returns_indexed(&self) -> bool {
+    pub(crate) fn returns_indexed(&self) -> bool {
         let mut returned = self.returned.unwrap_or_default().iter();
-        returned.any(|column| column.source == Source::Indexed)
+        returned.any(|column| column.source == ValueOrigin::Indexed)
     }
 }
 
 #[cfg(test)]
-impl<'a> Search<'a> {
+impl<'a> IndexSearch<'a> {
     /// A search for the `limit` nearest of all rows, of which none has expired.
-    pub fn new(query: &'a [f32], limit: usize) -> Search<'a> {
-        Search::of(Query::Vector(query), limit)
+    pub(crate) fn new(query: &'a [f32], limit: usize) -> IndexSearch<'a> {
+        IndexSearch::of(StructureQuery::Vector(query), limit)
     }
 
     /// A search for the `limit` best of all rows, of which none has expired.
-    pub fn of(query: Query<'a>, limit: usize) -> Search<'a> {
-        Search {
+    pub(crate) fn of(query: StructureQuery<'a>, limit: usize) -> IndexSearch<'a> {
+        IndexSearch {
             query,
             limit,
             now_s: 0,

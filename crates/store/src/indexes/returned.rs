@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 use value::{CqlType, KeyError, KeyJson, split_elements, split_entries, to_key_json};
 
-use crate::filter::Unsuitable;
-use crate::identity::{IndexIdentity, Place};
+use crate::filter::UnsupportedRestriction;
+use crate::identity::{ColumnPlace, IndexIdentity};
 
 /// The most bytes of values that an answer may have. A limit of 100,000 rows with their vectors
 /// would otherwise take memory without bounds.
@@ -17,20 +17,20 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// A column whose values are returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReturnedColumn {
+pub(crate) struct RequestedColumn {
     /// The name of the column.
     pub name: String,
     /// The type of its values.
     pub cql_type: CqlType,
     /// The origin of its values.
-    pub source: Source,
+    pub source: ValueOrigin,
 }
 
 /// The origin of the values that are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum ValueOrigin {
     /// The primary key, or the filter columns.
-    Kept(Place),
+    Kept(ColumnPlace),
     /// The values of the indexed column, at the precision of the index.
     Indexed,
 }
@@ -41,38 +41,40 @@ pub enum Source {
     "the values of return_columns take more than {} MiB: ask for fewer rows or columns",
     BYTES_MAX >> 20
 )]
-pub struct TooManyBytes;
+pub(crate) struct TooManyBytes;
 
 /// The values of one column, for the rows of an answer.
 #[derive(Debug)]
-pub struct ReturnedValues<'a> {
-    column: &'a ReturnedColumn,
+pub(crate) struct ReturnedValues<'a> {
+    column: &'a RequestedColumn,
     /// The values, one after another.
     bytes: Vec<u8>,
     /// The end of each value in `bytes`; `None` for null.
     ends: Vec<Option<usize>>,
 }
 
-impl ReturnedColumn {
+impl RequestedColumn {
     /// The columns of these names, each once.
     ///
     /// # Errors
     /// If the index does not store one of them.
-    pub fn all_of(
+    pub(crate) fn all_of(
         index: &IndexIdentity,
         names: &[String],
-    ) -> Result<Vec<ReturnedColumn>, Unsuitable> {
-        let mut columns: Vec<ReturnedColumn> = Vec::new();
+    ) -> Result<Vec<RequestedColumn>, UnsupportedRestriction> {
+        let mut columns: Vec<RequestedColumn> = Vec::new();
         for name in names {
             if columns.iter().any(|column| column.name == *name) {
                 continue;
             }
             let (source, cql_type) = match index.place(name) {
-                Some((place, cql_type)) => (Source::Kept(place), cql_type.clone()),
-                None if *name == index.column => (Source::Indexed, index.options.column_type()),
-                None => return Err(Unsuitable::Returned(name.clone())),
+                Some((place, cql_type)) => (ValueOrigin::Kept(place), cql_type.clone()),
+                None if *name == index.column => {
+                    (ValueOrigin::Indexed, index.options.column_type())
+                }
+                None => return Err(UnsupportedRestriction::Returned(name.clone())),
             };
-            columns.push(ReturnedColumn {
+            columns.push(RequestedColumn {
                 name: name.clone(),
                 cql_type,
                 source,
@@ -84,7 +86,7 @@ impl ReturnedColumn {
 
 impl<'a> ReturnedValues<'a> {
     /// No values yet, with room for `rows` of them.
-    pub fn with_capacity(column: &'a ReturnedColumn, rows: usize) -> ReturnedValues<'a> {
+    pub(crate) fn with_capacity(column: &'a RequestedColumn, rows: usize) -> ReturnedValues<'a> {
         ReturnedValues {
             column,
             bytes: Vec::new(),
@@ -93,17 +95,17 @@ impl<'a> ReturnedValues<'a> {
     }
 
     /// The column.
-    pub fn column(&self) -> &'a ReturnedColumn {
+    pub(crate) fn column(&self) -> &'a RequestedColumn {
         self.column
     }
 
     /// The bytes of the values.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
     /// Adds the value of the next row, as CQL serialises it; `None` for null.
-    pub fn push(&mut self, value: Option<Cow<'_, [u8]>>) {
+    pub(crate) fn push(&mut self, value: Option<Cow<'_, [u8]>>) {
         if let Some(value) = &value {
             self.bytes.extend_from_slice(value);
         }
@@ -111,7 +113,7 @@ impl<'a> ReturnedValues<'a> {
     }
 
     /// The values, as CQL serialises them; `None` for null. They share one piece of memory.
-    pub fn into_values(self) -> Vec<Option<Bytes>> {
+    pub(crate) fn into_values(self) -> Vec<Option<Bytes>> {
         let bytes = Bytes::from(self.bytes);
         let mut begin = 0;
         let values = self.ends.into_iter().map(|end| {
@@ -125,13 +127,13 @@ impl<'a> ReturnedValues<'a> {
     ///
     /// # Errors
     /// If they are more.
-    pub fn check(columns: &[ReturnedValues<'_>]) -> Result<(), TooManyBytes> {
+    pub(crate) fn check(columns: &[ReturnedValues<'_>]) -> Result<(), TooManyBytes> {
         let bytes: usize = columns.iter().map(ReturnedValues::bytes).sum();
         (bytes <= BYTES_MAX).then_some(()).ok_or(TooManyBytes)
     }
 
     /// The values, as CQL serialises them.
-    pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> + Clone {
         let mut begin = 0;
         self.ends.iter().map(move |end| {
             let end = (*end)?;
@@ -143,17 +145,17 @@ impl<'a> ReturnedValues<'a> {
 impl Serialize for ReturnedValues<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let cql_type = &self.column.cql_type;
-        serializer.collect_seq(self.iter().map(|value| Shown { cql_type, value }))
+        serializer.collect_seq(self.iter().map(|value| JsonCell { cql_type, value }))
     }
 }
 
 /// A value as JSON: null for null, and a text for a number that JSON doesn't have.
-struct Shown<'a> {
+struct JsonCell<'a> {
     cql_type: &'a CqlType,
     value: Option<&'a [u8]>,
 }
 
-impl Serialize for Shown<'_> {
+impl Serialize for JsonCell<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Some(value) = self.value else {
             return serializer.serialize_none();
@@ -167,7 +169,7 @@ impl Serialize for Shown<'_> {
                 let elements = split_elements(value).unwrap_or_default();
                 let mut list = serializer.serialize_seq(Some(elements.len()))?;
                 for value in &elements {
-                    list.serialize_element(&Shown {
+                    list.serialize_element(&JsonCell {
                         cql_type: element,
                         value: Some(value),
                     })?;
@@ -182,7 +184,7 @@ impl Serialize for Shown<'_> {
                 let entries = split_entries(value).unwrap_or_default();
                 let mut map = serializer.serialize_map(Some(entries.len()))?;
                 for (key, value) in &entries {
-                    let value = Shown {
+                    let value = JsonCell {
                         cql_type: of_values,
                         value: Some(value),
                     };
@@ -234,7 +236,7 @@ mod tests {
     use super::*;
 
     fn shown(cql_type: &CqlType, value: Option<&[u8]>) -> Json {
-        serde_json::to_value(Shown { cql_type, value }).unwrap()
+        serde_json::to_value(JsonCell { cql_type, value }).unwrap()
     }
 
     #[test]
@@ -273,10 +275,10 @@ mod tests {
 
     #[test]
     fn an_answer_has_no_more_than_so_many_bytes() {
-        let column = ReturnedColumn {
+        let column = RequestedColumn {
             name: "b".to_owned(),
             cql_type: CqlType::Blob,
-            source: Source::Indexed,
+            source: ValueOrigin::Indexed,
         };
         let mut columns = [&column, &column].map(|column| ReturnedValues::with_capacity(column, 2));
         let half = vec![0; BYTES_MAX / 2];

@@ -2,7 +2,7 @@
 //!
 //! A filtered search checks for thousands of ids whether their rows satisfy the filter. If it held
 //! the lock all that time, a writer would wait for it, and every other search for the writer. So a
-//! [`Selection`] gives the lock up as soon as a writer waits, and takes it again.
+//! [`RowSelection`] gives the lock up as soon as a writer waits, and takes it again.
 
 #![expect(
     clippy::disallowed_methods,
@@ -13,10 +13,10 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use columns::{Condition, Conjunction, IdSet};
+use filter_columns::{Conjunction, FilterCondition, IdSet};
 use self_cell::self_cell;
 
-use crate::filter::RowFilter;
+use crate::filter::SearchFilter;
 use crate::keys::KeyTable;
 
 /// The part of all rows that may satisfy a filter if their ids are to be found first: one in this
@@ -27,31 +27,31 @@ const FEW_SHARE: usize = 4;
 const LOOKS: u32 = 64;
 
 /// The keys of an index, under a lock that knows whether a writer waits.
-pub struct SharedKeys {
+pub(crate) struct SharedKeys {
     table: RwLock<KeyTable>,
     writers: AtomicUsize,
 }
 
 /// The rows of an index that a search may find. They may change while it looks.
-pub struct Selection<'a> {
+pub(super) struct RowSelection<'a> {
     keys: &'a SharedKeys,
-    filter: Option<&'a RowFilter>,
+    filter: Option<&'a SearchFilter>,
     now_s: u32,
     /// Whether writers are let in.
     is_open: bool,
-    held: RefCell<Option<Held<'a>>>,
+    held: RefCell<Option<LockedConjunction<'a>>>,
     looks: Cell<u32>,
 }
 
 /// The keys, locked, and the conditions that are looked up in them.
-struct Locked<'a> {
+struct LockedKeys<'a> {
     keys: RwLockReadGuard<'a, KeyTable>,
-    conditions: &'a [Condition],
+    conditions: &'a [FilterCondition],
 }
 
 self_cell!(
-    struct Held<'a> {
-        owner: Locked<'a>,
+    struct LockedConjunction<'a> {
+        owner: LockedKeys<'a>,
 
         #[covariant]
         dependent: Conjunction,
@@ -60,7 +60,7 @@ self_cell!(
 
 impl SharedKeys {
     /// Shares a table of keys.
-    pub fn new(table: KeyTable) -> SharedKeys {
+    pub(crate) fn new(table: KeyTable) -> SharedKeys {
         SharedKeys {
             table: RwLock::new(table),
             writers: AtomicUsize::new(0),
@@ -68,12 +68,12 @@ impl SharedKeys {
     }
 
     /// The keys, for reading.
-    pub fn read(&self) -> RwLockReadGuard<'_, KeyTable> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, KeyTable> {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The keys, for writing.
-    pub fn write(&self) -> RwLockWriteGuard<'_, KeyTable> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, KeyTable> {
         self.writers.fetch_add(1, Ordering::Relaxed);
         let table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         self.writers.fetch_sub(1, Ordering::Relaxed);
@@ -81,16 +81,16 @@ impl SharedKeys {
     }
 }
 
-impl<'a> Selection<'a> {
+impl<'a> RowSelection<'a> {
     /// The rows that have not expired by `now_s`, in seconds since the epoch, and satisfy the
     /// filter. If the selection is not open, it stays as it is, and writers wait for its end.
-    pub fn new(
+    pub(super) fn new(
         keys: &'a SharedKeys,
-        filter: Option<&'a RowFilter>,
+        filter: Option<&'a SearchFilter>,
         now_s: u32,
         is_open: bool,
-    ) -> Selection<'a> {
-        Selection {
+    ) -> RowSelection<'a> {
+        RowSelection {
             keys,
             filter,
             now_s,
@@ -102,7 +102,7 @@ impl<'a> Selection<'a> {
 
     /// The ids of the rows if they are few, some of which may not satisfy the filter any more;
     /// `None` if asking one by one is faster.
-    pub fn few(&self) -> Option<IdSet> {
+    pub(super) fn few(&self) -> Option<IdSet> {
         let filter = self.filter?;
         let of_partitions = self.with(|keys, _| filter.of_partitions(keys));
         if let Some(ids) = of_partitions {
@@ -120,7 +120,7 @@ impl<'a> Selection<'a> {
     }
 
     /// Whether the row of an id is one of these now.
-    pub fn admits(&self, id: u32) -> bool {
+    pub(super) fn admits(&self, id: u32) -> bool {
         self.look_at(|keys, conjunction| {
             let has_conditions = !self.conditions().is_empty();
             self.shows(keys, id) && (!has_conditions || conjunction.matches(id))
@@ -128,12 +128,12 @@ impl<'a> Selection<'a> {
     }
 
     /// Takes the lock now, if it is not held. Without open writers it is held to the end.
-    pub fn hold(&self) {
+    pub(super) fn hold(&self) {
         self.with(|_, _| ());
     }
 
     /// Looks at the keys, which stay as they are meanwhile, and at the rows that are selected.
-    pub fn at_once<T>(&self, look: impl FnOnce(&KeyTable, &dyn Fn(u32) -> bool) -> T) -> T {
+    pub(super) fn at_once<T>(&self, look: impl FnOnce(&KeyTable, &dyn Fn(u32) -> bool) -> T) -> T {
         let has_conditions = !self.conditions().is_empty();
         self.with(|keys, conjunction| {
             let admits = |id| self.shows(keys, id) && (!has_conditions || conjunction.matches(id));
@@ -149,8 +149,8 @@ impl<'a> Selection<'a> {
                 .is_none_or(|filter| filter.checks_hold(keys, id))
     }
 
-    fn conditions(&self) -> &'a [Condition] {
-        self.filter.map_or(&[], RowFilter::conditions)
+    fn conditions(&self) -> &'a [FilterCondition] {
+        self.filter.map_or(&[], SearchFilter::conditions)
     }
 
     /// Looks at one of many rows. Now and then it lets a writer in that waits.
@@ -164,7 +164,7 @@ impl<'a> Selection<'a> {
     }
 
     /// Gives the lock up until the rows are looked at again.
-    pub fn let_writers_in(&self) {
+    pub(super) fn let_writers_in(&self) {
         if self.is_open {
             self.held.take();
         }
@@ -174,11 +174,11 @@ impl<'a> Selection<'a> {
     fn with<T>(&self, look: impl FnOnce(&KeyTable, &Conjunction<'_>) -> T) -> T {
         let mut held = self.held.borrow_mut();
         let held = held.get_or_insert_with(|| {
-            let locked = Locked {
+            let locked = LockedKeys {
                 keys: self.keys.read(),
                 conditions: self.conditions(),
             };
-            Held::new(locked, |locked| {
+            LockedConjunction::new(locked, |locked| {
                 locked.keys.filters().resolve(locked.conditions)
             })
         });
@@ -192,12 +192,12 @@ mod tests {
 
     use super::*;
     use crate::indexes::tests::identity;
-    use crate::items::Items;
+    use crate::items::IndexedRows;
 
     /// The keys of one row, whose id is 0.
     fn one_row() -> SharedKeys {
         let schema = identity("idx").keys;
-        let keys = SharedKeys::new(Items::key_table(&schema));
+        let keys = SharedKeys::new(IndexedRows::key_table(&schema));
         keys.write().insert(0, schema.encode([b"0".as_slice()]));
         keys
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_writer_is_let_in_while_rows_are_looked_at() {
         let keys = one_row();
-        let selection = Selection::new(&keys, None, 0, true);
+        let selection = RowSelection::new(&keys, None, 0, true);
         assert!(selection.admits(0));
         std::thread::scope(|scope| {
             scope.spawn(|| keys.write().remove(0));
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_selection_that_is_not_open_stays_as_it_is() {
         let keys = one_row();
-        let selection = Selection::new(&keys, None, 0, false);
+        let selection = RowSelection::new(&keys, None, 0, false);
         assert!(selection.admits(0));
         std::thread::scope(|scope| {
             scope.spawn(|| keys.write().remove(0));
@@ -229,6 +229,6 @@ mod tests {
             assert!((0..10 * LOOKS).all(|_| selection.admits(0)));
             drop(selection);
         });
-        assert!(!Selection::new(&keys, None, 0, true).admits(0));
+        assert!(!RowSelection::new(&keys, None, 0, true).admits(0));
     }
 }

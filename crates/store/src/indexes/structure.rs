@@ -5,27 +5,27 @@
 
 use std::path::Path;
 
-use columns::IdSet;
+use filter_columns::IdSet;
 use store_api::types::IndexRecall;
 
-use super::change::ChangeError;
+use super::change::RefusalReason;
 use super::files::{FilesFault, FilesProgress, FilesState};
 use super::fresh::FreshValue;
 use super::ranked_rows::RankedRows;
-use super::request::{Query, Search, StructureError};
+use super::request::{IndexSearch, StructureError, StructureQuery};
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
 #[cfg(test)]
 use super::tests::tokens::{self, PreparedTokens, TokenIndex};
 use super::vector::{self, AsVector, PreparedVector, VectorIndex};
 use crate::identity::{StructureClass, StructureOptions};
-use crate::items::Operation;
+use crate::items::ChangeKind;
 use crate::metrics::IndexMetrics;
-use crate::observed::Observed;
+use crate::observed::IndexableValue;
 use crate::options::IndexesOptions;
 
 /// The structure of an index: its values by id, in a form that is quick to search.
-pub enum Structure {
+pub(crate) enum Structure {
     /// A graph of vectors.
     Vector(Box<VectorIndex>),
     /// The exact tokens of texts.
@@ -34,7 +34,7 @@ pub enum Structure {
 }
 
 /// A value in the form of the structure that takes it in.
-pub enum PreparedValue {
+pub(crate) enum PreparedValue {
     /// A vector.
     Vector(PreparedVector),
     /// The tokens of a text.
@@ -66,15 +66,18 @@ impl AsVector for PreparedValue {
 ///
 /// # Errors
 /// If it can't, for any content of the index.
-pub fn check_query(query: Query<'_>, options: &StructureOptions) -> Result<(), StructureError> {
+pub(crate) fn check_query(
+    query: StructureQuery<'_>,
+    options: &StructureOptions,
+) -> Result<(), StructureError> {
     match (query, options) {
-        (Query::Vector(vector), StructureOptions::Vector(options)) => {
+        (StructureQuery::Vector(vector), StructureOptions::Vector(options)) => {
             vector::check_query(vector, options)
         }
         #[cfg(test)]
-        (Query::Tokens(_), StructureOptions::Tokens) => Ok(()),
+        (StructureQuery::Tokens(_), StructureOptions::Tokens) => Ok(()),
         #[cfg(test)]
-        (Query::Vector(_) | Query::Tokens(_), _) => Err(of_another_class()),
+        (StructureQuery::Vector(_) | StructureQuery::Tokens(_), _) => Err(of_another_class()),
     }
 }
 
@@ -90,7 +93,7 @@ fn of_another_class() -> StructureError {
 ///
 /// # Errors
 /// Names the first file that is not as it was written, or can't be read.
-pub fn check_files(
+pub(crate) fn check_files(
     class: StructureClass,
     directory: &Path,
     pass: &mut dyn FnMut(u64) -> bool,
@@ -103,7 +106,7 @@ pub fn check_files(
 }
 
 /// About the memory that a file of a structure takes once the index is open, bytes.
-pub fn file_memory(
+pub(crate) fn file_memory(
     class: StructureClass,
     name: Option<&str>,
     bytes: u64,
@@ -121,7 +124,7 @@ impl Structure {
     ///
     /// # Errors
     /// If an option is out of its range.
-    pub fn new(
+    pub(crate) fn new(
         options: &StructureOptions,
         indexes: &IndexesOptions,
     ) -> Result<Structure, StructureError> {
@@ -139,7 +142,7 @@ impl Structure {
     ///
     /// # Errors
     /// If the files are not those of such a structure, or there is no memory for it.
-    pub fn open(
+    pub(crate) fn open(
         options: &StructureOptions,
         directory: &Path,
         indexes: &IndexesOptions,
@@ -159,7 +162,7 @@ impl Structure {
     ///
     /// # Errors
     /// If a file can't be written, the values are damaged, or the work was stopped.
-    pub fn save(
+    pub(crate) fn save(
         &self,
         directory: &Path,
         keep_going: impl FnMut(FilesProgress) -> bool,
@@ -172,7 +175,7 @@ impl Structure {
     }
 
     /// Verifies the files of an opened structure, for as long as `keep_going` returns true.
-    pub fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
+    pub(crate) fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
         match self {
             Structure::Vector(index) => index.verify(keep_going),
             #[cfg(test)]
@@ -181,7 +184,7 @@ impl Structure {
     }
 
     /// The state of the files of an opened structure.
-    pub fn files_state(&self) -> FilesState {
+    pub(crate) fn files_state(&self) -> FilesState {
         match self {
             Structure::Vector(index) => index.files_state(),
             #[cfg(test)]
@@ -191,7 +194,7 @@ impl Structure {
 
     /// Does about a millisecond of the work that changes have left to do. Returns whether there is
     /// more.
-    pub fn tend(&self) -> bool {
+    pub(crate) fn tend(&self) -> bool {
         match self {
             Structure::Vector(index) => index.tend(),
             #[cfg(test)]
@@ -200,7 +203,7 @@ impl Structure {
     }
 
     /// The ids whose values the structure has.
-    pub fn ids(&self) -> IdSet {
+    pub(crate) fn ids(&self) -> IdSet {
         match self {
             Structure::Vector(index) => index.ids(),
             #[cfg(test)]
@@ -209,7 +212,7 @@ impl Structure {
     }
 
     /// The bytes held, by component.
-    pub fn memory(&self) -> StructureMemory {
+    pub(crate) fn memory(&self) -> StructureMemory {
         match self {
             Structure::Vector(index) => index.memory(),
             #[cfg(test)]
@@ -219,7 +222,7 @@ impl Structure {
 
     /// The recall that samples of the data have shown; `None` before there are any, and of a
     /// structure that finds all.
-    pub fn recall(&self) -> Option<IndexRecall> {
+    pub(crate) fn recall(&self) -> Option<IndexRecall> {
         match self {
             Structure::Vector(index) => index.recall(),
             #[cfg(test)]
@@ -228,7 +231,7 @@ impl Structure {
     }
 
     /// Shows in metrics how well the structure finds rows.
-    pub fn show_recall(&self, metrics: &IndexMetrics) {
+    pub(crate) fn show_recall(&self, metrics: &IndexMetrics) {
         match self {
             Structure::Vector(index) => index.show_recall(metrics),
             #[cfg(test)]
@@ -240,18 +243,18 @@ impl Structure {
     ///
     /// # Errors
     /// If the value is none of this index.
-    pub fn prepare(&self, value: &Observed) -> Result<PreparedValue, ChangeError> {
+    pub(crate) fn prepare(&self, value: &IndexableValue) -> Result<PreparedValue, RefusalReason> {
         match (self, value) {
-            (Structure::Vector(index), Observed::Vector(vector)) => {
+            (Structure::Vector(index), IndexableValue::Vector(vector)) => {
                 index.prepare(vector).map(PreparedValue::Vector)
             }
             #[cfg(test)]
-            (Structure::Tokens(_), Observed::Text(text)) => {
+            (Structure::Tokens(_), IndexableValue::Text(text)) => {
                 Ok(PreparedValue::Tokens(PreparedTokens::of(text)))
             }
             #[cfg(test)]
             (Structure::Vector(_) | Structure::Tokens(_), _) => {
-                Err(ChangeError::Unfit(of_another_class().to_string()))
+                Err(RefusalReason::Unfit(of_another_class().to_string()))
             }
         }
     }
@@ -261,12 +264,12 @@ impl Structure {
     ///
     /// # Errors
     /// If there is no room, the value is none of this index, or the structure is at fault.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         id: u32,
-        operation: Operation,
+        operation: ChangeKind,
         value: Option<&PreparedValue>,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), RefusalReason> {
         match self {
             Structure::Vector(index) => {
                 index.change(id, operation, value.and_then(PreparedValue::as_vector))
@@ -284,15 +287,19 @@ impl Structure {
     /// # Errors
     /// If the query is none of this index, the answer would be too large, or the structure is at
     /// fault.
-    pub fn search<'a>(
+    pub(crate) fn search<'a>(
         &self,
         rows: &SurroundingRows<'a, PreparedValue>,
-        search: &Search<'a>,
+        search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         match (self, search.query) {
-            (Structure::Vector(index), Query::Vector(query)) => index.search(rows, query, search),
+            (Structure::Vector(index), StructureQuery::Vector(query)) => {
+                index.search(rows, query, search)
+            }
             #[cfg(test)]
-            (Structure::Tokens(index), Query::Tokens(query)) => index.search(rows, query, search),
+            (Structure::Tokens(index), StructureQuery::Tokens(query)) => {
+                index.search(rows, query, search)
+            }
             #[cfg(test)]
             (Structure::Vector(_) | Structure::Tokens(_), _) => Err(of_another_class()),
         }
@@ -302,7 +309,7 @@ impl Structure {
 #[cfg(test)]
 impl PreparedValue {
     /// The tokens, where the structure is one of tokens.
-    pub fn as_tokens(&self) -> Option<&PreparedTokens> {
+    pub(crate) fn as_tokens(&self) -> Option<&PreparedTokens> {
         match self {
             PreparedValue::Vector(_) => None,
             PreparedValue::Tokens(tokens) => Some(tokens),

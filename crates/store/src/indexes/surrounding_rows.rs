@@ -2,23 +2,23 @@
 
 use std::borrow::Cow;
 
-use index::score::Scored;
+use index::score::DistanceAndScore;
 
-use super::fresh::Fresh;
+use super::fresh::PublishedChanges;
 use super::ranked_rows::RankedRows;
-use super::request::{Search, StructureError};
-use super::returned::{ReturnedValues, Source};
+use super::request::{IndexSearch, StructureError};
+use super::returned::{ReturnedValues, ValueOrigin};
 use super::selection::SharedKeys;
-use crate::identity::Place;
-use crate::keys::{KeySchema, KeyTable, Values};
+use crate::identity::ColumnPlace;
+use crate::keys::{EncodedValues, KeySchema, KeyTable};
 
 /// The rows around a structure. Their keys and the values of filter columns are not the
 /// structure's, which knows rows only by their ids.
-pub struct SurroundingRows<'a, V> {
+pub(crate) struct SurroundingRows<'a, V> {
     /// The keys of the rows, by id.
     pub keys: &'a SharedKeys,
     /// The changes that the structure does not have yet.
-    pub fresh: &'a Fresh<V>,
+    pub fresh: &'a PublishedChanges<V>,
     /// The key columns that the index was made with.
     pub schema: &'a KeySchema,
 }
@@ -26,7 +26,12 @@ pub struct SurroundingRows<'a, V> {
 impl<'a, V> SurroundingRows<'a, V> {
     /// Whether the values of filter columns of one of these rows may be newer than its value was,
     /// when the next block of fresh changes had the number `end`. The keys are locked meanwhile.
-    pub fn are_newer(&self, ids: impl Iterator<Item = u32>, end: u64, search: &Search<'_>) -> bool {
+    pub(crate) fn are_newer(
+        &self,
+        ids: impl Iterator<Item = u32>,
+        end: u64,
+        search: &IndexSearch<'_>,
+    ) -> bool {
         search.uses_filters() && self.fresh.may_have_changed(ids, end)
     }
 
@@ -35,11 +40,11 @@ impl<'a, V> SurroundingRows<'a, V> {
     ///
     /// # Errors
     /// If a row has no score, or the values are more than an answer may have.
-    pub fn answer(
+    pub(crate) fn answer(
         &self,
-        best: impl ExactSizeIterator<Item = Result<(u32, Scored), StructureError>>,
+        best: impl ExactSizeIterator<Item = Result<(u32, DistanceAndScore), StructureError>>,
         keys: &KeyTable,
-        search: &Search<'a>,
+        search: &IndexSearch<'a>,
         indexed: impl Fn(u32) -> Option<Cow<'static, [u8]>>,
     ) -> Result<RankedRows<'a>, StructureError> {
         let returned = search.returned;
@@ -53,13 +58,15 @@ impl<'a, V> SurroundingRows<'a, V> {
             };
             rows.push(key, scored);
             if uses_filters && keys.is_in_doubt(id, search.now_s) {
-                rows.put_in_doubt();
+                rows.mark_expired_value();
             }
             for values in rows.returned() {
                 let value = match values.column().source {
-                    Source::Kept(Place::Key(at)) => Values::of(key).nth(at).map(Cow::Borrowed),
-                    Source::Kept(Place::Filter(at)) => keys.filters().value(at, id),
-                    Source::Indexed => indexed(id),
+                    ValueOrigin::Kept(ColumnPlace::Key(at)) => {
+                        EncodedValues::of(key).nth(at).map(Cow::Borrowed)
+                    }
+                    ValueOrigin::Kept(ColumnPlace::Filter(at)) => keys.filters().value(at, id),
+                    ValueOrigin::Indexed => indexed(id),
                 };
                 values.push(value);
             }

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, poll};
-use index::{Metric, Quantization, VectorOptions};
+use index::{Quantization, SimilarityFunction, VectorOptions};
 use store_api::types::NodeStatus;
 use uuid::Uuid;
 
 use super::*;
-use crate::filter::Needed;
+use crate::filter::SearchRequirements;
 use crate::identity::{IndexIdentity, IndexName, StructureOptions, TableIdentity, TokenRange};
-use crate::items::Operation;
+use crate::items::ChangeKind;
 use crate::keys::tests::text_schema;
-use crate::metrics::Metrics;
-use crate::observed::Observed;
-use crate::options::{IndexesOptions, Placement};
+use crate::metrics::ServiceMetrics;
+use crate::observed::IndexableValue;
+use crate::options::{FullVectorPlacement, IndexesOptions};
 
 /// Options for an index without files.
 pub(crate) fn in_memory() -> IndexesOptions {
     IndexesOptions {
-        vectors: Placement::Memory,
+        vectors: FullVectorPlacement::Memory,
         ..IndexesOptions::default()
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         filter_columns: Vec::new(),
         options: StructureOptions::Vector(VectorOptions {
             dimensions: 2,
-            similarity: Metric::Euclidean,
+            similarity: SimilarityFunction::Euclidean,
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,
@@ -59,8 +59,10 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
 
 /// Puts a vector into the graph of an index.
 pub(crate) fn insert(index: &IndexContent, id: u32, vector: &[f32]) {
-    let vector = index.prepare(&Observed::Vector(vector.to_vec())).unwrap();
-    let inserted = index.change(id, Operation::Insert, Some(&vector));
+    let vector = index
+        .prepare(&IndexableValue::Vector(vector.to_vec()))
+        .unwrap();
+    let inserted = index.change(id, ChangeKind::Insert, Some(&vector));
     assert_eq!(inserted, Ok(()));
 }
 
@@ -72,20 +74,20 @@ pub(crate) fn time_uuid(seconds: u64) -> Uuid {
     )
 }
 
-fn engine() -> Engine {
-    Engine::new(Metrics::new(), vec!["fine".into()])
+fn engine() -> IndexEngine {
+    IndexEngine::new(ServiceMetrics::new(), vec!["fine".into()])
 }
 
-fn add(engine: &Engine, identity: IndexIdentity) -> Arc<IndexHandle> {
+fn add(engine: &IndexEngine, identity: IndexIdentity) -> Arc<IndexHandle> {
     let metrics = engine.metrics().index(&identity.name);
     let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
     engine.insert(index.clone());
     index
 }
 
-fn route(engine: &Engine, index: &str) -> Result<String, NoRoute> {
+fn route(engine: &IndexEngine, index: &str) -> Result<String, NoRoute> {
     engine
-        .route(&identity(index).name, &Needed::default())
+        .route(&identity(index).name, &SearchRequirements::default())
         .map(|routed| routed.index.identity.name.index.clone())
 }
 
@@ -216,7 +218,7 @@ async fn a_search_waits_for_an_index_that_lacks_few_rows() {
         index.content.keys_mut().insert(id, key);
         insert(&index.content, id, &[1.0, 1.0]);
     }
-    let needed = Needed::default();
+    let needed = SearchRequirements::default();
     let search = || engine.current_route(&index.identity.name, &needed, Duration::from_secs(2));
     let building = |progress, lacks| Some(NoRoute::Building { progress, lacks });
     // A scan that does not begin is waited for only so long.

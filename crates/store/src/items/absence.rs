@@ -9,7 +9,7 @@ const FORGET_FROM: usize = 1024;
 
 /// Absent rows and partitions, each with the number of the read that found nothing.
 #[derive(Debug, Default)]
-pub struct Absences {
+pub(super) struct KnownAbsences {
     rows: HashMap<Box<[u8]>, u64>,
     partitions: HashMap<PartitionKey, u64>,
     key_bytes: usize,
@@ -19,14 +19,14 @@ pub struct Absences {
     looked_at: u64,
 }
 
-impl Absences {
+impl KnownAbsences {
     /// The number of the read that found a row absent; 0 if none did.
-    pub fn row(&self, key: &[u8]) -> u64 {
+    pub(super) fn row(&self, key: &[u8]) -> u64 {
         self.rows.get(key).copied().unwrap_or(0)
     }
 
     /// The number of the read that saw the whole partition; 0 if none did.
-    pub fn partition(&self, partition: &[u8]) -> u64 {
+    pub(super) fn partition(&self, partition: &[u8]) -> u64 {
         if self.partitions.is_empty() {
             return 0;
         }
@@ -34,7 +34,7 @@ impl Absences {
     }
 
     /// Remembers that the read numbered `sequence` found no row under the key.
-    pub fn remember_row(&mut self, key: PrimaryKey, sequence: u64) {
+    pub(super) fn remember_row(&mut self, key: PrimaryKey, sequence: u64) {
         self.key_bytes += key.as_bytes().len();
         if let Some(before) = self.rows.insert(key.into_bytes(), sequence) {
             debug_assert!(before <= sequence);
@@ -42,18 +42,18 @@ impl Absences {
     }
 
     /// Remembers that the read numbered `sequence` saw the whole partition.
-    pub fn remember_partition(&mut self, partition: PartitionKey, sequence: u64) {
+    pub(super) fn remember_partition(&mut self, partition: PartitionKey, sequence: u64) {
         let stands = self.partitions.entry(partition).or_default();
         *stands = sequence.max(*stands);
     }
 
     /// Forgets that a row is absent.
-    pub fn forget_row(&mut self, key: &[u8]) {
+    pub(super) fn forget_row(&mut self, key: &[u8]) {
         self.rows.remove(key);
     }
 
     /// Forgets the absences that no read numbered `oldest_in_flight` or above can contradict.
-    pub fn forget(&mut self, oldest_in_flight: u64) {
+    pub(super) fn forget(&mut self, oldest_in_flight: u64) {
         let count = self.rows.len() + self.partitions.len();
         let small = count <= FORGET_FROM;
         if count == 0 || oldest_in_flight == self.looked_at || (!small && count < self.look_from) {
@@ -69,7 +69,7 @@ impl Absences {
     }
 
     /// The bytes of memory held.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.key_bytes
             + self.rows.capacity() * size_of::<(Box<[u8]>, u64)>()
             + self.partitions.capacity() * size_of::<(PartitionKey, u64)>()

@@ -2,10 +2,10 @@
 //!
 //! # Which observation wins
 //!
-//! An [`Observation`] is the result of reading a key: a value, or none. Reads run concurrently (a
-//! scan in many ranges, the re-reads of rows that the log names). Their results arrive in any
-//! order, more than once, and late. Each read takes a number from a [`Sequencer`] *before* it is
-//! issued, and **of all observations of a key the one with the highest number wins**, whatever
+//! An [`RowObservation`] is the result of reading a key: a value, or none. Reads run concurrently
+//! (a scan in many ranges, the re-reads of rows that the log names). Their results arrive in any
+//! order, more than once, and late. Each read takes a number from a [`ReadSequencer`] *before* it
+//! is issued, and **of all observations of a key the one with the highest number wins**, whatever
 //! arrives first.
 //!
 //! This is why the index ends up equal to the table, whatever timestamps the clients gave their
@@ -50,21 +50,21 @@ mod model_tests;
 
 use std::hash::{BuildHasher, RandomState};
 
-use absence::Absences;
+use absence::KnownAbsences;
 use bytes::Bytes;
-use columns::IdSet;
-use expiry::Expiries;
+use expiry::ExpiringIds;
+use filter_columns::IdSet;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
-use crate::observed::{Cell, Observed};
-pub use saved::{Restored, SavedRow, SavedRows, Unread};
-pub use sequence::{Issue, Sequencer};
-use waiting::Waiting;
+use crate::observed::{IndexableValue, TimestampedValue};
+pub(crate) use saved::{RestoredRows, SavedRow, SavedRows, UnreadRows};
+pub(crate) use sequence::{InFlightRead, ReadSequencer};
+use waiting::DeferredRows;
 
 /// The result of reading a key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observation {
+pub(crate) struct RowObservation {
     /// The row's primary key.
     pub key: PrimaryKey,
     /// The content of the row.
@@ -73,35 +73,35 @@ pub struct Observation {
 
 /// The content of a row as far as the index goes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum RowState {
+pub(crate) enum RowState {
     /// The row has a value that can be indexed.
-    Present(Cell),
+    Present(TimestampedValue),
     /// There is no such row, or it has no value, or none that can be indexed.
     Absent,
 }
 
 /// A change to the index.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub(crate) enum StructureChange {
     /// A value under an id that the index doesn't hold.
     Insert {
         /// The new id.
         id: u32,
         /// The value of the id.
-        value: Observed,
+        value: IndexableValue,
     },
     /// Another value under an id that the index holds.
     Replace {
         /// The changed id.
         id: u32,
         /// The new value of the id.
-        value: Observed,
+        value: IndexableValue,
         /// The new values of its filter columns, which are not in the table of keys yet, so that
         /// they come together with the value; empty if they stay as they are.
         filters: Vec<Option<Bytes>>,
     },
     /// An id that the index forgets. The id isn't given out again before it is passed to
-    /// [`Items::reuse`].
+    /// [`IndexedRows::reuse`].
     Remove {
         /// The removed id.
         id: u32,
@@ -110,36 +110,38 @@ pub enum Change {
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// [`Change::Insert`].
+pub(crate) enum ChangeKind {
+    /// [`StructureChange::Insert`].
     Insert,
-    /// [`Change::Replace`].
+    /// [`StructureChange::Replace`].
     Replace,
-    /// [`Change::Remove`].
+    /// [`StructureChange::Remove`].
     Remove,
 }
 
-impl Change {
+impl StructureChange {
     /// The kind of the change.
-    pub fn operation(&self) -> Operation {
+    pub(crate) fn operation(&self) -> ChangeKind {
         match self {
-            Change::Insert { .. } => Operation::Insert,
-            Change::Replace { .. } => Operation::Replace,
-            Change::Remove { .. } => Operation::Remove,
+            StructureChange::Insert { .. } => ChangeKind::Insert,
+            StructureChange::Replace { .. } => ChangeKind::Replace,
+            StructureChange::Remove { .. } => ChangeKind::Remove,
         }
     }
 
     /// The id that the change is about.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         match self {
-            Change::Insert { id, .. } | Change::Replace { id, .. } | Change::Remove { id } => *id,
+            StructureChange::Insert { id, .. }
+            | StructureChange::Replace { id, .. }
+            | StructureChange::Remove { id } => *id,
         }
     }
 }
 
 /// The state of the row under an id.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct KnownRow {
     /// The number of the observation that won.
     pub sequence: u64,
     /// A hash of the value and of the values of filter columns, so that a row that is read again
@@ -158,14 +160,14 @@ pub struct Known {
 /// The hash function for the values of an index, by which a value that is read again is recognised.
 /// It has a secret seed, so that no client can make two values with the same hash.
 #[derive(Clone, Debug)]
-pub struct Hashing {
+pub struct ValueHasher {
     seed: u64,
 }
 
-impl Hashing {
-    /// The hash function of an earlier process, by its [seed](Hashing::seed).
-    pub fn of_seed(seed: u64) -> Hashing {
-        Hashing { seed }
+impl ValueHasher {
+    /// The hash function of an earlier process, by its [seed](ValueHasher::seed).
+    pub fn of_seed(seed: u64) -> ValueHasher {
+        ValueHasher { seed }
     }
 
     /// The secret seed, for a snapshot.
@@ -174,12 +176,12 @@ impl Hashing {
     }
 
     /// The hash of a cell with its values of filter columns.
-    pub fn of(&self, cell: &Cell) -> u64 {
+    pub fn of(&self, cell: &TimestampedValue) -> u64 {
         let filters = cell.filters.iter().map(Option::as_deref);
         self.of_value(&cell.value) ^ self.of_filters(filters)
     }
 
-    fn of_value(&self, value: &Observed) -> u64 {
+    fn of_value(&self, value: &IndexableValue) -> u64 {
         let mut state = Xxh3::with_seed(self.seed);
         value.add_to_hash(&mut state);
         state.digest()
@@ -213,65 +215,65 @@ impl Hashing {
     }
 }
 
-impl Default for Hashing {
-    fn default() -> Hashing {
-        Hashing::of_seed(RandomState::new().hash_one(0))
+impl Default for ValueHasher {
+    fn default() -> ValueHasher {
+        ValueHasher::of_seed(RandomState::new().hash_one(0))
     }
 }
 
 /// The rows of an index. Their keys are in a [`KeyTable`], which searches read too.
 #[derive(Debug)]
-pub struct Items {
+pub(crate) struct IndexedRows {
     schema: KeySchema,
-    known: Vec<Known>,
+    known: Vec<KnownRow>,
     /// The ids that were used and may be used again.
     free: Vec<u32>,
-    absences: Absences,
-    expiries: Expiries,
-    waiting: Waiting,
+    absences: KnownAbsences,
+    expiries: ExpiringIds,
+    waiting: DeferredRows,
     /// Rows that had not been read when the snapshot was taken.
-    unread: Waiting,
+    unread: DeferredRows,
     /// The number of rows whose write time fell since it was last taken.
     regressions: u64,
-    hashing: Hashing,
+    hashing: ValueHasher,
     /// Counts the changes that a snapshot would have to contain.
     revision: u64,
     /// The ids that have changed since a snapshot was begun.
     touched: Option<IdSet>,
 }
 
-impl Items {
+impl IndexedRows {
     /// Makes a set without rows.
-    pub fn new(schema: KeySchema) -> Items {
-        Items {
+    pub(crate) fn new(schema: KeySchema) -> IndexedRows {
+        IndexedRows {
             schema,
             known: Vec::new(),
             free: Vec::new(),
-            absences: Absences::default(),
-            expiries: Expiries::default(),
-            waiting: Waiting::default(),
-            unread: Waiting::default(),
+            absences: KnownAbsences::default(),
+            expiries: ExpiringIds::default(),
+            waiting: DeferredRows::default(),
+            unread: DeferredRows::default(),
             regressions: 0,
-            hashing: Hashing::default(),
+            hashing: ValueHasher::default(),
             revision: 0,
             touched: None,
         }
     }
 
     /// Makes the table for the keys of these rows.
-    pub fn key_table(schema: &KeySchema) -> KeyTable {
+    pub(crate) fn key_table(schema: &KeySchema) -> KeyTable {
         KeyTable::new(schema.has_clustering().then_some(schema.partition.len()))
     }
 
     /// Takes in an observation of the read numbered `sequence`. Returns the change that the index
     /// needs, if any.
-    pub fn observe(
+    pub(crate) fn observe(
         &mut self,
         keys: &mut KeyTable,
         sequence: u64,
-        observation: Observation,
-    ) -> Option<Change> {
-        let Observation { key, state } = observation;
+        observation: RowObservation,
+    ) -> Option<StructureChange> {
+        let RowObservation { key, state } = observation;
         let id = keys.id(key.as_bytes());
         let partition = self.schema.partition_of(key.as_bytes());
         let stands = match id {
@@ -296,12 +298,12 @@ impl Items {
                 self.touch(id);
                 keys.remove(id);
                 self.absences.remember_row(key, sequence);
-                Some(Change::Remove { id })
+                Some(StructureChange::Remove { id })
             }
             (None, RowState::Present(cell)) => {
                 let id = self.free.pop().or_else(|| {
                     let id = u32::try_from(self.known.len()).ok()?;
-                    self.known.push(Known::default());
+                    self.known.push(KnownRow::default());
                     (id != u32::MAX).then_some(id)
                 })?;
                 self.absences.forget_row(key.as_bytes());
@@ -309,7 +311,7 @@ impl Items {
                 keys.insert(id, key);
                 keys.set_filters(id, &cell.filters);
                 self.note(keys, id, sequence, &cell);
-                Some(Change::Insert {
+                Some(StructureChange::Insert {
                     id,
                     value: cell.value,
                 })
@@ -325,8 +327,8 @@ impl Items {
         id: u32,
         key: &PrimaryKey,
         sequence: u64,
-        cell: Cell,
-    ) -> Option<Change> {
+        cell: TimestampedValue,
+    ) -> Option<StructureChange> {
         // The row may have been deleted and inserted in another form between two reads.
         if keys.keep_form(id, key) {
             self.touch(id);
@@ -347,7 +349,7 @@ impl Items {
             return None;
         }
         let filters_stay = vector ^ value_hash == filters_before;
-        Some(Change::Replace {
+        Some(StructureChange::Replace {
             id,
             value: cell.value,
             filters: if filters_stay {
@@ -360,32 +362,32 @@ impl Items {
 
     /// Notes that the read numbered `sequence` has seen the whole of a partition, for some of the
     /// rows that the index has of it. Rows that the read didn't find aren't there.
-    /// [`Items::end_partition`] follows after the last call.
-    pub fn end_rows(
+    /// [`IndexedRows::end_partition`] follows after the last call.
+    pub(crate) fn end_rows(
         &mut self,
         keys: &mut KeyTable,
         sequence: u64,
         ids: &[u32],
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<StructureChange>,
     ) {
         for &id in ids {
             if self.known[id as usize].sequence < sequence {
                 self.touch(id);
                 keys.remove(id);
-                changes.push(Change::Remove { id });
+                changes.push(StructureChange::Remove { id });
             }
         }
     }
 
     /// Notes for all other rows of the partition, which an older read may yet bring, that the read
     /// numbered `sequence` has seen the whole of it.
-    pub fn end_partition(&mut self, sequence: u64, partition: PartitionKey) {
+    pub(crate) fn end_partition(&mut self, sequence: u64, partition: PartitionKey) {
         self.absences.remember_partition(partition, sequence);
     }
 
     /// Notes that the index couldn't take in a vector and no longer holds its id. The row counts as
-    /// absent until it is read again. The id comes back by [`Items::reuse`].
-    pub fn lost(&mut self, keys: &mut KeyTable, id: u32) {
+    /// absent until it is read again. The id comes back by [`IndexedRows::reuse`].
+    pub(crate) fn lost(&mut self, keys: &mut KeyTable, id: u32) {
         if let Some(key) = keys.remove(id) {
             self.touch(id);
             self.absences
@@ -395,7 +397,7 @@ impl Items {
 
     /// Notes that the index had no room for a vector and no longer holds its id. The row waits for
     /// room.
-    pub fn without_room(&mut self, keys: &mut KeyTable, id: u32) {
+    pub(crate) fn without_room(&mut self, keys: &mut KeyTable, id: u32) {
         if let Some(key) = keys.key(id) {
             self.waiting.insert(PrimaryKey::from_encoded(key));
         }
@@ -403,39 +405,40 @@ impl Items {
     }
 
     /// The state of the row of a key, if the index holds it.
-    pub fn known(&self, keys: &KeyTable, key: &PrimaryKey) -> Option<Known> {
+    pub(crate) fn known(&self, keys: &KeyTable, key: &PrimaryKey) -> Option<KnownRow> {
         let id = keys.id(key.as_bytes())?;
         self.known.get(id as usize).copied()
     }
 
     /// The hash function for vectors.
-    pub fn hashing(&self) -> &Hashing {
+    pub(crate) fn hashing(&self) -> &ValueHasher {
         &self.hashing
     }
 
     /// The number of rows that wait for room.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// Some of the rows that wait for room. Each of them has to be read again.
-    pub fn some_waiting(&self, limit: usize) -> impl Iterator<Item = PrimaryKey> {
+    pub(crate) fn some_waiting(&self, limit: usize) -> impl Iterator<Item = PrimaryKey> {
         self.waiting.some(limit)
     }
 
-    /// Takes back ids of [`Change::Remove`] or [`Items::lost`] that no search can meet any more.
-    pub fn reuse(&mut self, ids: impl IntoIterator<Item = u32>) {
+    /// Takes back ids of [`StructureChange::Remove`] or [`IndexedRows::lost`] that no search can
+    /// meet any more.
+    pub(crate) fn reuse(&mut self, ids: impl IntoIterator<Item = u32>) {
         self.free.extend(ids);
     }
 
     /// Forgets the absences that no read in flight can contradict. `oldest_in_flight` comes from
-    /// [`Sequencer::oldest_in_flight`].
-    pub fn forget(&mut self, oldest_in_flight: u64) {
+    /// [`ReadSequencer::oldest_in_flight`].
+    pub(crate) fn forget(&mut self, oldest_in_flight: u64) {
         self.absences.forget(oldest_in_flight);
     }
 
     /// Takes out up to `limit` rows that have expired. Each of them has to be read again.
-    pub fn expired(&mut self, keys: &KeyTable, now_s: u32, limit: usize) -> Vec<PrimaryKey> {
+    pub(crate) fn expired(&mut self, keys: &KeyTable, now_s: u32, limit: usize) -> Vec<PrimaryKey> {
         let mut due = Vec::new();
         while due.len() < limit {
             let Some((id, expires_s)) = self.expiries.pop(now_s) else {
@@ -453,18 +456,18 @@ impl Items {
 
     /// The time at which the next row expires, in seconds since the epoch. It may be an old time of
     /// a row that was written again since.
-    pub fn next_expiry_s(&self) -> Option<u32> {
+    pub(crate) fn next_expiry_s(&self) -> Option<u32> {
         self.expiries.next_s()
     }
 
     /// The number of rows that were read with an older vector than before, since the last call.
-    pub fn take_regressions(&mut self) -> u64 {
+    pub(crate) fn take_regressions(&mut self) -> u64 {
         std::mem::take(&mut self.regressions)
     }
 
     /// The bytes of memory held, without the keys.
-    pub fn memory_bytes(&self) -> usize {
-        self.known.capacity() * size_of::<Known>()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.known.capacity() * size_of::<KnownRow>()
             + self.free.capacity() * size_of::<u32>()
             + self.absences.memory_bytes()
             + self.expiries.memory_bytes()
@@ -474,14 +477,14 @@ impl Items {
     }
 
     /// Notes that an id gets, loses or changes its vector.
-    pub fn touch(&mut self, id: u32) {
+    pub(crate) fn touch(&mut self, id: u32) {
         self.revision += 1;
         if let Some(touched) = &mut self.touched {
             touched.insert(id);
         }
     }
 
-    fn note(&mut self, keys: &mut KeyTable, id: u32, sequence: u64, cell: &Cell) {
+    fn note(&mut self, keys: &mut KeyTable, id: u32, sequence: u64, cell: &TimestampedValue) {
         let known = &mut self.known[id as usize];
         let mut expires_s = cell.expires_s.unwrap_or(0);
         // The database returns the TTL in whole seconds, so one moment may look like two. The later
@@ -498,7 +501,7 @@ impl Items {
         if (known.written_us, known.expires_s) != (cell.written_us, expires_s) || is_new {
             self.revision += 1;
         }
-        *known = Known {
+        *known = KnownRow {
             sequence,
             value_hash: self.hashing.of(cell),
             written_us: cell.written_us,

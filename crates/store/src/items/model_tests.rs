@@ -15,10 +15,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Cell, Change, Issue, Items, Observation, RowState, Sequencer};
+use super::{
+    InFlightRead, IndexedRows, ReadSequencer, RowObservation, RowState, StructureChange,
+    TimestampedValue,
+};
 use crate::keys::tests::text_schema;
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
-use crate::observed::Observed;
+use crate::observed::IndexableValue;
 
 const PARTITIONS: u8 = 3;
 const ROWS: u8 = 4;
@@ -77,7 +80,7 @@ enum Hint {
 struct Read {
     /// The number of its hint in the log, if the read is for one.
     hint: Option<usize>,
-    issue: Arc<Issue>,
+    issue: Arc<InFlightRead>,
     todo: VecDeque<(u8, u8)>,
     found: Vec<((u8, u8), Option<u8>)>,
     /// Whether missing rows count as found absent. They do not for a scan.
@@ -87,7 +90,7 @@ struct Read {
 
 struct World {
     schema: KeySchema,
-    sequencer: Arc<Sequencer>,
+    sequencer: Arc<ReadSequencer>,
     table: BTreeMap<(u8, u8), u8>,
     /// Every hint that the log has had.
     log: Vec<Hint>,
@@ -95,13 +98,13 @@ struct World {
     hints: VecDeque<(Option<usize>, Hint)>,
     issued: Vec<Read>,
     executed: Vec<Read>,
-    items: Items,
+    items: IndexedRows,
     keys: KeyTable,
     room: bool,
     /// The vectors of the index by id.
     index: BTreeMap<u32, Vec<f32>>,
-    save: Option<restarts::Save>,
-    snapshot: Option<restarts::Snapshot>,
+    save: Option<restarts::SaveInProgress>,
+    snapshot: Option<restarts::FinishedSnapshot>,
 }
 
 impl World {
@@ -114,8 +117,8 @@ impl World {
             hints: VecDeque::new(),
             issued: Vec::new(),
             executed: Vec::new(),
-            keys: Items::key_table(&schema),
-            items: Items::new(schema.clone()),
+            keys: IndexedRows::key_table(&schema),
+            items: IndexedRows::new(schema.clone()),
             room: true,
             index: BTreeMap::new(),
             save: None,
@@ -231,10 +234,10 @@ impl World {
         let mut changes = Vec::new();
         for ((p, c), vector) in read.found {
             let state = match vector {
-                Some(vector) => RowState::Present(Cell {
+                Some(vector) => RowState::Present(TimestampedValue {
                     filters: Vec::new(),
                     filters_change_s: None,
-                    value: Observed::Vector(vec![f32::from(vector)]),
+                    value: IndexableValue::Vector(vec![f32::from(vector)]),
                     written_us: 0,
                     expires_s: None,
                 }),
@@ -245,7 +248,7 @@ impl World {
             changes.extend(self.items.observe(
                 &mut self.keys,
                 sequence,
-                Observation { key, state },
+                RowObservation { key, state },
             ));
         }
         if let Some(p) = read.whole_partition {
@@ -259,13 +262,13 @@ impl World {
         for change in changes {
             let id = change.id();
             match change {
-                Change::Insert { .. } | Change::Replace { .. } if !self.room => {
+                StructureChange::Insert { .. } | StructureChange::Replace { .. } if !self.room => {
                     self.index.remove(&id);
                     self.items.without_room(&mut self.keys, id);
                     self.items.reuse([id]);
                 }
-                Change::Insert { value, .. } => {
-                    let Observed::Vector(vector) = value else {
+                StructureChange::Insert { value, .. } => {
+                    let IndexableValue::Vector(vector) = value else {
                         panic!("a vector");
                     };
                     assert!(
@@ -273,13 +276,13 @@ impl World {
                         "id {id} was in use"
                     );
                 }
-                Change::Replace { value, .. } => {
-                    let Observed::Vector(vector) = value else {
+                StructureChange::Replace { value, .. } => {
+                    let IndexableValue::Vector(vector) = value else {
                         panic!("a vector");
                     };
                     assert!(self.index.insert(id, vector).is_some(), "id {id} was free");
                 }
-                Change::Remove { .. } => {
+                StructureChange::Remove { .. } => {
                     assert!(self.index.remove(&id).is_some(), "id {id} was free");
                     self.items.reuse([id]);
                 }

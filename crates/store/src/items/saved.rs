@@ -20,18 +20,18 @@
 //! change.
 
 use bytes::Bytes;
-use columns::IdSet;
+use filter_columns::IdSet;
 use value::CqlType;
 
-use super::{Hashing, Items, Known};
+use super::{IndexedRows, KnownRow, ValueHasher};
 use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
 /// The saved state of the row under an id, without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SavedRow {
+pub(crate) struct SavedRow {
     /// The id of the row.
     pub id: u32,
-    /// A hash of the row's vector, by the [seed](Items::hash_seed).
+    /// A hash of the row's vector, by the [seed](IndexedRows::hash_seed).
     pub value_hash: u64,
     /// The write time of the vector, in microseconds since the epoch.
     pub written_us: i64,
@@ -44,7 +44,7 @@ pub struct SavedRow {
 
 /// The end of a snapshot's rows.
 #[derive(Debug, Default, PartialEq)]
-pub struct SavedRows {
+pub(crate) struct SavedRows {
     /// The ids that belong to no row of the snapshot, whatever was copied for them.
     pub touched: Vec<u32>,
     /// The rows to read when the snapshot is opened.
@@ -53,32 +53,32 @@ pub struct SavedRows {
 
 /// The rows to read after a snapshot was opened.
 #[derive(Debug, Default)]
-pub struct Unread {
+pub(crate) struct UnreadRows {
     /// Rows that the index lacks, though the table may have had them when the snapshot was taken.
     pub missing: Vec<PrimaryKey>,
     /// Rows that have expired since the snapshot.
     pub expired: Vec<PrimaryKey>,
 }
 
-impl Items {
+impl IndexedRows {
     /// The seed of the hashes of vectors.
-    pub fn hash_seed(&self) -> u64 {
+    pub(crate) fn hash_seed(&self) -> u64 {
         self.hashing.seed()
     }
 
     /// The revision of the rows. Two equal revisions mean equal content of a snapshot.
-    pub fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
     /// Records the ids that change from now on.
-    pub fn begin_saving(&mut self) {
+    pub(crate) fn begin_saving(&mut self) {
         self.touched = Some(IdSet::default());
     }
 
     /// Calls `put` with the rows of up to `limit` ids, beginning with `from`. Returns the id to go
     /// on from.
-    pub fn saved_rows(
+    pub(crate) fn saved_rows(
         &self,
         keys: &KeyTable,
         from: u32,
@@ -101,9 +101,9 @@ impl Items {
         (end < self.known.len()).then_some(end as u32)
     }
 
-    /// Ends the recording of [`Items::begin_saving`]. Returns what the snapshot needs in addition
-    /// to the rows handed out since.
-    pub fn end_saving(&mut self, keys: &KeyTable) -> SavedRows {
+    /// Ends the recording of [`IndexedRows::begin_saving`]. Returns what the snapshot needs in
+    /// addition to the rows handed out since.
+    pub(crate) fn end_saving(&mut self, keys: &KeyTable) -> SavedRows {
         let touched: Vec<u32> = self.touched.take().unwrap_or_default().iter().collect();
         let now_theirs = touched.iter().filter_map(|id| keys.key(*id));
         let unread = now_theirs
@@ -117,13 +117,13 @@ impl Items {
     /// Removes up to `limit` rows, beginning with the id `from`, that no read has found since the
     /// snapshot was opened. Returns the id to go on from. `sequence` is the number of a read that
     /// began before a scan of all rows, and that scan has ended.
-    pub fn remove_unseen(
+    pub(crate) fn remove_unseen(
         &mut self,
         keys: &mut KeyTable,
         sequence: u64,
         from: u32,
         limit: usize,
-        changes: &mut Vec<super::Change>,
+        changes: &mut Vec<super::StructureChange>,
     ) -> Option<u32> {
         let end = (from as usize).saturating_add(limit).min(self.known.len());
         for id in from..end as u32 {
@@ -132,7 +132,7 @@ impl Items {
             {
                 self.touch(id);
                 self.absences.remember_row(key, sequence);
-                changes.push(super::Change::Remove { id });
+                changes.push(super::StructureChange::Remove { id });
             }
         }
         (end < self.known.len()).then_some(end as u32)
@@ -140,35 +140,40 @@ impl Items {
 }
 
 /// Rows that are restored from a snapshot.
-pub struct Restored {
-    items: Items,
+pub(crate) struct RestoredRows {
+    items: IndexedRows,
     keys: KeyTable,
-    unread: Unread,
+    unread: UnreadRows,
     now_s: u32,
 }
 
-impl Restored {
+impl RestoredRows {
     /// Begins without rows. Rows that have expired by `now_s`, in seconds since the epoch, will be
     /// unread.
     ///
     /// `filters` are the types of the filter columns.
-    pub fn new(schema: &KeySchema, filters: Vec<CqlType>, hash_seed: u64, now_s: u32) -> Restored {
-        let mut keys = Items::key_table(schema);
+    pub(crate) fn new(
+        schema: &KeySchema,
+        filters: Vec<CqlType>,
+        hash_seed: u64,
+        now_s: u32,
+    ) -> RestoredRows {
+        let mut keys = IndexedRows::key_table(schema);
         keys.keep_filters(filters);
-        Restored {
-            items: Items {
-                hashing: Hashing::of_seed(hash_seed),
-                ..Items::new(schema.clone())
+        RestoredRows {
+            items: IndexedRows {
+                hashing: ValueHasher::of_seed(hash_seed),
+                ..IndexedRows::new(schema.clone())
             },
             keys,
-            unread: Unread::default(),
+            unread: UnreadRows::default(),
             now_s,
         }
     }
 
     /// Adds a row whose vector the index holds. Returns false if its id or its key belongs to
     /// another row.
-    pub fn put(&mut self, row: SavedRow, key: PrimaryKey) -> bool {
+    pub(crate) fn put(&mut self, row: SavedRow, key: PrimaryKey) -> bool {
         let at = row.id as usize;
         if self.keys.key(row.id).is_some() || self.keys.id(key.as_bytes()).is_some() {
             return false;
@@ -179,9 +184,9 @@ impl Restored {
             return true;
         }
         if self.items.known.len() <= at {
-            self.items.known.resize(at + 1, Known::default());
+            self.items.known.resize(at + 1, KnownRow::default());
         }
-        self.items.known[at] = Known {
+        self.items.known[at] = KnownRow {
             sequence: 0,
             value_hash: row.value_hash,
             written_us: row.written_us,
@@ -199,7 +204,12 @@ impl Restored {
 
     /// Puts the values of the filter columns of a row that was put before. Returns false if there
     /// are not as many as columns. `changes_s` is the time at which the row has to be read again.
-    pub fn put_filters(&mut self, id: u32, changes_s: u32, values: &[Option<Bytes>]) -> bool {
+    pub(crate) fn put_filters(
+        &mut self,
+        id: u32,
+        changes_s: u32,
+        values: &[Option<Bytes>],
+    ) -> bool {
         if self.keys.key(id).is_none() {
             // The row has expired.
             return true;
@@ -219,7 +229,7 @@ impl Restored {
 
     /// A row that has to be read again before it expires has a value that expires then.
     fn note_filter_expiry(&mut self, id: u32) {
-        let Known {
+        let KnownRow {
             expires_s,
             changes_s,
             ..
@@ -230,18 +240,18 @@ impl Restored {
     }
 
     /// Adds a row that has to be read.
-    pub fn put_unread(&mut self, key: PrimaryKey) {
+    pub(crate) fn put_unread(&mut self, key: PrimaryKey) {
         self.items.unread.insert(key.clone());
         self.unread.missing.push(key);
     }
 
     /// Whether a row has that id.
-    pub fn has(&self, id: u32) -> bool {
+    pub(crate) fn has(&self, id: u32) -> bool {
         self.keys.key(id).is_some()
     }
 
     /// Returns the rows, their keys, and the rows that have to be read.
-    pub fn finish(mut self) -> (Items, KeyTable, Unread) {
+    pub(crate) fn finish(mut self) -> (IndexedRows, KeyTable, UnreadRows) {
         let ids = 0..self.items.known.len() as u32;
         let free = ids.filter(|id| self.keys.key(*id).is_none());
         self.items.free = free.collect();
@@ -251,27 +261,27 @@ impl Restored {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, Observation, RowState};
+    use super::super::{RowObservation, RowState, StructureChange};
     use super::*;
     use crate::items::tests::{key, present};
     use crate::keys::tests::text_schema;
 
-    struct Table {
-        items: Items,
+    struct RestartedTable {
+        items: IndexedRows,
         keys: KeyTable,
     }
 
-    impl Table {
-        fn new() -> Table {
+    impl RestartedTable {
+        fn new() -> RestartedTable {
             let schema = text_schema(1, 1);
-            Table {
-                keys: Items::key_table(&schema),
-                items: Items::new(schema),
+            RestartedTable {
+                keys: IndexedRows::key_table(&schema),
+                items: IndexedRows::new(schema),
             }
         }
 
-        fn observe(&mut self, sequence: u64, p: &str, state: RowState) -> Option<Change> {
-            let observation = Observation {
+        fn observe(&mut self, sequence: u64, p: &str, state: RowState) -> Option<StructureChange> {
+            let observation = RowObservation {
                 key: key(p, "c"),
                 state,
             };
@@ -290,9 +300,10 @@ mod tests {
         }
 
         /// The rows after a restart, with the keys that have to be read.
-        fn reopened(&self, saved: &SavedRows, now_s: u32) -> (Table, Unread) {
+        fn reopened(&self, saved: &SavedRows, now_s: u32) -> (RestartedTable, UnreadRows) {
             let schema = text_schema(1, 1);
-            let mut restored = Restored::new(&schema, Vec::new(), self.items.hash_seed(), now_s);
+            let mut restored =
+                RestoredRows::new(&schema, Vec::new(), self.items.hash_seed(), now_s);
             for (row, key) in self.rows() {
                 if !saved.touched.contains(&row.id) {
                     assert!(restored.put(row, key));
@@ -303,13 +314,13 @@ mod tests {
                 .iter()
                 .for_each(|key| restored.put_unread(key.clone()));
             let (items, keys, unread) = restored.finish();
-            (Table { items, keys }, unread)
+            (RestartedTable { items, keys }, unread)
         }
     }
 
     #[test]
     fn rows_are_the_same_after_a_restart() {
-        let mut table = Table::new();
+        let mut table = RestartedTable::new();
         for p in ["a", "b", "c"] {
             table.observe(5, p, present(&[1.0], None));
         }
@@ -322,17 +333,20 @@ mod tests {
         assert!(unread.missing.is_empty() && unread.expired.is_empty());
         assert_eq!(after.observe(1, "a", present(&[1.0], None)), None);
         let change = after.observe(1, "c", present(&[2.0], None));
-        assert!(matches!(change, Some(Change::Replace { id: 2, .. })));
+        assert!(matches!(
+            change,
+            Some(StructureChange::Replace { id: 2, .. })
+        ));
         let change = after.observe(1, "d", present(&[2.0], None));
         assert!(
-            matches!(change, Some(Change::Insert { id: 1, .. })),
+            matches!(change, Some(StructureChange::Insert { id: 1, .. })),
             "{change:?}"
         );
     }
 
     #[test]
     fn rows_that_change_during_a_save_are_read_again() {
-        let mut table = Table::new();
+        let mut table = RestartedTable::new();
         for p in ["a", "b", "c", "d"] {
             table.observe(1, p, present(&[1.0], None));
         }
@@ -368,7 +382,7 @@ mod tests {
 
     #[test]
     fn rows_that_a_scan_does_not_find_are_removed() {
-        let mut table = Table::new();
+        let mut table = RestartedTable::new();
         for p in ["a", "b", "c"] {
             table.observe(9, p, present(&[1.0], None));
         }
@@ -382,7 +396,10 @@ mod tests {
         }
         assert_eq!(
             changes,
-            [Change::Remove { id: 0 }, Change::Remove { id: 2 }]
+            [
+                StructureChange::Remove { id: 0 },
+                StructureChange::Remove { id: 2 }
+            ]
         );
         // A read from before the scan changes nothing, but one from after it does.
         assert_eq!(after.observe(2, "a", present(&[1.0], None)), None);
@@ -392,7 +409,7 @@ mod tests {
     #[test]
     fn a_second_row_of_an_id_or_a_key_is_refused() {
         let schema = text_schema(1, 1);
-        let mut restored = Restored::new(&schema, Vec::new(), 1, 0);
+        let mut restored = RestoredRows::new(&schema, Vec::new(), 1, 0);
         let row = |id| SavedRow {
             id,
             value_hash: 0,

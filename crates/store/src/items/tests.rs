@@ -10,17 +10,17 @@ fn partition(p: &str) -> PartitionKey {
 }
 
 pub(super) fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
-    RowState::Present(Cell {
+    RowState::Present(TimestampedValue {
         filters: Vec::new(),
         filters_change_s: None,
-        value: Observed::Vector(vector.to_vec()),
+        value: IndexableValue::Vector(vector.to_vec()),
         written_us: 1,
         expires_s,
     })
 }
 
 struct Table {
-    items: Items,
+    items: IndexedRows,
     keys: KeyTable,
 }
 
@@ -28,14 +28,19 @@ impl Table {
     fn new() -> Table {
         let schema = text_schema(1, 1);
         Table {
-            keys: Items::key_table(&schema),
-            items: Items::new(schema),
+            keys: IndexedRows::key_table(&schema),
+            items: IndexedRows::new(schema),
         }
     }
 
-    fn observe(&mut self, sequence: u64, key: PrimaryKey, state: RowState) -> Option<Change> {
+    fn observe(
+        &mut self,
+        sequence: u64,
+        key: PrimaryKey,
+        state: RowState,
+    ) -> Option<StructureChange> {
         self.items
-            .observe(&mut self.keys, sequence, Observation { key, state })
+            .observe(&mut self.keys, sequence, RowObservation { key, state })
     }
 }
 
@@ -46,7 +51,7 @@ fn a_late_scan_does_not_bring_a_deleted_row_back() {
     assert_eq!(table.observe(1, key("p", "a"), present(&[1.0], None)), None);
     assert!(matches!(
         table.observe(3, key("p", "a"), present(&[1.0], None)),
-        Some(Change::Insert { id: 0, .. })
+        Some(StructureChange::Insert { id: 0, .. })
     ));
 }
 
@@ -57,7 +62,7 @@ fn the_same_vector_again_changes_nothing() {
     assert_eq!(table.observe(2, key("p", "a"), present(&[1.0], None)), None);
     assert!(matches!(
         table.observe(3, key("p", "a"), present(&[2.0], None)),
-        Some(Change::Replace { id: 0, .. })
+        Some(StructureChange::Replace { id: 0, .. })
     ));
     assert_eq!(table.observe(2, key("p", "a"), present(&[1.0], None)), None);
 }
@@ -69,8 +74,8 @@ fn a_vector_is_hashed_as_its_bytes_are() {
         let some = &vector[..length];
         let bytes: Vec<u8> = some.iter().flat_map(|x| x.to_le_bytes()).collect();
         let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, 7);
-        let value = Observed::Vector(some.to_vec());
-        assert_eq!(Hashing::of_seed(7).of_value(&value), hash, "{length}");
+        let value = IndexableValue::Vector(some.to_vec());
+        assert_eq!(ValueHasher::of_seed(7).of_value(&value), hash, "{length}");
     }
 }
 
@@ -86,7 +91,7 @@ fn a_partition_read_removes_what_it_did_not_find() {
     let ids = table.keys.partition(partition("p").as_bytes());
     table.items.end_rows(&mut table.keys, 5, &ids, &mut changes);
     table.items.end_partition(5, partition("p"));
-    assert_eq!(changes, [Change::Remove { id: 0 }]);
+    assert_eq!(changes, [StructureChange::Remove { id: 0 }]);
     // An earlier scan comes late with a row that the partition read didn't see.
     assert_eq!(table.observe(4, key("p", "d"), present(&[1.0], None)), None);
     assert!(
@@ -117,7 +122,7 @@ fn ids_wait_until_they_may_be_used_again() {
     table.observe(1, key("p", "a"), present(&[1.0], None));
     assert_eq!(
         table.observe(2, key("p", "a"), RowState::Absent),
-        Some(Change::Remove { id: 0 })
+        Some(StructureChange::Remove { id: 0 })
     );
     let again = |table: &mut Table, c: &str| {
         table
@@ -148,10 +153,10 @@ fn an_expiry_names_the_row_once_and_only_if_it_still_stands() {
 fn write_times_that_fall_are_counted_and_stand() {
     let mut table = Table::new();
     let written = |written_us| {
-        RowState::Present(Cell {
+        RowState::Present(TimestampedValue {
             filters: Vec::new(),
             filters_change_s: None,
-            value: Observed::Vector(vec![written_us as f32]),
+            value: IndexableValue::Vector(vec![written_us as f32]),
             written_us,
             expires_s: None,
         })
@@ -161,7 +166,7 @@ fn write_times_that_fall_are_counted_and_stand() {
     assert_eq!(table.items.take_regressions(), 0);
     let change = table.observe(3, key("p", "a"), written(5));
     assert!(
-        matches!(change, Some(Change::Replace { value, .. }) if value == Observed::Vector(vec![5.0]))
+        matches!(change, Some(StructureChange::Replace { value, .. }) if value == IndexableValue::Vector(vec![5.0]))
     );
     assert_eq!(table.items.take_regressions(), 1);
     assert_eq!(table.items.take_regressions(), 0);
@@ -213,10 +218,10 @@ fn the_same_expiry_a_second_earlier_is_the_same() {
     assert!(later > first);
     assert_eq!(table.items.expired(&table.keys, 102, 10).len(), 1);
     // The row is written again, to live a second shorter.
-    let anew = Cell {
+    let anew = TimestampedValue {
         filters: Vec::new(),
         filters_change_s: None,
-        value: Observed::Vector(vec![1.0]),
+        value: IndexableValue::Vector(vec![1.0]),
         written_us: 2,
         expires_s: Some(101),
     };

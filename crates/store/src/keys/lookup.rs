@@ -11,31 +11,31 @@ use hashbrown::HashTable;
 
 /// The ids, by a hash of their keys.
 #[derive(Debug, Default)]
-pub struct Lookup(Mutex<HashTable<u32>>);
+pub(super) struct IdsByHash(Mutex<HashTable<u32>>);
 
-impl Lookup {
+impl IdsByHash {
     /// The number of ids.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lock().len()
     }
 
     /// The bytes of memory held.
-    pub fn allocation_size(&self) -> usize {
+    pub(super) fn allocation_size(&self) -> usize {
         self.lock().allocation_size()
     }
 
     /// Finds the id with this hash for which `is_it` is true.
-    pub fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
+    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
         self.lock().find(hash, is_it).copied()
     }
 
     /// Makes room for so many more ids, so that their insertion doesn't rebuild the table.
-    pub fn make_room(&self, ids: usize, hash: impl Fn(&u32) -> u64) {
+    pub(super) fn make_room(&self, ids: usize, hash: impl Fn(&u32) -> u64) {
         self.lock().reserve(ids, hash);
     }
 
     /// The table, for changes.
-    pub fn table(&mut self) -> &mut HashTable<u32> {
+    pub(super) fn table(&mut self) -> &mut HashTable<u32> {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 

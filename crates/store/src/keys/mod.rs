@@ -18,8 +18,8 @@ use std::hash::{Hash, Hasher};
 
 use value::{CqlType, clustering_form, to_key_json};
 
-pub use table::KeyTable;
-pub use token::token;
+pub(crate) use table::KeyTable;
+pub(crate) use token::token;
 
 /// A column of the primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl KeySchema {
         }
         let is_decimal = |column: &KeyColumn| column.cql_type == CqlType::Decimal;
         Some(match self.clustering.iter().any(is_decimal) {
-            true => self.encode(Values::of(bytes)),
+            true => self.encode(EncodedValues::of(bytes)),
             false => PrimaryKey::from_encoded(bytes),
         })
     }
@@ -196,8 +196,8 @@ impl PrimaryKey {
     }
 
     /// The serialised values, those of the partition key first.
-    pub fn values(&self) -> Values<'_> {
-        Values(&self.encoded)
+    pub fn values(&self) -> EncodedValues<'_> {
+        EncodedValues(&self.encoded)
     }
 
     /// Makes a key of its encoding.
@@ -220,8 +220,8 @@ impl PartitionKey {
     }
 
     /// The serialised values.
-    pub fn values(&self) -> Values<'_> {
-        Values(&self.0)
+    pub fn values(&self) -> EncodedValues<'_> {
+        EncodedValues(&self.0)
     }
 }
 
@@ -233,15 +233,15 @@ impl Borrow<[u8]> for PartitionKey {
 
 /// The serialised values of an encoded key.
 #[derive(Clone, Debug)]
-pub struct Values<'a>(&'a [u8]);
+pub struct EncodedValues<'a>(&'a [u8]);
 
-impl<'a> Values<'a> {
-    pub(crate) fn of(encoded: &'a [u8]) -> Values<'a> {
-        Values(encoded)
+impl<'a> EncodedValues<'a> {
+    pub(crate) fn of(encoded: &'a [u8]) -> EncodedValues<'a> {
+        EncodedValues(encoded)
     }
 }
 
-impl<'a> Iterator for Values<'a> {
+impl<'a> Iterator for EncodedValues<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -374,7 +374,7 @@ pub(crate) mod tests {
             table.insert(id, key.clone());
             assert_eq!(table.id(schema.encode([short, long]).as_bytes()), Some(id));
             let saved = table.shown(id).unwrap().to_vec();
-            assert_eq!(Values::of(&saved).collect::<Vec<_>>(), [short, form]);
+            assert_eq!(EncodedValues::of(&saved).collect::<Vec<_>>(), [short, form]);
             assert_eq!(table.encoded_bytes(), saved.len());
             assert!(!table.keep_form(id, &key));
             assert!(table.keep_form(id, &schema.encode([short, &[0, 0, 0, 3, 3, 232]])));

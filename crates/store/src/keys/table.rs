@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
-use columns::Columns;
+use filter_columns::FilterColumns;
 use value::CqlType;
 
-use super::lookup::Lookup;
+use super::lookup::IdsByHash;
 use super::{PrimaryKey, prefix};
 
 /// The end of a list of ids.
@@ -24,11 +24,11 @@ const ALLOCATION_OVERHEAD_BYTES: usize = 16;
 
 /// The keys by id and the ids by key.
 #[derive(Debug)]
-pub struct KeyTable {
+pub(crate) struct KeyTable {
     keys: Vec<Option<Box<[u8]>>>,
-    ids: Lookup,
+    ids: IdsByHash,
     /// The lists of partitions; `None` for tables with one row a partition.
-    partitions: Option<Partitions>,
+    partitions: Option<PartitionLists>,
     hasher: RandomState,
     /// The stored forms of the few keys that are found by another form.
     stored: HashMap<u32, Box<[u8]>>,
@@ -38,18 +38,18 @@ pub struct KeyTable {
     /// the epoch.
     filter_expiries: HashMap<u32, u32>,
     /// The values of filter columns.
-    filters: Columns,
+    filters: FilterColumns,
     key_bytes: usize,
     /// The bytes that [`KeyTable::shown`] gives for all keys.
     shown_bytes: usize,
 }
 
 #[derive(Debug)]
-struct Partitions {
+struct PartitionLists {
     /// The number of columns of the partition key.
     columns: usize,
     /// The first id of each partition.
-    heads: Lookup,
+    heads: IdsByHash,
     next: Vec<u32>,
     previous: Vec<u32>,
 }
@@ -57,13 +57,13 @@ struct Partitions {
 impl KeyTable {
     /// Makes an empty table. `partition_columns` is the number of partition key columns, if the ids
     /// of a partition have to be found.
-    pub fn new(partition_columns: Option<usize>) -> KeyTable {
+    pub(crate) fn new(partition_columns: Option<usize>) -> KeyTable {
         KeyTable {
             keys: Vec::new(),
-            ids: Lookup::default(),
-            partitions: partition_columns.map(|columns| Partitions {
+            ids: IdsByHash::default(),
+            partitions: partition_columns.map(|columns| PartitionLists {
                 columns,
-                heads: Lookup::default(),
+                heads: IdsByHash::default(),
                 next: Vec::new(),
                 previous: Vec::new(),
             }),
@@ -71,25 +71,25 @@ impl KeyTable {
             stored: HashMap::new(),
             expiries: HashMap::new(),
             filter_expiries: HashMap::new(),
-            filters: Columns::new(Vec::new()),
+            filters: FilterColumns::new(Vec::new()),
             key_bytes: 0,
             shown_bytes: 0,
         }
     }
 
     /// Makes the table keep values of filter columns of these types. It must have no keys yet.
-    pub fn keep_filters(&mut self, types: Vec<CqlType>) {
+    pub(crate) fn keep_filters(&mut self, types: Vec<CqlType>) {
         debug_assert!(self.len() == 0, "the keys have no values");
-        self.filters = Columns::new(types);
+        self.filters = FilterColumns::new(types);
     }
 
     /// The values of filter columns.
-    pub fn filters(&self) -> &Columns {
+    pub(crate) fn filters(&self) -> &FilterColumns {
         &self.filters
     }
 
     /// Replaces the values of the filter columns of an id that has a key.
-    pub fn set_filters(&mut self, id: u32, values: &[Option<Bytes>]) {
+    pub(crate) fn set_filters(&mut self, id: u32, values: &[Option<Bytes>]) {
         if !values.is_empty() {
             let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
             self.filters.set(id, &values);
@@ -97,22 +97,22 @@ impl KeyTable {
     }
 
     /// The number of keys.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
     /// A number above all ids of the table.
-    pub fn ids(&self) -> usize {
+    pub(crate) fn ids(&self) -> usize {
         self.keys.len()
     }
 
     /// The encoded key of an id.
-    pub fn key(&self, id: u32) -> Option<&[u8]> {
+    pub(crate) fn key(&self, id: u32) -> Option<&[u8]> {
         self.keys.get(id as usize)?.as_deref()
     }
 
     /// The key of an id, encoded in the form in which the database stores its values.
-    pub fn shown(&self, id: u32) -> Option<&[u8]> {
+    pub(crate) fn shown(&self, id: u32) -> Option<&[u8]> {
         match self.stored.get(&id) {
             Some(stored) => Some(stored),
             None => self.key(id),
@@ -121,7 +121,7 @@ impl KeyTable {
 
     /// The key of an id as [`KeyTable::shown`] gives it, unless its row has expired by `now_s`, in
     /// seconds since the epoch.
-    pub fn found(&self, id: u32, now_s: u32) -> Option<&[u8]> {
+    pub(crate) fn found(&self, id: u32, now_s: u32) -> Option<&[u8]> {
         let shown = self.shown(id)?;
         let expires_s = self.expiries.get(&id);
         expires_s
@@ -130,7 +130,7 @@ impl KeyTable {
     }
 
     /// Notes the time at which the row of an id expires, in seconds since the epoch; 0 for never.
-    pub fn set_expiry(&mut self, id: u32, expires_s: u32) {
+    pub(crate) fn set_expiry(&mut self, id: u32, expires_s: u32) {
         match expires_s {
             0 => self.expiries.remove(&id),
             _ => self.expiries.insert(id, expires_s),
@@ -139,7 +139,7 @@ impl KeyTable {
 
     /// Notes the time at which the first of the values of an id's filter columns expires, in
     /// seconds since the epoch; 0 for never.
-    pub fn set_filter_expiry(&mut self, id: u32, expires_s: u32) {
+    pub(crate) fn set_filter_expiry(&mut self, id: u32, expires_s: u32) {
         match expires_s {
             0 => self.filter_expiries.remove(&id),
             _ => self.filter_expiries.insert(id, expires_s),
@@ -148,14 +148,14 @@ impl KeyTable {
 
     /// Whether a value of the filter columns of an id has expired by `now_s`, in seconds since the
     /// epoch, so that the row has to be read again.
-    pub fn is_in_doubt(&self, id: u32, now_s: u32) -> bool {
+    pub(crate) fn is_in_doubt(&self, id: u32, now_s: u32) -> bool {
         let expires_s = self.filter_expiries.get(&id);
         expires_s.is_some_and(|expires_s| *expires_s <= now_s)
     }
 
     /// Notes the form in which the key of an id is stored. Returns false if it was stored so
     /// before.
-    pub fn keep_form(&mut self, id: u32, key: &PrimaryKey) -> bool {
+    pub(crate) fn keep_form(&mut self, id: u32, key: &PrimaryKey) -> bool {
         if self.stored.get(&id) == key.stored.as_ref() {
             return false;
         }
@@ -180,7 +180,7 @@ impl KeyTable {
     }
 
     /// The id of an encoded key.
-    pub fn id(&self, key: &[u8]) -> Option<u32> {
+    pub(crate) fn id(&self, key: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
         self.ids
             .find(hash, |id| self.keys[*id as usize].as_deref() == Some(key))
@@ -189,7 +189,7 @@ impl KeyTable {
     /// Makes room for so many more keys, and changes nothing else, so that readers of keys need not
     /// wait meanwhile. Without it, the insertion of the key that fills the table would take as long
     /// as that of all others together.
-    pub fn make_room(&self, keys: usize) {
+    pub(crate) fn make_room(&self, keys: usize) {
         let hash = |id: &u32| self.hasher.hash_one(key_of(&self.keys, *id));
         self.ids.make_room(keys, hash);
         if let Some(partitions) = &self.partitions {
@@ -200,7 +200,7 @@ impl KeyTable {
     }
 
     /// Inserts a key that the table doesn't hold, under an id that no key has.
-    pub fn insert(&mut self, id: u32, key: PrimaryKey) {
+    pub(crate) fn insert(&mut self, id: u32, key: PrimaryKey) {
         let at = id as usize;
         if at >= self.keys.len() {
             self.keys.resize(at + 1, None);
@@ -222,7 +222,7 @@ impl KeyTable {
     }
 
     /// Removes the key of an id.
-    pub fn remove(&mut self, id: u32) -> Option<PrimaryKey> {
+    pub(crate) fn remove(&mut self, id: u32) -> Option<PrimaryKey> {
         let bytes = self.keys.get(id as usize)?.as_deref()?;
         let hash = self.hasher.hash_one(bytes);
         if let Ok(entry) = self.ids.table().find_entry(hash, |other| *other == id) {
@@ -242,7 +242,7 @@ impl KeyTable {
 
     /// The ids of the partition with that encoded key; empty for a table without clustering
     /// columns.
-    pub fn partition(&self, partition: &[u8]) -> Vec<u32> {
+    pub(crate) fn partition(&self, partition: &[u8]) -> Vec<u32> {
         let Some(partitions) = &self.partitions else {
             return Vec::new();
         };
@@ -262,12 +262,12 @@ impl KeyTable {
     }
 
     /// The bytes of all keys in the form that [`KeyTable::shown`] gives.
-    pub fn encoded_bytes(&self) -> usize {
+    pub(crate) fn encoded_bytes(&self) -> usize {
         self.shown_bytes
     }
 
     /// The bytes of memory held.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let partitions = self.partitions.as_ref().map_or(0, |partitions| {
             partitions.heads.allocation_size()
                 + (partitions.next.capacity() + partitions.previous.capacity()) * size_of::<u32>()
@@ -289,7 +289,7 @@ fn key_of(keys: &[Option<Box<[u8]>>], id: u32) -> &[u8] {
         .expect("an id in the hash table has a key")
 }
 
-impl Partitions {
+impl PartitionLists {
     /// Puts an id before the others of its partition.
     fn link(&mut self, id: u32, keys: &[Option<Box<[u8]>>], hasher: &RandomState) {
         let columns = self.columns;
@@ -347,21 +347,21 @@ mod tests {
     use crate::keys::tests::text_schema;
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum KeyStep {
         Insert(u8, u8),
         Remove(u8, u8),
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<KeyStep>> {
         let step = prop_oneof![
-            3 => (0..6u8, 0..6u8).prop_map(|(p, c)| Step::Insert(p, c)),
-            2 => (0..6u8, 0..6u8).prop_map(|(p, c)| Step::Remove(p, c)),
+            3 => (0..6u8, 0..6u8).prop_map(|(p, c)| KeyStep::Insert(p, c)),
+            2 => (0..6u8, 0..6u8).prop_map(|(p, c)| KeyStep::Remove(p, c)),
         ];
         proptest::collection::vec(step, 0..200)
     }
 
     #[test]
-    fn keys_that_room_was_made_for_do_not_make_the_tables_anew() {
+    fn reserved_keys_do_not_rebuild_the_tables() {
         const AT_A_TIME: u32 = 64;
         let schema = text_schema(1, 1);
         let mut table = KeyTable::new(Some(1));
@@ -397,7 +397,7 @@ mod tests {
             let mut free: Vec<u32> = (0..40).rev().collect();
             for step in steps {
                 match step {
-                    Step::Insert(p, c) => {
+                    KeyStep::Insert(p, c) => {
                         let key = schema.encode([[p].as_slice(), [c].as_slice()]);
                         if table.id(key.as_bytes()).is_none() {
                             let id = free.pop().unwrap();
@@ -405,7 +405,7 @@ mod tests {
                             model.insert((p, c), id);
                         }
                     }
-                    Step::Remove(p, c) => {
+                    KeyStep::Remove(p, c) => {
                         let key = schema.encode([[p].as_slice(), [c].as_slice()]);
                         let id = table.id(key.as_bytes());
                         prop_assert_eq!(id, model.remove(&(p, c)));

@@ -2,12 +2,12 @@
 
 use value::token::{Partitioner, composite};
 
-use super::{KeySchema, Values};
+use super::{EncodedValues, KeySchema};
 
 /// The token of an encoded primary key, by the Murmur3 partitioner: the only one that the driver
 /// and ScyllaDB know for tables.
-pub fn token(keys: &KeySchema, key: &[u8]) -> i64 {
-    let mut values = Values::of(keys.partition_of(key));
+pub(crate) fn token(keys: &KeySchema, key: &[u8]) -> i64 {
+    let mut values = EncodedValues::of(keys.partition_of(key));
     let token = match keys.partition.len() {
         1 => Partitioner::Murmur3.token(values.next().unwrap_or_default()),
         _ => Partitioner::Murmur3.token(&composite(values)),

@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::Memory;
+use super::ProcessMemory;
 
 /// The part of the limit, one in this many, by which claims may overstep it. An index at the limit
 /// is a little beyond it, by the rows between two measurements, and its need after a restart is an
@@ -16,7 +16,7 @@ const TOLERANCE: u64 = 16;
 
 /// The claims that were made lately.
 #[derive(Debug, Default)]
-pub struct Claims {
+pub(super) struct RecentClaims {
     /// The number of claims whose memory is still being taken.
     open: usize,
     /// The bytes in use when the first of the claims was made.
@@ -27,8 +27,8 @@ pub struct Claims {
 
 /// A grant of memory. Keep it until the memory has been taken.
 #[derive(Debug)]
-pub struct Claim<'a> {
-    memory: &'a Memory,
+pub(crate) struct Claim<'a> {
+    memory: &'a ProcessMemory,
 }
 
 /// The error for a claim of more memory than there is.
@@ -37,7 +37,7 @@ pub struct Claim<'a> {
     "about {} MiB of memory are needed and {} MiB are in use, but the limit is {} MiB: give the process more memory, or drop an index",
     needed_bytes >> 20, used_bytes >> 20, limit_bytes >> 20
 )]
-pub struct NoMemory {
+pub(crate) struct NoMemory {
     /// The bytes that were requested.
     pub needed_bytes: u64,
     /// The bytes in use or promised to other claims.
@@ -46,17 +46,17 @@ pub struct NoMemory {
     pub limit_bytes: u64,
 }
 
-impl Memory {
+impl ProcessMemory {
     /// Claims memory. Every claim is granted if no limit is known.
     ///
     /// # Errors
     /// If the claim oversteps the limit by more than the tolerance.
-    pub fn claim(&self, bytes: u64) -> Result<Claim<'_>, NoMemory> {
+    pub(crate) fn claim(&self, bytes: u64) -> Result<Claim<'_>, NoMemory> {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         if claims.open == 0 {
-            *claims = Claims {
+            *claims = RecentClaims {
                 base_bytes: self.used_now(),
-                ..Claims::default()
+                ..RecentClaims::default()
             };
         }
         let limit_bytes = self.limit_bytes();
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn claims_count_together_until_all_are_taken() {
-        let memory = Memory::default();
+        let memory = ProcessMemory::default();
         let first = memory.claim(1 << 60);
         drop(first.expect("no limit is known"));
         memory.note(200, 1600);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Memory;
+use super::ProcessMemory;
 
 /// The room of one index is one part of the limit in so many.
 const PART_OF_EACH: u64 = 64;
@@ -30,31 +30,32 @@ pub(super) fn room_of_all(limit_bytes: u64) -> u64 {
 /// The bytes of the changes that one index has not taken in yet. They count among those of all
 /// indexes until this is dropped.
 #[derive(Debug)]
-pub struct FreshCharge {
-    memory: Arc<Memory>,
+pub(crate) struct FreshCharge {
+    memory: Arc<ProcessMemory>,
     bytes: usize,
 }
 
 impl FreshCharge {
     /// Begins without bytes.
-    pub fn new(memory: Arc<Memory>) -> FreshCharge {
+    pub(crate) fn new(memory: Arc<ProcessMemory>) -> FreshCharge {
         FreshCharge { memory, bytes: 0 }
     }
 
     /// The bytes of this index.
-    pub fn bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Adds bytes, whether or not there is room.
-    pub fn add(&mut self, bytes: usize) {
+    pub(crate) fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
         let all = &self.memory.fresh_bytes;
         all.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Takes bytes away that were added before.
-    pub fn subtract(&mut self, bytes: usize) {
+    pub(crate) fn subtract(&mut self, bytes: usize) {
         self.bytes -= bytes;
         let all = &self.memory.fresh_bytes;
         all.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -62,12 +63,12 @@ impl FreshCharge {
 
     /// Whether the room is taken, that of this index or that of all. `bytes_max` is the most that
     /// the index may have under a large limit.
-    pub fn is_full(&self, bytes_max: usize) -> bool {
+    pub(crate) fn is_full(&self, bytes_max: usize) -> bool {
         self.has_taken(1, bytes_max)
     }
 
     /// Whether half of the room is taken.
-    pub fn is_half_full(&self, bytes_max: usize) -> bool {
+    pub(crate) fn is_half_full(&self, bytes_max: usize) -> bool {
         self.has_taken(2, bytes_max)
     }
 
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_room_of_an_index_follows_from_the_limit() {
-        let memory = Arc::<Memory>::default();
+        let memory = Arc::<ProcessMemory>::default();
         let mut charge = FreshCharge::new(memory.clone());
         charge.add(MOST - 1);
         assert!(!charge.is_full(MOST), "no limit is known");
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn many_indexes_have_the_room_of_four() {
-        let memory = Arc::<Memory>::default();
+        let memory = Arc::<ProcessMemory>::default();
         memory.note(0, 64 << 20);
         let charge = |bytes| {
             let mut charge = FreshCharge::new(memory.clone());

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 const RESERVE_BYTES_MIN: u64 = 200_000_000;
 
 /// The bytes of this process that the system can't take back, except by swapping.
-pub fn used_bytes(root: &Path) -> Option<u64> {
+pub(super) fn used_bytes(root: &Path) -> Option<u64> {
     field_bytes(&root.join("proc/self/status"), "RssAnon:")
 }
 
 /// The memory of the machine or the control group, less a hundredth of it or 200 MB, whichever is
 /// more, but never less than half of it.
-pub fn default_limit_bytes(root: &Path) -> Option<u64> {
+pub(super) fn default_limit_bytes(root: &Path) -> Option<u64> {
     let total = total_bytes(root)?;
     let reserve = (total / 100).max(RESERVE_BYTES_MIN).min(total / 2);
     Some(total - reserve)
@@ -21,7 +21,7 @@ pub fn default_limit_bytes(root: &Path) -> Option<u64> {
 
 /// Half of the memory of the machine or the control group, for a process that shares it with
 /// others.
-pub fn half_bytes(root: &Path) -> Option<u64> {
+pub(super) fn half_bytes(root: &Path) -> Option<u64> {
     total_bytes(root).map(|total| total / 2)
 }
 

@@ -7,7 +7,7 @@ use super::{INDEX, counter, gauge};
 
 /// The metric families of snapshots.
 #[derive(Clone)]
-pub struct SnapshotFamilies {
+pub(super) struct SnapshotFamilies {
     taken: IntGaugeVec,
     position: IntGaugeVec,
     failing: IntGaugeVec,
@@ -33,7 +33,7 @@ pub struct SnapshotMetrics {
 
 impl SnapshotFamilies {
     /// Registers the families, without series.
-    pub fn new(registry: &MetricsRegistry) -> SnapshotFamilies {
+    pub(super) fn new(registry: &MetricsRegistry) -> SnapshotFamilies {
         let gauge = |name, help| gauge(registry, name, help, INDEX);
         SnapshotFamilies {
             taken: gauge(
@@ -59,7 +59,7 @@ impl SnapshotFamilies {
     }
 
     /// The series of an index, created if need be. `labels` are its keyspace and its name.
-    pub fn index(&self, labels: &[&str; 2]) -> SnapshotMetrics {
+    pub(super) fn index(&self, labels: &[&str; 2]) -> SnapshotMetrics {
         SnapshotMetrics {
             taken_s: self.taken.with_label_values(labels),
             position_s: self.position.with_label_values(labels),
@@ -71,7 +71,7 @@ impl SnapshotFamilies {
 
     /// Removes the series of an index. Removing a series that a family doesn't have is an error,
     /// and harmless.
-    pub fn forget(&self, labels: &[&str; 2]) {
+    pub(super) fn forget(&self, labels: &[&str; 2]) {
         for family in [&self.taken, &self.position, &self.failing, &self.unverified] {
             let _ = family.remove_label_values(labels);
         }

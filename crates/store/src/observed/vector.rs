@@ -1,17 +1,21 @@
 //! Vectors as an index observes them.
 
-use index::Metric;
+use index::SimilarityFunction;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::Unusable;
+use super::UnindexableValue;
 
 /// The number of elements of a vector that are hashed at a time.
 const HASHED_AT_A_TIME: usize = 256;
 
 /// Decodes a vector as the database serialised it.
-pub fn decode(metric: Metric, expected_bytes: usize, bytes: &[u8]) -> Result<Vec<f32>, Unusable> {
+pub(super) fn decode(
+    metric: SimilarityFunction,
+    expected_bytes: usize,
+    bytes: &[u8],
+) -> Result<Vec<f32>, UnindexableValue> {
     if bytes.len() != expected_bytes {
-        return Err(Unusable::Length {
+        return Err(UnindexableValue::Length {
             expected_bytes,
             actual_bytes: bytes.len(),
         });
@@ -22,14 +26,16 @@ pub fn decode(metric: Metric, expected_bytes: usize, bytes: &[u8]) -> Result<Vec
         .map(|element| f32::from_be_bytes(*element))
         .collect();
     if let Some(position) = first_not_finite(&vector) {
-        return Err(Unusable::NotFinite { position });
+        return Err(UnindexableValue::NotFinite { position });
     }
     let checked = metric.check_length(vector.iter().copied());
-    checked.map_err(|_| Unusable::TooLong).map(|()| vector)
+    checked
+        .map_err(|_| UnindexableValue::TooLong)
+        .map(|()| vector)
 }
 
 /// The position of the first element that is NaN or infinite; `None` if all are finite.
-pub fn first_not_finite(vector: &[f32]) -> Option<usize> {
+pub(crate) fn first_not_finite(vector: &[f32]) -> Option<usize> {
     // Mostly there is none. A loop without an early exit checks a register of elements at a time.
     let finite = vector.iter().map(|element| element.is_finite());
     match finite.fold(true, |all, this| all & this) {
@@ -39,7 +45,7 @@ pub fn first_not_finite(vector: &[f32]) -> Option<usize> {
 }
 
 /// Adds a vector to a hash.
-pub fn add_to_hash(vector: &[f32], state: &mut Xxh3) {
+pub(super) fn add_to_hash(vector: &[f32], state: &mut Xxh3) {
     // Elements are hashed in blocks, as one by one takes many times as long.
     let mut bytes = [0_u8; 4 * HASHED_AT_A_TIME];
     for elements in vector.chunks(HASHED_AT_A_TIME) {

@@ -15,7 +15,7 @@ pub struct DatabaseOptions {
     /// The `host:port` of the nodes to contact first.
     pub contact_points: Vec<String>,
     /// The role that the service logs in as.
-    pub credentials: Option<Credentials>,
+    pub credentials: Option<SessionCredentials>,
     /// The number of replicas that answer a scan or a re-read.
     pub consistency: Consistency,
     /// The longest time that opening a connection may take.
@@ -31,7 +31,7 @@ pub struct DatabaseOptions {
     /// certificates have to name those.
     pub certificate_authorities: Option<Pem>,
     /// The data centre, and the rack of it, whose nodes are queried before others.
-    pub preferred: Option<Preferred>,
+    pub preferred: Option<PreferredNodes>,
     /// The addresses that nodes report for themselves, each with the address at which this service
     /// reaches the node.
     pub address_map: HashMap<SocketAddr, SocketAddr>,
@@ -46,7 +46,7 @@ pub struct DatabaseOptions {
 
 /// The nodes that are queried before others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preferred {
+pub struct PreferredNodes {
     /// The data centre.
     pub datacenter: String,
     /// The rack of that data centre; `None` for all racks.
@@ -55,7 +55,7 @@ pub struct Preferred {
 
 /// A user of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credentials {
+pub struct SessionCredentials {
     /// The name of the role.
     pub user: String,
     /// The password of the role.

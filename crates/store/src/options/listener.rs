@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use client_memory::Shares;
-use http_server::{ConnectionLimits, HttpListenerOptions, WhenFull};
+use client_memory::MemoryShares;
+use http_server::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 use net::tls::TlsOptions;
 
 /// The options of one socket of the HTTP API.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ListenerOptions {
+pub struct ApiSocketOptions {
     /// The address of the listener. Port 0 takes a free port.
     pub address: SocketAddr,
     /// The names that the listener answers to, in addition to those of the loopback address. A
@@ -44,13 +44,13 @@ pub struct ListenerOptions {
     /// The longest time that a body may take to arrive. Slower ones are refused with 408.
     pub body_timeout: Duration,
     /// The answer to searches with keys that the service does not know.
-    pub unknown_keys: UnknownKeys,
+    pub unknown_keys: UnknownKeyRule,
 }
 
 /// The rule for keys of a search that the service does not know. Within a filter they are refused
 /// by either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownKeys {
+pub enum UnknownKeyRule {
     /// Such a search is refused with 400. Its answer might hold rows that were not wanted.
     #[default]
     Refused,
@@ -58,31 +58,31 @@ pub enum UnknownKeys {
     Counted,
 }
 
-impl ListenerOptions {
-    /// The default of [`ListenerOptions::searches_max`].
+impl ApiSocketOptions {
+    /// The default of [`ApiSocketOptions::searches_max`].
     pub const SEARCHES_MAX: usize = 4096;
 
-    /// The default of [`ListenerOptions::search_wait_max`].
+    /// The default of [`ApiSocketOptions::search_wait_max`].
     pub const SEARCH_WAIT_MAX: Duration = Duration::from_secs(2);
 
     /// A listener with the default budgets.
-    pub fn new(address: SocketAddr) -> ListenerOptions {
-        ListenerOptions {
+    pub fn new(address: SocketAddr) -> ApiSocketOptions {
+        ApiSocketOptions {
             address,
             names: Vec::new(),
             tls: None,
             tls_alone: false,
             searches_max: Self::SEARCHES_MAX,
             search_wait_max: Self::SEARCH_WAIT_MAX,
-            answer_bytes_max: Shares::default().http_answers,
-            bodies_bytes_max: Shares::default().http_bodies,
+            answer_bytes_max: MemoryShares::default().http_answers,
+            bodies_bytes_max: MemoryShares::default().http_bodies,
             connections_max: 16_384,
             mute_max: Duration::from_secs(30),
             // The limit of the framework that ScyllaDB's own service uses. 16,000 dimensions take
             // about 340 KB.
             body_bytes_max: 2 << 20,
             body_timeout: Duration::from_secs(10),
-            unknown_keys: UnknownKeys::default(),
+            unknown_keys: UnknownKeyRule::default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl ListenerOptions {
             tls_alone: self.tls_alone,
             answer_bytes_max: self.answer_bytes_max,
             connections_max: self.connections_max,
-            when_full: WhenFull::SilentGivesWay,
+            when_full: OverflowPolicy::SilentGivesWay,
             connection: ConnectionLimits {
                 mute_max: self.mute_max,
                 ..ConnectionLimits::default()
@@ -105,8 +105,8 @@ impl ListenerOptions {
     /// Sets the budgets for memory to this listener's part of the shares. `listeners` is the number
     /// of listeners that divide them.
     #[must_use]
-    pub fn with_memory(self, shares: Shares, listeners: usize) -> ListenerOptions {
-        ListenerOptions {
+    pub fn with_memory(self, shares: MemoryShares, listeners: usize) -> ApiSocketOptions {
+        ApiSocketOptions {
             answer_bytes_max: shares.http_answers / listeners,
             bodies_bytes_max: shares.http_bodies / listeners,
             ..self

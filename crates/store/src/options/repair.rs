@@ -7,11 +7,11 @@ use std::time::Duration;
 pub struct RepairOptions {
     /// The schedule of repairs; `None` for no scheduled repairs. An index may have a schedule of
     /// its own.
-    pub schedule: Option<RepairSchedule>,
+    pub schedule: Option<PeriodicRepair>,
     /// The schedule for Apache Cassandra with gateways, if neither `schedule` nor the index sets
     /// one. Writes that go round the gateways, and rows that reach nodes by hinted handoff, leave
     /// no log row in time.
-    pub behind_gateways: Option<RepairSchedule>,
+    pub behind_gateways: Option<PeriodicRepair>,
     /// The time that comparisons in progress may go on after a repair was requested to stop.
     pub grace: Duration,
     /// A table whose index has no more rows than this is compared in one piece.
@@ -25,7 +25,7 @@ pub struct RepairOptions {
 
 /// The interval and the speed of repairs of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RepairSchedule {
+pub struct PeriodicRepair {
     /// The time from the beginning of one repair to that of the next.
     pub interval: Duration,
     /// The number of replica sets that are repaired at a time; 0 for as many as share no node.
@@ -35,9 +35,9 @@ pub struct RepairSchedule {
     pub intensity: usize,
 }
 
-impl RepairSchedule {
+impl PeriodicRepair {
     /// Once a day, gently.
-    pub const DAILY: RepairSchedule = RepairSchedule {
+    pub const DAILY: PeriodicRepair = PeriodicRepair {
         interval: Duration::from_secs(24 * 60 * 60),
         parallel: 0,
         intensity: 1,

@@ -6,48 +6,48 @@ use std::time::Duration;
 use tasks::Task;
 use tokio::sync::mpsc;
 
-use super::digest::Fingerprint;
-use super::index_side::{Gone, IndexSide, fingerprint};
+use super::digest::RowFingerprint;
+use super::index_side::{IndexDropped, IndexSide, fingerprint};
 use super::table_side::TableSide;
 use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
-use crate::present::Present;
+use crate::present::TimeSource;
 
 /// A row that differs between table and index at first look. It may have been written a moment ago,
 /// and its change may not have reached the index.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Suspect {
+pub(super) struct SuspectRow {
     /// The primary key of the row.
     pub key: PrimaryKey,
     /// The range in which it was found.
     pub range: TokenRange,
     /// The row in the table; `None` if it was not there or had no vector.
-    pub in_table: Option<Fingerprint>,
+    pub in_table: Option<RowFingerprint>,
     /// The row in the index; `None` if it was not there.
-    pub in_index: Option<Fingerprint>,
+    pub in_index: Option<RowFingerprint>,
     /// The time at which the difference was found, since the epoch.
     pub seen_at: Duration,
 }
 
 /// The table and the index that are compared.
-pub struct Sides {
+pub(super) struct BothSides {
     /// The present by the clock of the log's times.
-    pub present: Present,
+    pub present: TimeSource,
     /// The table's side.
     pub table: TableSide,
     /// The index's side.
     pub index: IndexSide,
 }
 
-impl Sides {
+impl BothSides {
     /// Compares a range, and sends each row that differs to `suspects`. `task` counts the rows that
     /// were read from the table.
-    pub async fn compare(
+    pub(super) async fn compare(
         &self,
         range: TokenRange,
         task: &Task,
-        suspects: &mpsc::Sender<Suspect>,
-    ) -> Result<(), Gone> {
+        suspects: &mpsc::Sender<SuspectRow>,
+    ) -> Result<(), IndexDropped> {
         let table = self.table.digest(range, task).await;
         if table == self.index.digest(range).await? {
             return Ok(());
@@ -58,9 +58,9 @@ impl Sides {
     async fn compare_rows(
         &self,
         range: TokenRange,
-        suspects: &mpsc::Sender<Suspect>,
-    ) -> Result<(), Gone> {
-        let suspect = |key, in_table, in_index| Suspect {
+        suspects: &mpsc::Sender<SuspectRow>,
+    ) -> Result<(), IndexDropped> {
+        let suspect = |key, in_table, in_index| SuspectRow {
             key,
             range,
             in_table,
@@ -79,7 +79,7 @@ impl Sides {
                 let in_index = known.as_ref().map(fingerprint);
                 if row.fingerprint != in_index {
                     let suspect = suspect(row.key, row.fingerprint, in_index);
-                    suspects.send(suspect).await.map_err(|_| Gone)?;
+                    suspects.send(suspect).await.map_err(|_| IndexDropped)?;
                 }
             }
         }
@@ -88,7 +88,7 @@ impl Sides {
         for (key, known) in index_alone.into_iter().zip(known) {
             if let Some(known) = known {
                 let suspect = suspect(key, None, Some(fingerprint(&known)));
-                suspects.send(suspect).await.map_err(|_| Gone)?;
+                suspects.send(suspect).await.map_err(|_| IndexDropped)?;
             }
         }
         Ok(())

@@ -2,26 +2,26 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use crate::items::Hashing;
+use crate::items::ValueHasher;
 use crate::keys::PrimaryKey;
 use crate::observed::ReadCell;
 
 /// The part of a row that is compared in addition to its key. The write time shows writes that
 /// leave the vector as it is but change when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fingerprint {
+pub(super) struct RowFingerprint {
     /// A hash of the value. Hashes are comparable only if both were made with the same
-    /// [`Hashing`].
+    /// [`ValueHasher`].
     pub value_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
 }
 
-impl Fingerprint {
+impl RowFingerprint {
     /// The fingerprint of a cell. `None` if the index is to hold nothing for the cell.
-    pub fn of(cell: &ReadCell, hashing: &Hashing) -> Option<Fingerprint> {
+    pub(super) fn of(cell: &ReadCell, hashing: &ValueHasher) -> Option<RowFingerprint> {
         match cell {
-            ReadCell::Value(cell) => Some(Fingerprint {
+            ReadCell::Value(cell) => Some(RowFingerprint {
                 value_hash: hashing.of(cell),
                 written_us: cell.written_us,
             }),
@@ -35,14 +35,14 @@ impl Fingerprint {
 /// It is the number of rows and the sum of a keyed hash of each. A sum doesn't depend on the order
 /// of the rows. A writer who doesn't know the key can't make rows whose hashes cancel out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Digest {
+pub(super) struct RowSetDigest {
     rows: u64,
     sum: u64,
 }
 
-impl Digest {
+impl RowSetDigest {
     /// Adds a row. `hasher` must be the same for all digests that are compared.
-    pub fn add(&mut self, hasher: &RandomState, key: &PrimaryKey, row: Fingerprint) {
+    pub(super) fn add(&mut self, hasher: &RandomState, key: &PrimaryKey, row: RowFingerprint) {
         let mut state = hasher.build_hasher();
         state.write(key.as_bytes());
         state.write_u64(row.value_hash);
@@ -62,14 +62,14 @@ mod tests {
         let hasher = RandomState::new();
         let keys = text_schema(1, 0);
         let row = |key: &str, value_hash, written_us| {
-            let row = Fingerprint {
+            let row = RowFingerprint {
                 value_hash,
                 written_us,
             };
             (keys.encode([key.as_bytes()]), row)
         };
-        let digest = |rows: &[(PrimaryKey, Fingerprint)]| {
-            let mut digest = Digest::default();
+        let digest = |rows: &[(PrimaryKey, RowFingerprint)]| {
+            let mut digest = RowSetDigest::default();
             for (key, row) in rows {
                 digest.add(&hasher, key, *row);
             }

@@ -10,16 +10,16 @@ use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use machine::aside;
+use platform::aside;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::digest::{Digest, Fingerprint};
+use super::digest::{RowFingerprint, RowSetDigest};
 use crate::identity::TokenRange;
 use crate::indexes::IndexHandle;
-use crate::items::{Hashing, Known};
+use crate::items::{KnownRow, ValueHasher};
 use crate::keys::PrimaryKey;
 use crate::keys::token;
-use crate::message::Message;
+use crate::message::IndexMessage;
 
 /// The number of ids that are read while changes of keys wait: about 0.1 ms.
 const IDS_AT_A_TIME: usize = 1024;
@@ -36,22 +36,22 @@ const LIST_AGE_IN_MAKING: u32 = 50;
 
 /// The index no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub(super) struct IndexDropped;
 
 /// The index's side of a comparison.
-pub struct IndexSide {
+pub(super) struct IndexSide {
     index: Arc<IndexHandle>,
-    items: mpsc::WeakSender<Message>,
-    hashing: Hashing,
+    items: mpsc::WeakSender<IndexMessage>,
+    hashing: ValueHasher,
     /// Hashes the rows of digests.
     hasher: RandomState,
     /// The current list. Its lock is held while a list is made, so all ranges that are compared
     /// meanwhile wait for it.
-    list: Mutex<Option<Arc<List>>>,
+    list: Mutex<Option<Arc<TokenList>>>,
 }
 
 /// The list of tokens, with the ids of their rows.
-struct List {
+struct TokenList {
     made: Instant,
     took: Duration,
     /// The token and the id of each row, sorted.
@@ -61,10 +61,10 @@ struct List {
 impl IndexSide {
     /// The side of `index`. `items` leads to the task that owns the rows. Fails if the index was
     /// dropped.
-    pub async fn new(
+    pub(super) async fn new(
         index: Arc<IndexHandle>,
-        items: mpsc::WeakSender<Message>,
-    ) -> Result<IndexSide, Gone> {
+        items: mpsc::WeakSender<IndexMessage>,
+    ) -> Result<IndexSide, IndexDropped> {
         let (_, hashing) = ask(&items, Vec::new()).await?;
         Ok(IndexSide {
             index,
@@ -76,13 +76,16 @@ impl IndexSide {
     }
 
     /// The hashing of vectors and the hasher of digests that the table's side has to use.
-    pub fn hashing(&self) -> (Hashing, RandomState) {
+    pub(super) fn hashing(&self) -> (ValueHasher, RandomState) {
         (self.hashing.clone(), self.hasher.clone())
     }
 
     /// Returns the index's knowledge of the rows of these keys, in their order. `None` for a row
     /// that it doesn't know.
-    pub async fn known(&self, keys: &[PrimaryKey]) -> Result<Vec<Option<Known>>, Gone> {
+    pub(super) async fn known(
+        &self,
+        keys: &[PrimaryKey],
+    ) -> Result<Vec<Option<KnownRow>>, IndexDropped> {
         let mut known = Vec::with_capacity(keys.len());
         for keys in keys.chunks(KEYS_AT_A_TIME) {
             known.append(&mut ask(&self.items, keys.to_vec()).await?.0);
@@ -91,10 +94,10 @@ impl IndexSide {
     }
 
     /// Returns the digest of the rows that the index holds in a range.
-    pub async fn digest(&self, range: TokenRange) -> Result<Digest, Gone> {
+    pub(super) async fn digest(&self, range: TokenRange) -> Result<RowSetDigest, IndexDropped> {
         let keys = self.keys(range).await;
         let known = self.known(&keys).await?;
-        let mut digest = Digest::default();
+        let mut digest = RowSetDigest::default();
         for (key, known) in keys.iter().zip(known) {
             if let Some(known) = known {
                 digest.add(&self.hasher, key, fingerprint(&known));
@@ -104,7 +107,7 @@ impl IndexSide {
     }
 
     /// Returns the keys in a range, by the current list of tokens.
-    pub async fn keys(&self, range: TokenRange) -> Vec<PrimaryKey> {
+    pub(super) async fn keys(&self, range: TokenRange) -> Vec<PrimaryKey> {
         let list = self.list().await;
         let from = list
             .tokens
@@ -127,9 +130,10 @@ impl IndexSide {
         found
     }
 
-    async fn list(&self) -> Arc<List> {
-        let too_old =
-            |list: &List| list.made.elapsed() > LIST_AGE_MIN.max(LIST_AGE_IN_MAKING * list.took);
+    async fn list(&self) -> Arc<TokenList> {
+        let too_old = |list: &TokenList| {
+            list.made.elapsed() > LIST_AGE_MIN.max(LIST_AGE_IN_MAKING * list.took)
+        };
         let mut list = self.list.lock().await;
         if let Some(list) = &*list
             && !too_old(list)
@@ -137,15 +141,15 @@ impl IndexSide {
             return list.clone();
         }
         let index = self.index.clone();
-        let made = aside(move || Arc::new(List::of(&index))).await;
+        let made = aside(move || Arc::new(TokenList::of(&index))).await;
         let made = made.expect("tokens are computed without a panic");
         *list = Some(made.clone());
         made
     }
 }
 
-impl List {
-    fn of(index: &IndexHandle) -> List {
+impl TokenList {
+    fn of(index: &IndexHandle) -> TokenList {
         let made = Instant::now();
         let mut tokens = Vec::with_capacity(index.content.len());
         let mut from = 0;
@@ -165,7 +169,7 @@ impl List {
             from = to;
         }
         tokens.sort_unstable();
-        List {
+        TokenList {
             made,
             took: made.elapsed(),
             tokens,
@@ -174,40 +178,40 @@ impl List {
 }
 
 /// The fingerprint of a row that the index holds.
-pub fn fingerprint(known: &Known) -> Fingerprint {
-    Fingerprint {
+pub(super) fn fingerprint(known: &KnownRow) -> RowFingerprint {
+    RowFingerprint {
         value_hash: known.value_hash,
         written_us: known.written_us,
     }
 }
 
 async fn ask(
-    items: &mpsc::WeakSender<Message>,
+    items: &mpsc::WeakSender<IndexMessage>,
     keys: Vec<PrimaryKey>,
-) -> Result<(Vec<Option<Known>>, Hashing), Gone> {
+) -> Result<(Vec<Option<KnownRow>>, ValueHasher), IndexDropped> {
     let (answer, answered) = oneshot::channel();
-    let items = items.upgrade().ok_or(Gone)?;
-    let sent = items.send(Message::Known { keys, answer }).await;
+    let items = items.upgrade().ok_or(IndexDropped)?;
+    let sent = items.send(IndexMessage::Known { keys, answer }).await;
     drop(items);
-    sent.map_err(|_| Gone)?;
-    answered.await.map_err(|_| Gone)
+    sent.map_err(|_| IndexDropped)?;
+    answered.await.map_err(|_| IndexDropped)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::indexes::tests::{identity, in_memory};
-    use crate::metrics::Metrics;
+    use crate::metrics::ServiceMetrics;
 
     #[tokio::test]
-    async fn ranges_beside_each_other_share_one_list() {
+    async fn adjacent_ranges_share_one_list() {
         let identity = identity("idx");
-        let metrics = Metrics::new().index(&identity.name);
+        let metrics = ServiceMetrics::new().index(&identity.name);
         let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
         let side = IndexSide {
             index: Arc::new(index),
             items: mpsc::channel(1).0.downgrade(),
-            hashing: Hashing::of_seed(1),
+            hashing: ValueHasher::of_seed(1),
             hasher: RandomState::new(),
             list: Mutex::new(None),
         };

@@ -10,8 +10,8 @@
 //! log go on. So rows that change meanwhile differ for a moment, and [`settle`] distinguishes them
 //! from faults.
 //!
-//! An index that the database keeps itself ([`crate::database::OwnIndex`]) is compared and mended
-//! by the database.
+//! An index that the database keeps itself ([`crate::database::DatabaseIndex`]) is compared and
+//! mended by the database.
 //!
 //! The costs: every row is read once from the table, as in a scan, and again in ranges that
 //! differed at first. One repair runs at a time in a service.
@@ -31,27 +31,27 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::tasks::{Registry, State, Status};
-use run::Run;
+use ::tasks::{CompletionState, TaskRegistry, TaskSnapshot};
+use run::IndexRepair;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::database::{Database, Progress};
+use crate::database::{ReaderProgress, SourceDatabase};
 use crate::identity::IndexName;
 use crate::indexes::IndexHandle;
 use crate::long_work;
 use crate::message::HintMessage;
-use crate::message::Message;
+use crate::message::IndexMessage;
 use crate::options::RepairOptions;
 use crate::rows::RowReader;
 
-pub use schedule::{Creation, ScheduleError, Schedules, Update};
+pub(crate) use schedule::{IndexCreation, IndexSchedules, PeriodicRepairUpdate, ScheduleError};
 
 /// The speed of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Speed {
+pub(crate) struct ComparisonSpeed {
     /// The number of sets of replicas that are read at a time; 0: as many as share no node.
     pub parallel: usize,
     /// The number of ranges at a time for each set of replicas. 0: as many as the nodes allow,
@@ -60,24 +60,24 @@ pub struct Speed {
 }
 
 /// Everything that the repair of an index needs.
-pub struct Access {
+pub(crate) struct IndexAccess {
     /// The index.
     pub index: Arc<IndexHandle>,
     /// Reads the keys and the one vector column of the index.
     pub reader: RowReader,
     /// The database that has the table.
-    pub database: Arc<dyn Database>,
+    pub database: Arc<dyn SourceDatabase>,
     /// The sender to the task that owns the index's rows.
-    pub items: mpsc::WeakSender<Message>,
+    pub items: mpsc::WeakSender<IndexMessage>,
     /// The sender by which rows that the log names are read again.
     pub hints: mpsc::Sender<HintMessage>,
     /// The progress of each reader of the table's log.
-    pub readers: Vec<Arc<Progress>>,
+    pub readers: Vec<Arc<ReaderProgress>>,
 }
 
 /// The reason why a repair can't begin, or can't be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RepairError {
+pub(crate) enum RepairError {
     /// The index doesn't exist, or isn't built yet.
     #[error("index {0} is not there, or not yet built: it can be repaired once it is SERVING")]
     NotServing(IndexName),
@@ -97,82 +97,82 @@ pub enum RepairError {
 
 /// The repairs of a service. Cheap to clone; clones are the same.
 #[derive(Clone)]
-pub struct Repairs {
-    inner: Arc<Inner>,
+pub(crate) struct Repairs {
+    inner: Arc<SharedRepairs>,
 }
 
-struct Inner {
+struct SharedRepairs {
     /// The database, which repairs the indexes that it keeps itself.
-    database: Arc<dyn Database>,
-    work: Registry,
+    database: Arc<dyn SourceDatabase>,
+    work: TaskRegistry,
     tasks: TaskTracker,
     options: RepairOptions,
     /// Cancelled when the service stops.
     stop: CancellationToken,
-    state: Mutex<Indexes>,
+    state: Mutex<TrackedRepairs>,
 }
 
 #[derive(Default)]
-struct Indexes {
+struct TrackedRepairs {
     /// The indexes that serve, and so may be repaired.
-    serving: HashMap<IndexName, Serving>,
+    serving: HashMap<IndexName, ServingIndex>,
     /// The repair that was started last.
-    running: Option<Running>,
+    running: Option<RunningRepair>,
     /// The last repair of each index, as long as the index is attached.
-    last: HashMap<IndexName, Last>,
+    last: HashMap<IndexName, LatestRepair>,
     /// The last repair of each index that the database keeps itself, by the version of the index.
-    last_of_own: HashMap<Uuid, (IndexName, Last)>,
+    last_of_own: HashMap<Uuid, (IndexName, LatestRepair)>,
 }
 
-struct Serving {
-    access: Arc<Access>,
+struct ServingIndex {
+    access: Arc<IndexAccess>,
     /// Cancelled when the index ends.
     cancel: CancellationToken,
 }
 
 /// The last repair of an index. The status of an ended one is copied here, as the registry of tasks
 /// forgets ended tasks in time.
-enum Last {
+enum LatestRepair {
     Running(Uuid),
-    Ended(Box<Status>),
+    Ended(Box<TaskSnapshot>),
 }
 
-impl Last {
+impl LatestRepair {
     /// Keeps the final status of a repair, unless another has begun.
-    fn end(&mut self, task: Uuid, work: &Registry) {
-        if matches!(self, Last::Running(running) if *running == task)
+    fn end(&mut self, task: Uuid, work: &TaskRegistry) {
+        if matches!(self, LatestRepair::Running(running) if *running == task)
             && let Some(status) = work.status(task)
         {
-            *self = Last::Ended(Box::new(status));
+            *self = LatestRepair::Ended(Box::new(status));
         }
     }
 }
 
-struct Running {
+struct RunningRepair {
     name: IndexName,
     task: Uuid,
-    speed: watch::Sender<Speed>,
+    speed: watch::Sender<ComparisonSpeed>,
 }
 
 /// The right to repair an index. It ends when this is dropped.
-pub struct Attached {
+pub(crate) struct IndexAttachment {
     repairs: Repairs,
-    access: Arc<Access>,
+    access: Arc<IndexAccess>,
     cancel: CancellationToken,
 }
 
 impl Repairs {
     /// No repairs yet. They are shown as tasks in `work` and run on `tasks`. Those of indexes that
     /// `database` keeps itself end when `stop` is cancelled.
-    pub fn new(
-        database: Arc<dyn Database>,
-        work: Registry,
+    pub(crate) fn new(
+        database: Arc<dyn SourceDatabase>,
+        work: TaskRegistry,
         tasks: TaskTracker,
         options: RepairOptions,
         stop: CancellationToken,
     ) -> Repairs {
         Repairs {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedRepairs {
                 database,
                 work,
                 tasks,
@@ -184,10 +184,10 @@ impl Repairs {
     }
 
     /// Allows repairs of an index until the result is dropped.
-    pub fn attach(&self, access: Access) -> Attached {
+    pub(crate) fn attach(&self, access: IndexAccess) -> IndexAttachment {
         let access = Arc::new(access);
         let cancel = CancellationToken::new();
-        let serving = Serving {
+        let serving = ServingIndex {
             access: access.clone(),
             cancel: cancel.clone(),
         };
@@ -196,7 +196,7 @@ impl Repairs {
         state.last.remove(&name);
         state.serving.insert(name, serving);
         drop(state);
-        Attached {
+        IndexAttachment {
             repairs: self.clone(),
             access,
             cancel,
@@ -205,10 +205,10 @@ impl Repairs {
 
     /// Begins a repair and returns the id of its task. `grace` is the time for which ranges in
     /// flight may go on after a request to stop, if not that of the options.
-    pub fn start(
+    pub(crate) fn start(
         &self,
         name: &IndexName,
-        speed: Speed,
+        speed: ComparisonSpeed,
         grace: Option<Duration>,
     ) -> Result<Uuid, RepairError> {
         let mut state = self.state();
@@ -227,7 +227,7 @@ impl Repairs {
             .start(long_work::repair(&access.index.identity, report::COUNTERS));
         let id = task.id();
         let (sender, receiver) = watch::channel(speed);
-        let run = Run {
+        let run = IndexRepair {
             access,
             task,
             speed: receiver,
@@ -241,34 +241,34 @@ impl Repairs {
             cancel.run_until_cancelled(run.run()).await;
             repairs.has_run(&of, id);
         });
-        state.running = Some(Running {
+        state.running = Some(RunningRepair {
             name: name.clone(),
             task: id,
             speed: sender,
         });
-        state.last.insert(name.clone(), Last::Running(id));
+        state.last.insert(name.clone(), LatestRepair::Running(id));
         Ok(id)
     }
 
     /// Begins a repair of an index that the database keeps itself.
-    fn start_own(&self, state: &mut Indexes, name: &IndexName) -> Result<Uuid, RepairError> {
+    fn start_own(&self, state: &mut TrackedRepairs, name: &IndexName) -> Result<Uuid, RepairError> {
         let inner = &self.inner;
-        let index = inner.database.own_index(name);
+        let index = inner.database.database_index(name);
         let index = index.ok_or_else(|| RepairError::NotServing(name.clone()))?;
         if !index.is_built() {
             return Err(RepairError::Building(name.clone()));
         }
-        let spec = long_work::repair_of_own(name, &index.table(), index.counters());
+        let spec = long_work::repair_of_database_index(name, &index.table(), index.counters());
         let (task, version) = (inner.work.start(spec), index.version());
         let id = task.id();
         // Those of dropped indexes are forgotten.
         state.last_of_own.retain(|version, (name, _)| {
-            let index = inner.database.own_index(name);
+            let index = inner.database.database_index(name);
             index.is_some_and(|index| index.version() == *version)
         });
-        let last = (name.clone(), Last::Running(id));
+        let last = (name.clone(), LatestRepair::Running(id));
         state.last_of_own.insert(version, last);
-        state.running = Some(Running {
+        state.running = Some(RunningRepair {
             name: name.clone(),
             task: id,
             speed: watch::Sender::default(),
@@ -292,18 +292,18 @@ impl Repairs {
     }
 
     /// Whether the database keeps an index of that name itself.
-    pub fn is_own(&self, name: &IndexName) -> bool {
-        self.inner.database.own_index(name).is_some()
+    pub(crate) fn is_own(&self, name: &IndexName) -> bool {
+        self.inner.database.database_index(name).is_some()
     }
 
     /// Changes the speed of the repair of an index that runs, and returns the new speed. `None`
     /// leaves a value as it is.
-    pub fn control(
+    pub(crate) fn control(
         &self,
         name: &IndexName,
         parallel: Option<usize>,
         intensity: Option<usize>,
-    ) -> Result<Speed, RepairError> {
+    ) -> Result<ComparisonSpeed, RepairError> {
         let state = self.state();
         let running = state.running.as_ref();
         let running = running
@@ -317,16 +317,16 @@ impl Repairs {
     }
 
     /// Returns the last repair of an index since it was built and the service started.
-    pub fn last(&self, name: &IndexName) -> Option<Status> {
-        let own = self.inner.database.own_index(name);
+    pub(crate) fn last(&self, name: &IndexName) -> Option<TaskSnapshot> {
+        let own = self.inner.database.database_index(name);
         let state = self.state();
         let last = match own {
             Some(own) => &state.last_of_own.get(&own.version())?.1,
             None => state.last.get(name)?,
         };
         match last {
-            Last::Running(task) => self.inner.work.status(*task),
-            Last::Ended(status) => Some(Status::clone(status)),
+            LatestRepair::Running(task) => self.inner.work.status(*task),
+            LatestRepair::Ended(status) => Some(TaskSnapshot::clone(status)),
         }
     }
 
@@ -339,20 +339,20 @@ impl Repairs {
     }
 
     /// Returns the indexes that may be repaired.
-    pub fn serving(&self) -> Vec<Creation> {
+    pub(crate) fn serving(&self) -> Vec<IndexCreation> {
         let state = self.state();
         let serving = state.serving.values();
         serving
-            .map(|serving| Creation::of(&serving.access.index.identity))
+            .map(|serving| IndexCreation::of(&serving.access.index.identity))
             .collect()
     }
 
     fn has_ended(&self, task: Uuid) -> bool {
         let status = self.inner.work.status(task);
-        status.is_none_or(|status| status.state != State::Running)
+        status.is_none_or(|status| status.state != CompletionState::Running)
     }
 
-    fn state(&self) -> MutexGuard<'_, Indexes> {
+    fn state(&self) -> MutexGuard<'_, TrackedRepairs> {
         self.inner
             .state
             .lock()
@@ -360,12 +360,12 @@ impl Repairs {
     }
 }
 
-impl Drop for Attached {
+impl Drop for IndexAttachment {
     fn drop(&mut self) {
         self.cancel.cancel();
         let name = &self.access.index.identity.name;
         let mut state = self.repairs.state();
-        let is_this = |serving: &Serving| Arc::ptr_eq(&serving.access, &self.access);
+        let is_this = |serving: &ServingIndex| Arc::ptr_eq(&serving.access, &self.access);
         // Another index of the same name may have taken its place.
         if state.serving.get(name).is_some_and(is_this) {
             state.serving.remove(name);
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_last_repair_is_known_however_much_has_ended_since() {
-        let work = Registry::default();
+        let work = TaskRegistry::default();
         let repairs = Repairs::new(
             Arc::new(Silent),
             work.clone(),
@@ -393,10 +393,10 @@ mod tests {
         let name = &identity.name;
         let task = work.start(long_work::repair(&identity, report::COUNTERS));
         let id = task.id();
-        let last = Last::Running(id);
+        let last = LatestRepair::Running(id);
         repairs.state().last.insert(name.clone(), last);
         let state = || repairs.last(name).map(|status| status.state);
-        assert_eq!(state(), Some(State::Running));
+        assert_eq!(state(), Some(CompletionState::Running));
         task.done();
         repairs.has_run(name, id);
         for _ in 0..1000 {
@@ -404,6 +404,6 @@ mod tests {
                 .done();
         }
         assert!(work.status(id).is_none(), "it is forgotten");
-        assert_eq!(state(), Some(State::Done));
+        assert_eq!(state(), Some(CompletionState::Done));
     }
 }

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use uuid::Uuid;
 
-use super::Speed;
+use super::ComparisonSpeed;
 use crate::identity::TokenRange;
 
 /// The ranges of one set of replicas.
 #[derive(Clone, Debug)]
-struct Job {
+struct ReplicaSetRanges {
     nodes: BTreeSet<Uuid>,
     waiting: VecDeque<TokenRange>,
     in_flight: usize,
@@ -25,7 +25,7 @@ struct Job {
 
 /// A range that was handed out, and the job that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub(super) struct AssignedRange {
     /// The range to compare.
     pub range: TokenRange,
     job: usize,
@@ -33,15 +33,15 @@ pub struct Ticket {
 
 /// Hands out the ranges of a repair.
 #[derive(Clone, Debug)]
-pub struct RangePlan {
-    jobs: Vec<Job>,
+pub(super) struct RangePlan {
+    jobs: Vec<ReplicaSetRanges>,
     parallel_max: usize,
 }
 
 impl RangePlan {
     /// A plan for `ranges`, each with its replicas. `fastest` gives the number of ranges at a time
     /// that a set of nodes can take.
-    pub fn new(
+    pub(super) fn new(
         ranges: impl IntoIterator<Item = (TokenRange, BTreeSet<Uuid>)>,
         fastest: impl Fn(&BTreeSet<Uuid>) -> usize,
     ) -> RangePlan {
@@ -51,9 +51,9 @@ impl RangePlan {
         }
         let nodes: BTreeSet<Uuid> = sets.keys().flatten().copied().collect();
         let replicas = sets.keys().map(BTreeSet::len).max().unwrap_or(0);
-        let mut jobs: Vec<Job> = sets
+        let mut jobs: Vec<ReplicaSetRanges> = sets
             .into_iter()
-            .map(|(nodes, waiting)| Job {
+            .map(|(nodes, waiting)| ReplicaSetRanges {
                 fastest: fastest(&nodes).max(1),
                 nodes,
                 waiting,
@@ -70,17 +70,17 @@ impl RangePlan {
     }
 
     /// The number of ranges that have not been handed out.
-    pub fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self) -> usize {
         self.jobs.iter().map(|job| job.waiting.len()).sum()
     }
 
     /// Hands out the next range, if one may be compared in addition to those in flight.
-    pub fn next(&mut self, speed: Speed) -> Option<Ticket> {
+    pub(super) fn next(&mut self, speed: ComparisonSpeed) -> Option<AssignedRange> {
         let parallel = match speed.parallel {
             0 => self.parallel_max,
             parallel => parallel.min(self.parallel_max),
         };
-        let ended = |job: &Job| job.in_flight == 0 && job.waiting.is_empty();
+        let ended = |job: &ReplicaSetRanges| job.in_flight == 0 && job.waiting.is_empty();
         for job in &mut self.jobs {
             job.active &= !ended(job);
         }
@@ -104,14 +104,14 @@ impl RangePlan {
                 && let Some(range) = job.waiting.pop_front()
             {
                 job.in_flight += 1;
-                return Some(Ticket { range, job: at });
+                return Some(AssignedRange { range, job: at });
             }
         }
         None
     }
 
     /// Notes that a range is no longer in flight.
-    pub fn ended(&mut self, ticket: Ticket) {
+    pub(super) fn ended(&mut self, ticket: AssignedRange) {
         self.jobs[ticket.job].in_flight -= 1;
     }
 

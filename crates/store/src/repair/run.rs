@@ -7,15 +7,15 @@ use futures::stream::FuturesUnordered;
 use tasks::Task;
 use tokio::sync::{mpsc, watch};
 
-use super::compare::{Sides, Suspect};
-use super::index_side::{Gone, IndexSide};
-use super::range_plan::{RangePlan, Ticket};
-use super::settle::{SUSPECTS_MAX, Settler};
+use super::compare::{BothSides, SuspectRow};
+use super::index_side::{IndexDropped, IndexSide};
+use super::range_plan::{AssignedRange, RangePlan};
+use super::settle::{SUSPECTS_MAX, SuspectSettler};
 use super::table_side::TableSide;
-use super::{Access, Speed, report};
+use super::{ComparisonSpeed, IndexAccess, report};
 use crate::long_work;
 use crate::options::RepairOptions;
-use crate::present::Present;
+use crate::present::TimeSource;
 
 /// The least number of ranges into which the ring is split, but for small tables.
 const RANGES_MIN: usize = 16;
@@ -24,21 +24,21 @@ const RANGES_MIN: usize = 16;
 const RANGES_A_SHARD: usize = 3;
 
 /// A repair.
-pub struct Run {
+pub(super) struct IndexRepair {
     /// The index and its table.
-    pub access: Arc<Access>,
+    pub access: Arc<IndexAccess>,
     /// The task that shows the repair.
     pub task: Task,
     /// The speed, which may change while the repair runs.
-    pub speed: watch::Receiver<Speed>,
+    pub speed: watch::Receiver<ComparisonSpeed>,
     /// The options, which don't change while the repair runs.
     pub options: RepairOptions,
 }
 
-impl Run {
+impl IndexRepair {
     /// Repairs until everything is compared and mended. After a request to stop it ends once the
     /// ranges in flight have ended, or are cut off as they take too long.
-    pub async fn run(self) {
+    pub(super) async fn run(self) {
         let name = &self.access.index.identity.name;
         tracing::info!(index = %name, task = %self.task.id(), "repair begins");
         let ended = tokio::select! {
@@ -60,7 +60,7 @@ impl Run {
             "repair ends"
         );
         match ended {
-            Some(Err(Gone)) => task.failed("the index is gone"),
+            Some(Err(IndexDropped)) => task.failed("the index is gone"),
             _ if task.abort_requested() => task.stopped(),
             _ if left > 0 => task.failed(format!(
                 "{left} rows still differ: the index has no room for them or refuses them, and the log says why"
@@ -75,20 +75,20 @@ impl Run {
         tokio::time::sleep(self.options.grace).await;
     }
 
-    async fn work(&self) -> Result<(), Gone> {
+    async fn work(&self) -> Result<(), IndexDropped> {
         let access = &self.access;
         let index = IndexSide::new(access.index.clone(), access.items.clone()).await?;
         let hashing = index.hashing();
         let required = access.index.identity.local_filters();
         let reader = (&access.reader, required);
         let table = TableSide::new(&*access.database, reader, hashing);
-        let sides = Sides {
-            present: Present::of(self.access.database.clock()),
+        let sides = BothSides {
+            present: TimeSource::of(self.access.database.clock()),
             table,
             index,
         };
         let (suspects, suspected) = mpsc::channel(SUSPECTS_MAX);
-        let settler = Settler {
+        let settler = SuspectSettler {
             sides: &sides,
             task: &self.task,
             index: access.index.clone(),
@@ -103,7 +103,11 @@ impl Run {
     }
 
     /// Compares all ranges, as many at a time as the present speed allows.
-    async fn compare(&self, sides: &Sides, suspects: mpsc::Sender<Suspect>) -> Result<(), Gone> {
+    async fn compare(
+        &self,
+        sides: &BothSides,
+        suspects: mpsc::Sender<SuspectRow>,
+    ) -> Result<(), IndexDropped> {
         let mut plan = self.range_plan().await;
         self.task.set_total(plan.waiting() as u64);
         let mut speed = self.speed.clone();
@@ -128,10 +132,10 @@ impl Run {
 
     async fn compare_range(
         &self,
-        sides: &Sides,
-        ticket: Ticket,
-        suspects: &mpsc::Sender<Suspect>,
-    ) -> Result<Ticket, Gone> {
+        sides: &BothSides,
+        ticket: AssignedRange,
+        suspects: &mpsc::Sender<SuspectRow>,
+    ) -> Result<AssignedRange, IndexDropped> {
         let identity = &self.access.index.identity;
         let task = self
             .task

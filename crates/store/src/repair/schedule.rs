@@ -5,7 +5,7 @@
 //! of each index's last repair. So a service that is restarted more often than it repairs still
 //! repairs every index.
 
-mod kept;
+mod entries;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kept::{Entries, Kept, Own};
-use machine::aside;
+use entries::{CustomSchedule, Entries, IndexScheduleEntry};
+use platform::aside;
 use store_api::types::NodeStatus;
 
-use super::{RepairError, Repairs, Speed};
+use super::{ComparisonSpeed, RepairError, Repairs};
 use crate::identity::IndexName;
-use crate::indexes::Engine;
-use crate::options::RepairSchedule;
-use crate::present::Present;
+use crate::indexes::IndexEngine;
+use crate::options::PeriodicRepair;
+use crate::present::TimeSource;
 
-pub use kept::Creation;
+pub(crate) use entries::IndexCreation;
 
 /// The interval at which due repairs are looked for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,28 +35,28 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const GONE_AFTER: Duration = Duration::from_secs(3600);
 
 /// The speed of a repair by schedule if neither the settings nor an update give one.
-const GENTLE: Speed = Speed {
+const GENTLE: ComparisonSpeed = ComparisonSpeed {
     parallel: 0,
     intensity: 1,
 };
 
 /// The name of the file of schedules.
-pub const FILE: &str = "repair-schedules.json";
+pub(super) const FILE: &str = "repair-schedules.json";
 
 /// The schedules of a service. Cheap to clone; clones are the same.
 #[derive(Clone, Debug)]
-pub struct Schedules {
-    inner: Arc<Inner>,
+pub(crate) struct IndexSchedules {
+    inner: Arc<SharedSchedules>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    present: Present,
+struct SharedSchedules {
+    present: TimeSource,
     file: PathBuf,
     /// The schedule of the settings.
-    default: Option<RepairSchedule>,
+    default: Option<PeriodicRepair>,
     /// The schedule that takes its place with gateways, if the settings give none.
-    behind_gateways: Option<RepairSchedule>,
+    behind_gateways: Option<PeriodicRepair>,
     is_behind_gateways: AtomicBool,
     /// The entries of indexes. They are read without a lock, as threads that serve sockets must not
     /// wait.
@@ -72,18 +72,18 @@ type Absences = BTreeMap<String, u64>;
 
 /// The values that an update changes. `None` leaves a value as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Update {
+pub(crate) struct PeriodicRepairUpdate {
     /// The new interval; `Some(None)` means never.
     pub interval: Option<Option<Duration>>,
-    /// The new [`RepairSchedule::parallel`].
+    /// The new [`PeriodicRepair::parallel`].
     pub parallel: Option<usize>,
-    /// The new [`RepairSchedule::intensity`].
+    /// The new [`PeriodicRepair::intensity`].
     pub intensity: Option<usize>,
 }
 
 /// The reason why a schedule was not changed.
 #[derive(Debug, thiserror::Error)]
-pub enum ScheduleError {
+pub(crate) enum ScheduleError {
     /// The index has no schedule, and the update gives no interval.
     #[error("index {0} has no schedule: say how often it is to be repaired")]
     NoInterval(IndexName),
@@ -97,22 +97,22 @@ pub enum ScheduleError {
     },
 }
 
-impl Schedules {
+impl IndexSchedules {
     /// Opens the schedules that are stored in a directory. An unreadable file is logged and counts
     /// as empty: a service without schedules is better than no service.
-    pub fn open(
+    pub(crate) fn open(
         directory: &Path,
-        default: Option<RepairSchedule>,
-        behind_gateways: Option<RepairSchedule>,
-        present: Present,
-    ) -> Schedules {
+        default: Option<PeriodicRepair>,
+        behind_gateways: Option<PeriodicRepair>,
+        present: TimeSource,
+    ) -> IndexSchedules {
         let file = directory.join(FILE);
-        let kept = kept::read(&file).unwrap_or_else(|error| {
+        let kept = entries::read(&file).unwrap_or_else(|error| {
             tracing::error!(%error, file = %file.display(), "schedules of repairs can't be read; those of the settings are used");
             Entries::new()
         });
-        Schedules {
-            inner: Arc::new(Inner {
+        IndexSchedules {
+            inner: Arc::new(SharedSchedules {
                 present,
                 file,
                 default,
@@ -125,17 +125,17 @@ impl Schedules {
     }
 
     /// The schedule of an index; `None`: never.
-    pub fn of(&self, index: &Creation) -> Option<RepairSchedule> {
+    pub(crate) fn of(&self, index: &IndexCreation) -> Option<PeriodicRepair> {
         self.in_effect(&self.inner.kept.load(), index)
     }
 
     /// Gives an index a permanent schedule of its own, and returns the schedule then in effect.
     /// Blocks: it writes a file and waits for other writers.
-    pub fn update(
+    pub(crate) fn update(
         &self,
-        index: &Creation,
-        update: Update,
-    ) -> Result<Option<RepairSchedule>, ScheduleError> {
+        index: &IndexCreation,
+        update: PeriodicRepairUpdate,
+    ) -> Result<Option<PeriodicRepair>, ScheduleError> {
         let _changing = self.changing();
         let mut kept = self.kept();
         let before = self.in_effect(&kept, index);
@@ -147,11 +147,11 @@ impl Schedules {
                     .interval,
             ),
         };
-        let before = before.map_or(GENTLE, |before| Speed {
+        let before = before.map_or(GENTLE, |before| ComparisonSpeed {
             parallel: before.parallel,
             intensity: before.intensity,
         });
-        entry(&mut kept, index, self.inner.present.now().as_secs()).own = Some(Own {
+        entry(&mut kept, index, self.inner.present.now().as_secs()).own = Some(CustomSchedule {
             interval_s: interval.map(|interval| interval.as_secs().max(1)),
             parallel: update.parallel.unwrap_or(before.parallel),
             intensity: update.intensity.unwrap_or(before.intensity),
@@ -165,14 +165,14 @@ impl Schedules {
     }
 
     /// Sets whether the database is reached through gateways.
-    pub fn set_behind_gateways(&self, is_behind: bool) {
+    pub(crate) fn set_behind_gateways(&self, is_behind: bool) {
         self.inner
             .is_behind_gateways
             .store(is_behind, Ordering::Relaxed);
     }
 
     /// Starts repairs when they are due. Never returns.
-    pub async fn run(self, repairs: Repairs, engine: Arc<Engine>) {
+    pub(crate) async fn run(self, repairs: Repairs, engine: Arc<IndexEngine>) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
             self.set_behind_gateways(engine.is_behind_gateways());
@@ -183,14 +183,14 @@ impl Schedules {
             let due = aside(move || {
                 if let Some(known) = known {
                     let names = known.iter().map(|index| index.identity.name.to_string());
-                    schedules.forget_gone(&names.collect::<Vec<_>>(), now_s);
+                    schedules.forget_missing(&names.collect::<Vec<_>>(), now_s);
                 }
                 schedules.due(&serving, now_s)
             });
             let Ok(Some((index, schedule))) = due.await else {
                 continue;
             };
-            let speed = Speed {
+            let speed = ComparisonSpeed {
                 parallel: schedule.parallel,
                 intensity: schedule.intensity,
             };
@@ -210,7 +210,11 @@ impl Schedules {
     }
 
     /// Returns the index whose repair has been due for the longest.
-    fn due(&self, indexes: &[Creation], now_s: u64) -> Option<(Creation, RepairSchedule)> {
+    fn due(
+        &self,
+        indexes: &[IndexCreation],
+        now_s: u64,
+    ) -> Option<(IndexCreation, PeriodicRepair)> {
         let _changing = self.changing();
         let mut kept = self.kept();
         let mut due = Vec::new();
@@ -227,21 +231,21 @@ impl Schedules {
                 due.push((entry.last_s, index, schedule));
             }
         }
-        self.keep_or_tell(kept);
+        self.apply_and_save(kept);
         let (_, index, schedule) = due.into_iter().min_by_key(|(last_s, ..)| *last_s)?;
         Some((index.clone(), schedule))
     }
 
-    fn began(&self, index: &Creation, now_s: u64) {
+    fn began(&self, index: &IndexCreation, now_s: u64) {
         let _changing = self.changing();
         let mut kept = self.kept();
         entry(&mut kept, index, now_s).last_s = now_s;
-        self.keep_or_tell(kept);
+        self.apply_and_save(kept);
     }
 
     /// Forgets the entries of indexes that have been missing for long. `there` has the names of all
     /// indexes.
-    fn forget_gone(&self, there: &[String], now_s: u64) {
+    fn forget_missing(&self, there: &[String], now_s: u64) {
         let mut absences = self.changing();
         let mut kept = self.kept();
         absences.retain(|name, _| kept.contains_key(name) && !there.contains(name));
@@ -252,14 +256,14 @@ impl Schedules {
             let since_s = *absences.entry(name.clone()).or_insert(now_s);
             now_s.saturating_sub(since_s) < GONE_AFTER.as_secs()
         });
-        self.keep_or_tell(kept);
+        self.apply_and_save(kept);
     }
 
-    fn in_effect(&self, kept: &Entries, index: &Creation) -> Option<RepairSchedule> {
+    fn in_effect(&self, kept: &Entries, index: &IndexCreation) -> Option<PeriodicRepair> {
         let kept = kept.get(&index.name.to_string());
         let kept = kept.filter(|kept| kept.is_of(index));
         match kept.and_then(|kept| kept.own) {
-            Some(own) => own.interval_s.map(|interval_s| RepairSchedule {
+            Some(own) => own.interval_s.map(|interval_s| PeriodicRepair {
                 interval: Duration::from_secs(interval_s),
                 parallel: own.parallel,
                 intensity: own.intensity,
@@ -282,7 +286,7 @@ impl Schedules {
 
     /// Puts entries into effect and writes them. If they can't be written they take effect all the
     /// same.
-    fn keep_or_tell(&self, kept: Entries) {
+    fn apply_and_save(&self, kept: Entries) {
         if kept == **self.inner.kept.load() {
             return;
         }
@@ -294,7 +298,7 @@ impl Schedules {
 
     fn write(&self, kept: &Entries) -> Result<(), ScheduleError> {
         let file = &self.inner.file;
-        kept::write(file, kept).map_err(|source| ScheduleError::File {
+        entries::write(file, kept).map_err(|source| ScheduleError::File {
             file: file.clone(),
             source,
         })
@@ -303,8 +307,12 @@ impl Schedules {
 
 /// Returns the entry of an index, which is made if there is none. The entry of an earlier index of
 /// the same name is replaced.
-fn entry<'a>(kept: &'a mut Entries, index: &Creation, now_s: u64) -> &'a mut Kept {
-    let first = || Kept::first(index, now_s);
+fn entry<'a>(
+    kept: &'a mut Entries,
+    index: &IndexCreation,
+    now_s: u64,
+) -> &'a mut IndexScheduleEntry {
+    let first = || IndexScheduleEntry::first(index, now_s);
     let entry = kept.entry(index.name.to_string()).or_insert_with(first);
     if !entry.is_of(index) {
         *entry = first();

@@ -15,20 +15,20 @@ use futures::future::join_all;
 use tasks::Task;
 use tokio::sync::{mpsc, oneshot};
 
-use super::compare::{Sides, Suspect};
-use super::index_side::Gone;
-use super::report::{self, Fault};
+use super::compare::{BothSides, SuspectRow};
+use super::index_side::IndexDropped;
+use super::report::{self, RowDifference};
 use super::table_side::TableRow;
-use super::verdict::{Look, Verdict, verdict};
-use crate::database::Progress;
+use super::verdict::{RecheckVerdict, RowRecheck, verdict};
+use crate::database::ReaderProgress;
 use crate::identity::TokenRange;
 use crate::indexes::IndexHandle;
 use crate::keys::PrimaryKey;
 use crate::long_work;
-use crate::message::{Hint, HintMessage, HintTarget, Message};
+use crate::message::{ChangeHint, HintMessage, HintTarget, IndexMessage};
 
 /// The number of suspects that are settled at a time.
-pub const SUSPECTS_MAX: usize = 65_536;
+pub(super) const SUSPECTS_MAX: usize = 65_536;
 
 /// The interval at which the progress of the log's readers is checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -40,26 +40,29 @@ const READS_MAX: usize = 8;
 const TRIES: usize = 2;
 
 /// Settles suspects.
-pub struct Settler<'a> {
+pub(super) struct SuspectSettler<'a> {
     /// The table and the index.
-    pub sides: &'a Sides,
+    pub sides: &'a BothSides,
     /// The task of the repair, which counts the differences.
     pub task: &'a Task,
     /// The index.
     pub index: Arc<IndexHandle>,
     /// The sender to the task that owns the index's rows.
-    pub items: mpsc::WeakSender<Message>,
+    pub items: mpsc::WeakSender<IndexMessage>,
     /// The sender by which rows that the log names are read again.
     pub hints: mpsc::Sender<HintMessage>,
     /// The progress of each reader of the table's log.
-    pub readers: Vec<Arc<Progress>>,
+    pub readers: Vec<Arc<ReaderProgress>>,
     /// The longest wait for those readers.
     pub settle_max: Duration,
 }
 
-impl Settler<'_> {
+impl SuspectSettler<'_> {
     /// Settles suspects until no more can come.
-    pub async fn run(self, mut suspects: mpsc::Receiver<Suspect>) -> Result<(), Gone> {
+    pub(super) async fn run(
+        self,
+        mut suspects: mpsc::Receiver<SuspectRow>,
+    ) -> Result<(), IndexDropped> {
         let mut differed = HashSet::new();
         while let Some(first) = suspects.recv().await {
             let mut batch = vec![first];
@@ -73,7 +76,7 @@ impl Settler<'_> {
 
     /// Receives more suspects until the readers have passed the time of the first, there are too
     /// many, or no more can come.
-    async fn gather(&self, suspects: &mut mpsc::Receiver<Suspect>, batch: &mut Vec<Suspect>) {
+    async fn gather(&self, suspects: &mut mpsc::Receiver<SuspectRow>, batch: &mut Vec<SuspectRow>) {
         let ripe = self.readers_pass(batch[0].seen_at);
         tokio::pin!(ripe);
         while batch.len() < SUSPECTS_MAX {
@@ -88,13 +91,13 @@ impl Settler<'_> {
         }
     }
 
-    /// Waits until every reader has read the log up to `time`, or until [`Settler::settle_max`]
-    /// after `time`, in case a reader makes no progress.
+    /// Waits until every reader has read the log up to `time`, or until
+    /// [`SuspectSettler::settle_max`] after `time`, in case a reader makes no progress.
     async fn readers_pass(&self, time: Duration) {
         let ends = time + self.settle_max;
         let present = &self.sides.present;
         while present.now() < ends {
-            let look = join_all(self.readers.iter().map(|reader| reader.look()));
+            let look = join_all(self.readers.iter().map(|reader| reader.request_progress()));
             let left = ends.saturating_sub(present.now());
             // A reader that doesn't answer makes no progress.
             let _ = tokio::time::timeout(left, look).await;
@@ -107,42 +110,42 @@ impl Settler<'_> {
 
     async fn settle(
         &self,
-        batch: Vec<Suspect>,
+        batch: Vec<SuspectRow>,
         differed: &mut HashSet<TokenRange>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), IndexDropped> {
         self.hints_are_in().await?;
         let task = self
             .task
-            .child(long_work::mend(&self.index.identity, batch.len()));
+            .child(long_work::repair_of_rows(&self.index.identity, batch.len()));
         let mut faulty = Vec::new();
         let mut in_motion = Vec::new();
-        for look in self.look(batch).await? {
+        for look in self.recheck(batch).await? {
             match verdict(&look, self.sides.present.now_s()) {
-                Verdict::Equal => task.add(1),
-                Verdict::InMotion => in_motion.push(look.suspect),
-                Verdict::Faulty(fault) => {
+                RecheckVerdict::Equal => task.add(1),
+                RecheckVerdict::InMotion => in_motion.push(look.suspect),
+                RecheckVerdict::Faulty(fault) => {
                     if differed.insert(look.suspect.range) {
                         self.task.count(report::RANGES_DIFFERED, 1);
                     }
                     faulty.push((look.suspect, Some(fault)));
                 }
                 // The row is no fault yet. If reading it again doesn't help it counts as left.
-                Verdict::Unsettled => faulty.push((look.suspect, None)),
+                RecheckVerdict::Unsettled => faulty.push((look.suspect, None)),
             }
         }
         // The log will name these rows. They are read again in case it doesn't.
         self.read_again(in_motion.iter()).await?;
         task.add(in_motion.len() as u64);
-        self.mend(faulty, &task).await?;
+        self.repair(faulty, &task).await?;
         task.done();
         Ok(())
     }
 
-    async fn mend(
+    async fn repair(
         &self,
-        mut faulty: Vec<(Suspect, Option<Fault>)>,
+        mut faulty: Vec<(SuspectRow, Option<RowDifference>)>,
         task: &Task,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), IndexDropped> {
         for _ in 0..TRIES {
             if faulty.is_empty() {
                 return Ok(());
@@ -150,23 +153,26 @@ impl Settler<'_> {
             self.read_again(faulty.iter().map(|(suspect, _)| suspect))
                 .await?;
             self.hints_are_in().await?;
-            let faults: Vec<Option<Fault>> = faulty.iter().map(|(_, fault)| *fault).collect();
+            let faults: Vec<Option<RowDifference>> =
+                faulty.iter().map(|(_, fault)| *fault).collect();
             let suspects = faulty.into_iter().map(|(suspect, _)| suspect).collect();
-            let looks = self.look(suspects).await?;
+            let looks = self.recheck(suspects).await?;
             faulty = Vec::new();
             for (look, fault) in looks.into_iter().zip(faults) {
                 match verdict(&look, self.sides.present.now_s()) {
-                    Verdict::Equal => {
+                    RecheckVerdict::Equal => {
                         task.add(1);
                         if let Some(fault) = fault {
                             self.task.count(fault.counter(), 1);
                         }
                     }
                     // The row was written since, and the log names it.
-                    Verdict::InMotion => task.add(1),
+                    RecheckVerdict::InMotion => task.add(1),
                     // The fault stays the one that was found first, whatever the mending has
                     // changed.
-                    Verdict::Faulty(_) | Verdict::Unsettled => faulty.push((look.suspect, fault)),
+                    RecheckVerdict::Faulty(_) | RecheckVerdict::Unsettled => {
+                        faulty.push((look.suspect, fault));
+                    }
                 }
             }
         }
@@ -176,36 +182,39 @@ impl Settler<'_> {
     }
 
     /// Has rows read again by the same way as those that the log names.
-    async fn read_again(&self, suspects: impl Iterator<Item = &Suspect>) -> Result<(), Gone> {
+    async fn read_again(
+        &self,
+        suspects: impl Iterator<Item = &SuspectRow>,
+    ) -> Result<(), IndexDropped> {
         for suspect in suspects {
-            let hint = HintMessage::Hint(Hint {
+            let hint = HintMessage::Hint(ChangeHint {
                 target: HintTarget::Row(suspect.key.clone()),
                 noticed_us: None,
             });
-            self.hints.send(hint).await.map_err(|_| Gone)?;
+            self.hints.send(hint).await.map_err(|_| IndexDropped)?;
         }
         Ok(())
     }
 
     /// Waits until all hints up to now have been read and are in the index.
-    async fn hints_are_in(&self) -> Result<(), Gone> {
+    async fn hints_are_in(&self) -> Result<(), IndexDropped> {
         let (answer, answered) = oneshot::channel();
         let marker = HintMessage::Marker {
             index: self.items.clone(),
             answer,
         };
-        self.hints.send(marker).await.map_err(|_| Gone)?;
-        answered.await.map_err(|_| Gone)
+        self.hints.send(marker).await.map_err(|_| IndexDropped)?;
+        answered.await.map_err(|_| IndexDropped)
     }
 
     /// Reads the rows of the suspects on both sides again. Keeps the order of the suspects.
-    async fn look(&self, suspects: Vec<Suspect>) -> Result<Vec<Look>, Gone> {
+    async fn recheck(&self, suspects: Vec<SuspectRow>) -> Result<Vec<RowRecheck>, IndexDropped> {
         let at_a_time = self.sides.table.keys_at_a_time();
-        let chunks: Vec<Vec<Suspect>> = suspects
+        let chunks: Vec<Vec<SuspectRow>> = suspects
             .chunks(at_a_time)
-            .map(<[Suspect]>::to_vec)
+            .map(<[SuspectRow]>::to_vec)
             .collect();
-        let looks = chunks.into_iter().map(|chunk| self.look_at(chunk));
+        let looks = chunks.into_iter().map(|chunk| self.recheck_chunk(chunk));
         let mut looks = futures::stream::iter(looks).buffered(READS_MAX);
         let mut all = Vec::with_capacity(suspects.len());
         while let Some(some) = looks.next().await {
@@ -214,7 +223,10 @@ impl Settler<'_> {
         Ok(all)
     }
 
-    async fn look_at(&self, suspects: Vec<Suspect>) -> Result<Vec<Look>, Gone> {
+    async fn recheck_chunk(
+        &self,
+        suspects: Vec<SuspectRow>,
+    ) -> Result<Vec<RowRecheck>, IndexDropped> {
         let keys: Vec<PrimaryKey> = suspects.iter().map(|suspect| suspect.key.clone()).collect();
         let mut rows: HashMap<PrimaryKey, TableRow> = self
             .sides
@@ -230,7 +242,7 @@ impl Settler<'_> {
                 key: suspect.key.clone(),
                 fingerprint: None,
             });
-            Look {
+            RowRecheck {
                 suspect,
                 row,
                 known,

@@ -14,13 +14,13 @@ use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, SHORT_HEADER, Unavailable};
 
 use super::error::ApiError;
-use super::form::Form;
+use super::form::BodyFormat;
 use super::index_path::IndexPath;
-use super::request::Admitted;
-use super::{Listener, Shared};
+use super::request::AdmittedSearch;
+use super::{ListenerContext, Shared};
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
-use crate::search::{Lacking, SearchError};
+use crate::search::{MissingRowsPolicy, SearchError};
 
 /// Finds the rows whose vectors are nearest: as many as the limit says, 100,000 at most.
 ///
@@ -71,7 +71,7 @@ use crate::search::{Lacking, SearchError};
         (status = 503, description = "The service or the index isn't ready, or overloaded", body = Unavailable),
     ),
 )]
-pub async fn ann(
+pub(super) async fn ann(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
     request: Request<Body>,
@@ -80,9 +80,9 @@ pub async fn ann(
 }
 
 /// Nearly all requests are searches, so their route is the direct one.
-impl DirectRoute for Listener {
+impl DirectRoute for ListenerContext {
     async fn answer(
-        self: Arc<Listener>,
+        self: Arc<ListenerContext>,
         keyspace: String,
         index: String,
         request: Request<Incoming>,
@@ -94,44 +94,44 @@ impl DirectRoute for Listener {
 
 /// Answers a search of the index `name`. An error is the answer that gives the client the reason.
 async fn answer<B>(
-    shared: &Listener,
+    shared: &ListenerContext,
     name: IndexName,
     request: Request<B>,
 ) -> Result<Response, Response>
 where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
-    let request = Admitted::take(request, shared).await?;
+    let request = AdmittedSearch::take(request, shared).await?;
     search(shared, name, request)
         .await
         .map_err(|error| ApiError::from(error).into_response())
 }
 
 async fn search(
-    shared: &Listener,
+    shared: &ListenerContext,
     name: IndexName,
-    request: Admitted,
+    request: AdmittedSearch,
 ) -> Result<Response, SearchError> {
-    let Admitted {
+    let AdmittedSearch {
         search,
         answer,
         admission,
     } = request;
     let write = move |rows: RankedRows<'_>| match answer {
-        Form::Json => serde_json::to_vec(&rows)
+        BodyFormat::Json => serde_json::to_vec(&rows)
             .map(Bytes::from)
             .map_err(|error| error.to_string()),
-        Form::Binary => Ok(rows.binary()),
+        BodyFormat::Binary => Ok(rows.binary()),
     };
     let is_exact = search.exact;
     let searches = &shared.api.searches;
-    let lacking = Lacking::IsMadeUp;
+    let lacking = MissingRowsPolicy::ReadFromTable;
     let found = searches
         .search(name, search.into(), admission, lacking, write)
         .await?;
     let media_type = HeaderValue::from_static(match answer {
-        Form::Json => "application/json",
-        Form::Binary => ANSWER_MEDIA_TYPE,
+        BodyFormat::Json => "application/json",
+        BodyFormat::Binary => ANSWER_MEDIA_TYPE,
     });
     let mut response = ([(CONTENT_TYPE, media_type)], found.answer).into_response();
     for (name, is_so) in [(EXACT_HEADER, is_exact), (SHORT_HEADER, found.is_short)] {

@@ -10,7 +10,7 @@ use crate::search::SearchError;
 
 /// The reason why a request fails.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ApiError {
+pub(super) enum ApiError {
     /// A search has no answer, or there is no such index.
     #[error(transparent)]
     Search(#[from] SearchError),
@@ -41,7 +41,7 @@ pub enum ApiError {
 }
 
 /// The status of the answer that says why a search failed.
-pub fn status_of(error: &SearchError) -> StatusCode {
+pub(super) fn status_of(error: &SearchError) -> StatusCode {
     match error {
         SearchError::MissingIndex(_) => StatusCode::NOT_FOUND,
         SearchError::Unsuitable(_) | SearchError::TooManyValues { .. } => StatusCode::BAD_REQUEST,

@@ -15,7 +15,7 @@ const BYTES_MIN: usize = 2;
 
 /// The JSON that has the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub(super) enum JsonScope {
     /// A search.
     Search,
     /// The filter of a search.
@@ -23,32 +23,32 @@ pub enum Of {
 }
 
 /// Whether a filter has more than `max` values. A tuple has as many as it has elements.
-pub fn exceed(max: usize, json: &[u8], of: Of) -> bool {
+pub(super) fn exceed(max: usize, json: &[u8], of: JsonScope) -> bool {
     // Most searches are too short to have so many.
     if json.len() / BYTES_MIN <= max {
         return false;
     }
     let left = Cell::new(Some(max));
     let level = match of {
-        Of::Search => Level::Search,
-        Of::Filter => Level::Filter,
+        JsonScope::Search => ValueDepth::Search,
+        JsonScope::Filter => ValueDepth::Filter,
     };
     let mut json = serde_json::Deserializer::from_slice(json);
     // Whatever is wrong is found again by those who read the search.
-    let _ = Counter { left: &left, level }.deserialize(&mut json);
+    let _ = ValueCounter { left: &left, level }.deserialize(&mut json);
     left.get().is_none()
 }
 
 /// Counts the values in a part of a search.
 #[derive(Clone, Copy)]
-struct Counter<'a> {
+struct ValueCounter<'a> {
     /// The number of values that may still come; `None` after one too many.
     left: &'a Cell<Option<usize>>,
-    level: Level,
+    level: ValueDepth,
 }
 
 #[derive(Clone, Copy)]
-enum Level {
+enum ValueDepth {
     Search,
     Filter,
     Restrictions,
@@ -57,31 +57,33 @@ enum Level {
 }
 
 /// The name of a field.
-enum Name {
+enum FieldKind {
     Filter,
     Restrictions,
     Value,
     Other,
 }
 
-impl Counter<'_> {
-    fn at(self, level: Level) -> Self {
-        Counter { level, ..self }
+impl ValueCounter<'_> {
+    fn at(self, level: ValueDepth) -> Self {
+        ValueCounter { level, ..self }
     }
 
     /// The counter for a field of an object; `None` if there are no values to count in it.
-    fn of_field(self, name: &Name) -> Option<Self> {
+    fn of_field(self, name: &FieldKind) -> Option<Self> {
         match (self.level, name) {
-            (Level::Search, Name::Filter) => Some(self.at(Level::Filter)),
-            (Level::Filter, Name::Restrictions) => Some(self.at(Level::Restrictions)),
-            (Level::Restriction, Name::Value) => Some(self.at(Level::Values)),
-            (Level::Values, _) => Some(self),
+            (ValueDepth::Search, FieldKind::Filter) => Some(self.at(ValueDepth::Filter)),
+            (ValueDepth::Filter, FieldKind::Restrictions) => {
+                Some(self.at(ValueDepth::Restrictions))
+            }
+            (ValueDepth::Restriction, FieldKind::Value) => Some(self.at(ValueDepth::Values)),
+            (ValueDepth::Values, _) => Some(self),
             _ => None,
         }
     }
 
     fn count<E: Error>(self) -> Result<(), E> {
-        if let Level::Values = self.level {
+        if let ValueDepth::Values = self.level {
             let left = self.left.get().and_then(|left| left.checked_sub(1));
             self.left.set(left);
             left.ok_or_else(|| E::custom("too many values"))?;
@@ -90,7 +92,7 @@ impl Counter<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Counter<'_> {
+impl<'de> DeserializeSeed<'de> for ValueCounter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -98,7 +100,7 @@ impl<'de> DeserializeSeed<'de> for Counter<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Counter<'_> {
+impl<'de> Visitor<'de> for ValueCounter<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,20 +134,20 @@ impl<'de> Visitor<'de> for Counter<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         // The library reads objects in the form of lists as well, with fields by their places.
         let of_elements = match self.level {
-            Level::Search => {
+            ValueDepth::Search => {
                 elements.next_element::<IgnoredAny>()?;
-                self.at(Level::Filter)
+                self.at(ValueDepth::Filter)
             }
-            Level::Filter => self.at(Level::Restrictions),
-            Level::Restrictions => self.at(Level::Restriction),
-            Level::Restriction | Level::Values => self.at(Level::Values),
+            ValueDepth::Filter => self.at(ValueDepth::Restrictions),
+            ValueDepth::Restrictions => self.at(ValueDepth::Restriction),
+            ValueDepth::Restriction | ValueDepth::Values => self.at(ValueDepth::Values),
         };
         while elements.next_element_seed(of_elements)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(name) = fields.next_key::<Name>()? {
+        while let Some(name) = fields.next_key::<FieldKind>()? {
             match self.of_field(&name) {
                 Some(counter) => fields.next_value_seed(counter)?,
                 None => {
@@ -157,26 +159,26 @@ impl<'de> Visitor<'de> for Counter<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
-        struct OfField;
-        impl Visitor<'_> for OfField {
-            type Value = Name;
+impl<'de> Deserialize<'de> for FieldKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FieldKind, D::Error> {
+        struct FieldKindVisitor;
+        impl Visitor<'_> for FieldKindVisitor {
+            type Value = FieldKind;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of a field")
             }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Name, E> {
+            fn visit_str<E: Error>(self, name: &str) -> Result<FieldKind, E> {
                 Ok(match name {
-                    "filter" => Name::Filter,
-                    "restrictions" => Name::Restrictions,
-                    "rhs" | "key" => Name::Value,
-                    _ => Name::Other,
+                    "filter" => FieldKind::Filter,
+                    "restrictions" => FieldKind::Restrictions,
+                    "rhs" | "key" => FieldKind::Value,
+                    _ => FieldKind::Other,
                 })
             }
         }
-        deserializer.deserialize_str(OfField)
+        deserializer.deserialize_str(FieldKindVisitor)
     }
 }
 
@@ -202,16 +204,22 @@ mod tests {
         ] {
             // Blanks make it long enough to be looked at.
             let filter = format!(r#"{{"restrictions":[{restrictions}]}}{:99}"#, "");
-            assert!(!exceed(values, filter.as_bytes(), Of::Filter), "{filter}");
             assert!(
-                exceed(values - 1, filter.as_bytes(), Of::Filter),
+                !exceed(values, filter.as_bytes(), JsonScope::Filter),
+                "{filter}"
+            );
+            assert!(
+                exceed(values - 1, filter.as_bytes(), JsonScope::Filter),
                 "{filter}"
             );
             let search =
                 format!(r#"{{"vector":[1,2,3],"return_columns":["a"],"filter":{filter}}}"#);
-            assert!(!exceed(values, search.as_bytes(), Of::Search), "{search}");
             assert!(
-                exceed(values - 1, search.as_bytes(), Of::Search),
+                !exceed(values, search.as_bytes(), JsonScope::Search),
+                "{search}"
+            );
+            assert!(
+                exceed(values - 1, search.as_bytes(), JsonScope::Search),
                 "{search}"
             );
         }
@@ -226,12 +234,12 @@ mod tests {
             r#"{"filter":[1,2,3,4,5]}"#,
             r#"{"filter":{"restrictions":7},"rhs":[1,2,3]}"#,
         ] {
-            assert!(!exceed(0, json.as_bytes(), Of::Search), "{json}");
+            assert!(!exceed(0, json.as_bytes(), JsonScope::Search), "{json}");
         }
         let in_a_list = br#"[[1,2,3],9,[[["IN","a",[1,2,3]]],true]]"#;
-        assert!(exceed(2, in_a_list, Of::Search));
+        assert!(exceed(2, in_a_list, JsonScope::Search));
         // What breaks off after too many has too many.
         let broken = br#"{"filter":{"restrictions":[{"rhs":[1,2"#;
-        assert!(exceed(1, broken, Of::Search));
+        assert!(exceed(1, broken, JsonScope::Search));
     }
 }

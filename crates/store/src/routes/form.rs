@@ -13,14 +13,14 @@ use store_api::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
 use store_api::types::AnnRequest;
 
 use super::error::ApiError;
-use super::filter_values::{self, Of};
+use super::filter_values::{self, JsonScope};
 use super::quick_json;
 use super::unknown_keys::{self, UnknownKey};
 use crate::search::SearchError;
 
 /// The form of a search or of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum BodyFormat {
     /// JSON, as in ScyllaDB's Vector Store.
     Json,
     /// The binary form of [`store_api::binary`].
@@ -30,24 +30,24 @@ pub enum Form {
 /// The form of a search by its content type. JSON is `application/json` or
 /// `application/<anything>+json` with any parameters. `None` for any other type than JSON and that
 /// of a bare vector.
-pub fn of_search(headers: &HeaderMap) -> Option<Form> {
+pub(super) fn of_search(headers: &HeaderMap) -> Option<BodyFormat> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let essence = essence(content_type);
     if essence.eq_ignore_ascii_case(SEARCH_MEDIA_TYPE) {
-        return Some(Form::Binary);
+        return Some(BodyFormat::Binary);
     }
     let essence = essence.to_ascii_lowercase();
     let subtype = essence.strip_prefix("application/")?;
-    (subtype == "json" || subtype.ends_with("+json")).then_some(Form::Json)
+    (subtype == "json" || subtype.ends_with("+json")).then_some(BodyFormat::Json)
 }
 
 /// The form of the answer: binary if the client accepts it by name, whatever else it accepts.
-pub fn of_answer(headers: &HeaderMap) -> Form {
+pub(super) fn of_answer(headers: &HeaderMap) -> BodyFormat {
     let accepted = headers.get_all(ACCEPT).iter();
     let mut accepted = accepted.flat_map(|value| value.to_str().unwrap_or_default().split(','));
     match accepted.any(|range| essence(range).eq_ignore_ascii_case(ANSWER_MEDIA_TYPE)) {
-        true => Form::Binary,
-        false => Form::Json,
+        true => BodyFormat::Binary,
+        false => BodyFormat::Json,
     }
 }
 
@@ -57,17 +57,17 @@ fn essence(media_type: &str) -> &str {
 }
 
 /// Reads a search in JSON, and its unknown keys. An error names the field and the position.
-pub fn read_json(body: &[u8]) -> (Result<AnnRequest, JsonRejection>, Vec<UnknownKey>) {
-    if let Some(quick_json::Read { search, unknown }) = quick_json::read(body) {
+pub(super) fn read_json(body: &[u8]) -> (Result<AnnRequest, JsonRejection>, Vec<UnknownKey>) {
+    if let Some(quick_json::ParsedSearch { search, unknown }) = quick_json::read(body) {
         let unknown = unknown.iter().map(|name| UnknownKey::of_search(name));
         return (Ok(search), unknown.collect());
     }
-    let unknown = unknown_keys::find(body, Of::Search);
+    let unknown = unknown_keys::find(body, JsonScope::Search);
     (Json::from_bytes(body).map(|Json(search)| search), unknown)
 }
 
 /// Refuses a filter with more than `max` values, which has not been read yet.
-pub fn bound_values(json: &[u8], of: Of, max: usize) -> Result<(), ApiError> {
+pub(super) fn bound_values(json: &[u8], of: JsonScope, max: usize) -> Result<(), ApiError> {
     match filter_values::exceed(max, json, of) {
         true => Err(SearchError::TooManyValues { max }.into()),
         false => Ok(()),
@@ -76,7 +76,7 @@ pub fn bound_values(json: &[u8], of: Of, max: usize) -> Result<(), ApiError> {
 
 /// Reads a search in the binary form, and its unknown keys: the body is the vector, the query
 /// string the rest. Its filter may have so many values.
-pub fn read_binary(
+pub(super) fn read_binary(
     body: &[u8],
     query: &str,
     filter_values_max: usize,
@@ -93,8 +93,8 @@ pub fn read_binary(
         match name.as_ref() {
             "limit" => search.limit = limit(&value)?,
             "filter" => {
-                bound_values(value.as_bytes(), Of::Filter, filter_values_max)?;
-                let of_filter = unknown_keys::find(value.as_bytes(), Of::Filter);
+                bound_values(value.as_bytes(), JsonScope::Filter, filter_values_max)?;
+                let of_filter = unknown_keys::find(value.as_bytes(), JsonScope::Filter);
                 // An unknown key says more than that a known one is missing.
                 if of_filter.is_empty() {
                     search.filter = Some(json("filter", &value)?);
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn searches_by_their_content_type() {
         for (content_type, form) in [
-            ("application/json", Some(Form::Json)),
-            ("Application/JSON; charset=utf-8", Some(Form::Json)),
-            ("application/ld+json", Some(Form::Json)),
-            ("application/octet-stream", Some(Form::Binary)),
-            ("Application/Octet-Stream;x=y", Some(Form::Binary)),
+            ("application/json", Some(BodyFormat::Json)),
+            ("Application/JSON; charset=utf-8", Some(BodyFormat::Json)),
+            ("application/ld+json", Some(BodyFormat::Json)),
+            ("application/octet-stream", Some(BodyFormat::Binary)),
+            ("Application/Octet-Stream;x=y", Some(BodyFormat::Binary)),
             ("application/xml", None),
             ("text/json", None),
             ("", None),
@@ -157,17 +157,20 @@ mod tests {
     #[test]
     fn answers_by_what_is_accepted() {
         for (accept, form) in [
-            (&["*/*"][..], Form::Json),
-            (&["application/json"], Form::Json),
-            (&["application/vnd.annulus.neighbours.v2"], Form::Json),
-            (&["application/vnd.annulus.neighbours.v1"], Form::Binary),
+            (&["*/*"][..], BodyFormat::Json),
+            (&["application/json"], BodyFormat::Json),
+            (&["application/vnd.annulus.neighbours.v2"], BodyFormat::Json),
+            (
+                &["application/vnd.annulus.neighbours.v1"],
+                BodyFormat::Binary,
+            ),
             (
                 &["a/b, Application/vnd.annulus.neighbours.V1;q=1, */*"],
-                Form::Binary,
+                BodyFormat::Binary,
             ),
             (
                 &["a/b", "application/vnd.annulus.neighbours.v1"],
-                Form::Binary,
+                BodyFormat::Binary,
             ),
         ] {
             assert_eq!(of_answer(&headers(ACCEPT, accept)), form, "{accept:?}");

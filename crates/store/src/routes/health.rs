@@ -17,7 +17,7 @@ use super::Shared;
     path = "/health/live",
     responses((status = 200, description = "The process answers", body = String)),
 )]
-pub async fn live() -> &'static str {
+pub(super) async fn live() -> &'static str {
     "live"
 }
 
@@ -30,12 +30,12 @@ pub async fn live() -> &'static str {
         (status = 503, description = "The service does not serve yet", body = NodeStatus),
     ),
 )]
-pub async fn ready(State(shared): State<Shared>) -> (StatusCode, Json<NodeStatus>) {
+pub(super) async fn ready(State(shared): State<Shared>) -> (StatusCode, Json<NodeStatus>) {
     readiness(shared.api.engine.status())
 }
 
 /// The answer of [`ready`] in this state.
-pub fn readiness(status: NodeStatus) -> (StatusCode, Json<NodeStatus>) {
+pub(super) fn readiness(status: NodeStatus) -> (StatusCode, Json<NodeStatus>) {
     let code = match status {
         NodeStatus::Serving => StatusCode::OK,
         _ => StatusCode::SERVICE_UNAVAILABLE,

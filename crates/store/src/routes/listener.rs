@@ -8,55 +8,55 @@ use net::tls::{ServerTls, TlsOptions};
 
 use super::table::{routes, routes_before_start};
 use super::tasks::TaskRoutes;
-use super::{Api, Listener};
-use crate::options::ListenerOptions;
+use super::{ApiState, ListenerContext};
+use crate::options::ApiSocketOptions;
 use crate::start_error::StartError;
 
 /// A listener that is served. Dropping it stops it without waiting.
-pub type Listening = ServedHttpListener<Listener>;
+pub(crate) type Listening = ServedHttpListener<ListenerContext>;
 
 /// A socket that is bound, and whose service has not started yet. Dropping it closes it.
-pub struct Bound {
-    http: BoundHttpListener<Listener>,
-    options: ListenerOptions,
+pub(crate) struct BoundSocket {
+    http: BoundHttpListener<ListenerContext>,
+    options: ApiSocketOptions,
 }
 
-impl Bound {
+impl BoundSocket {
     /// Binds the socket. Fails if the certificates can't be used or the address can't be bound.
-    pub async fn bind(options: ListenerOptions) -> Result<Bound, StartError> {
+    pub(crate) async fn bind(options: ApiSocketOptions) -> Result<BoundSocket, StartError> {
         let tls = server_tls(options.tls.as_ref())?;
         let http = BoundHttpListener::bind(options.http(), tls, routes_before_start()).await;
         let http = http.map_err(|error| StartError::Listen {
             address: error.address,
             source: error.source,
         })?;
-        Ok(Bound { http, options })
+        Ok(BoundSocket { http, options })
     }
 
     /// The address at which it listens.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.http.address()
     }
 
-    /// Accepts connections from now on. Until [`Bound::serve`] only the routes of health are
+    /// Accepts connections from now on. Until [`BoundSocket::serve`] only the routes of health are
     /// answered.
-    pub fn answer_health(&mut self) {
+    pub(crate) fn answer_health(&mut self) {
         self.http.answer_before_start();
     }
 
     /// Serves the API until the returned listener is stopped. `authorizer` checks logins; `None`
     /// lets everybody in.
-    pub fn serve(self, api: Api, authorizer: Option<Arc<dyn Authorizer>>) -> Listening {
+    pub(crate) fn serve(self, api: ApiState, authorizer: Option<Arc<dyn Authorizer>>) -> Listening {
         let tasks = TaskRoutes {
             work: api.work.clone(),
             stop: self.http.stop_token(),
         };
-        let listener = Arc::new(Listener::new(api, &self.options));
+        let listener = Arc::new(ListenerContext::new(api, &self.options));
         self.http.serve(routes(listener, &tasks), authorizer)
     }
 }
 
 /// Loads the certificates of a listener. Fails if they can't be used.
-pub fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
+pub(crate) fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
     http_server::server_tls(options).map_err(StartError::Certificates)
 }

@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use store_api::types::SearchPlan;
-use store_api::{ClientError, ColumnsPredicate, LocalStore, Neighbours, VectorSearch};
+use store_api::{ClientError, ColumnsPredicate, InProcessService, NearestRows, VectorSearch};
 use uuid::Uuid;
 
-use super::Api;
+use super::ApiState;
 use super::error::status_of;
 use crate::filter::suits;
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
-use crate::options::ListenerOptions;
-use crate::search::{Admissions, Found, Lacking, SearchError};
+use crate::options::ApiSocketOptions;
+use crate::search::{ConcurrencyBudget, IndexAnswer, MissingRowsPolicy, SearchError};
 
 /// The longest time that the statement which creates an index waits for it. Drivers give a
 /// statement ten seconds.
@@ -28,36 +28,36 @@ const CREATED_WITHIN: Duration = Duration::from_secs(5);
 /// started, as an address does, so either may start first. Until then searches fail with
 /// [`ClientError::Unavailable`].
 #[derive(Default)]
-pub struct LocalDoor {
-    open: OnceLock<Open>,
+pub(crate) struct InProcessStore {
+    open: OnceLock<InProcessApi>,
 }
 
-struct Open {
-    api: Api,
-    admissions: Admissions,
+struct InProcessApi {
+    api: ApiState,
+    admissions: ConcurrencyBudget,
 }
 
-impl LocalDoor {
+impl InProcessStore {
     /// Opens the door, with the budget that listeners have by default. Panics if it is open
     /// already.
-    pub fn open(&self, api: Api) {
-        let admissions = Admissions::new(
-            ListenerOptions::SEARCHES_MAX,
-            ListenerOptions::SEARCH_WAIT_MAX,
+    pub(crate) fn open(&self, api: ApiState) {
+        let admissions = ConcurrencyBudget::new(
+            ApiSocketOptions::SEARCHES_MAX,
+            ApiSocketOptions::SEARCH_WAIT_MAX,
         );
-        if self.open.set(Open { api, admissions }).is_err() {
+        if self.open.set(InProcessApi { api, admissions }).is_err() {
             unreachable!("a service starts once");
         }
     }
 }
 
-impl LocalStore for LocalDoor {
+impl InProcessService for InProcessStore {
     fn search<'a>(
         &'a self,
         keyspace: &'a str,
         index: &'a str,
         search: VectorSearch,
-    ) -> BoxFuture<'a, Result<Neighbours, ClientError>> {
+    ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
         Box::pin(async move {
             let open = self.open.get().ok_or(ClientError::Unavailable)?;
             let name = IndexName {
@@ -112,31 +112,31 @@ impl LocalStore for LocalDoor {
     }
 }
 
-impl Open {
+impl InProcessApi {
     async fn search(
         &self,
         name: IndexName,
         mut search: VectorSearch,
-    ) -> Result<Neighbours, ClientError> {
-        self.leave_unkept(&name, &mut search);
+    ) -> Result<NearestRows, ClientError> {
+        self.drop_unsupported_predicates(&name, &mut search);
         let admission = self.admissions.take(None, self.api.engine.metrics());
         let admission = admission.map_err(refused)?;
         let returned = search.return_columns.clone().unwrap_or_default();
         let write = move |rows: RankedRows<'_>| Ok(rows.into_neighbours(&returned));
         let searches = &self.api.searches;
         // The node reads rows by itself, as it knows all of WHERE.
-        let lacking = Lacking::IsTold;
+        let lacking = MissingRowsPolicy::Reported;
         let found = searches
             .search(name, search.into(), admission, lacking, write)
             .await;
-        let Found { answer, is_short } = found.map_err(refused)?;
-        Ok(Neighbours { is_short, ..answer })
+        let IndexAnswer { answer, is_short } = found.map_err(refused)?;
+        Ok(NearestRows { is_short, ..answer })
     }
 
     /// Leaves out the conditions on columns that an index is to keep but does not yet, and on those
     /// whose type has changed since it keeps them: the node checks the rows, unless it requests
     /// columns in place of rows.
-    fn leave_unkept(&self, name: &IndexName, search: &mut VectorSearch) {
+    fn drop_unsupported_predicates(&self, name: &IndexName, search: &mut VectorSearch) {
         let engine = &self.api.engine;
         if search.return_columns.is_none()
             && !search.predicates.is_empty()

@@ -2,8 +2,9 @@
 //!
 //! The server is `http_server`. Every listener serves the same routes. It has its own budgets of
 //! searches and of answers, so users who overload one listener can't starve the database on
-//! another. A database in the same process has a door of its own ([`LocalDoor`]). A listener with a
-//! certificate speaks HTTPS and HTTP on one port; searches in clear are then refused with 403.
+//! another. A database in the same process has a door of its own ([`InProcessStore`]). A listener
+//! with a certificate speaks HTTPS and HTTP on one port; searches in clear are then refused with
+//! 403.
 //!
 //! Text indexes are not implemented: every name is missing for `bm25` and `highlight`. The test
 //! hooks under `/api/internals` answer 404 unless they are switched on.
@@ -18,7 +19,7 @@ mod internals;
 mod listener;
 mod local;
 mod openapi;
-mod query;
+mod query_string;
 pub(crate) mod quick_json;
 mod repair;
 mod request;
@@ -30,32 +31,32 @@ mod unknown_keys;
 
 use std::sync::Arc;
 
-use ::tasks::Registry;
+use ::tasks::TaskRegistry;
 use http_server::BodyLimits;
-use unknown_keys::KeysMet;
+use unknown_keys::UnknownKeyCheck;
 
-use crate::indexes::Engine;
-use crate::options::ListenerOptions;
-use crate::repair::{Repairs, Schedules};
+use crate::indexes::IndexEngine;
+use crate::options::ApiSocketOptions;
+use crate::repair::{IndexSchedules, Repairs};
 use crate::scrub::Scrubs;
-use crate::search::{Admissions, SearchDoor};
+use crate::search::{ConcurrencyBudget, VectorSearcher};
 
-pub use listener::{Bound, Listening, server_tls};
-pub use local::LocalDoor;
+pub(crate) use listener::{BoundSocket, Listening, server_tls};
+pub(crate) use local::InProcessStore;
 
 /// The state that every request may read.
 #[derive(Clone)]
-pub struct Api {
+pub(crate) struct ApiState {
     /// Every index.
-    pub engine: Arc<Engine>,
+    pub engine: Arc<IndexEngine>,
     /// The door for searches.
-    pub searches: SearchDoor,
+    pub searches: VectorSearcher,
     /// Long work.
-    pub work: Registry,
+    pub work: TaskRegistry,
     /// Repairs of indexes.
     pub repairs: Repairs,
     /// The schedules by which indexes are repaired without a request.
-    pub schedules: Schedules,
+    pub schedules: IndexSchedules,
     /// The checks of files.
     pub scrubs: Scrubs,
     /// The answer of `/api/v1/info`.
@@ -65,31 +66,31 @@ pub struct Api {
 }
 
 /// The state that the requests of one listener share.
-type Shared = Arc<Listener>;
+type Shared = Arc<ListenerContext>;
 
 /// The budgets and limits of a listener, and the state of the service.
-pub struct Listener {
-    api: Api,
+pub(crate) struct ListenerContext {
+    api: ApiState,
     /// The budget of searches.
-    admissions: Admissions,
+    admissions: ConcurrencyBudget,
     /// The bounds of bodies.
     bodies: BodyLimits,
     /// The keys of searches that the service does not know.
-    keys: KeysMet,
+    keys: UnknownKeyCheck,
 }
 
-impl Listener {
-    fn new(api: Api, options: &ListenerOptions) -> Listener {
+impl ListenerContext {
+    fn new(api: ApiState, options: &ApiSocketOptions) -> ListenerContext {
         let bodies = BodyLimits::new(
             options.bodies_bytes_max,
             options.body_bytes_max,
             options.body_timeout,
         );
-        Listener {
+        ListenerContext {
             api,
-            admissions: Admissions::new(options.searches_max, options.search_wait_max),
+            admissions: ConcurrencyBudget::new(options.searches_max, options.search_wait_max),
             bodies,
-            keys: KeysMet::new(options.unknown_keys),
+            keys: UnknownKeyCheck::new(options.unknown_keys),
         }
     }
 }

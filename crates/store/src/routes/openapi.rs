@@ -34,17 +34,17 @@ use utoipa::OpenApi;
         super::tasks::abort,
     )
 )]
-struct Description;
+struct ApiDescription;
 
 /// The document as JSON text.
-pub fn text() -> String {
-    Description::openapi()
+pub(super) fn text() -> String {
+    ApiDescription::openapi()
         .to_json()
         .expect("a description made of names and types serialises")
 }
 
 /// `GET /api-docs/openapi.json`.
-pub async fn document() -> Response {
+pub(super) async fn document() -> Response {
     let json = HeaderValue::from_static("application/json");
     ([(CONTENT_TYPE, json)], text()).into_response()
 }

@@ -28,7 +28,7 @@ const POWERS_OF_TEN: [f64; 41] = [
 
 /// A search that was read.
 #[derive(Debug, PartialEq)]
-pub struct Read {
+pub(crate) struct ParsedSearch {
     /// The search.
     pub search: AnnRequest,
     /// The names of its fields that are not known; those of a filter are left to the library.
@@ -36,8 +36,8 @@ pub struct Read {
 }
 
 /// Reads a search. `None` if it doesn't have the usual form.
-pub fn read(body: &[u8]) -> Option<Read> {
-    let mut text = Text(body);
+pub(crate) fn read(body: &[u8]) -> Option<ParsedSearch> {
+    let mut text = UnreadText(body);
     text.skip(b'{')?;
     text.skip_name(b"\"vector\"")?;
     text.skip(b':')?;
@@ -52,7 +52,7 @@ pub fn read(body: &[u8]) -> Option<Read> {
         }
     }
     let rest = match text.next()? {
-        b'}' if text.is_blank() => Rest::default(),
+        b'}' if text.is_blank() => FieldsAfterVector::default(),
         // Another field follows, so the rest is an object without its first brace.
         b',' if text.peek() == Some(b'"') => {
             let object = [b"{", text.0].concat();
@@ -70,7 +70,7 @@ pub fn read(body: &[u8]) -> Option<Read> {
         exact: rest.exact.unwrap_or(false),
         debug: rest.debug.unwrap_or(false),
     };
-    Some(Read {
+    Some(ParsedSearch {
         search,
         unknown: rest.unknown,
     })
@@ -81,7 +81,7 @@ const UNKNOWN_MAX: usize = 8;
 
 /// The fields after the vector. None of them may come twice, nor a second vector.
 #[derive(Default)]
-struct Rest {
+struct FieldsAfterVector {
     limit: Option<NonZeroUsize>,
     filter: Option<Option<Filter>>,
     routing: Option<bool>,
@@ -92,18 +92,21 @@ struct Rest {
     unknown: Vec<String>,
 }
 
-impl<'de> Deserialize<'de> for Rest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rest, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Rest;
+impl<'de> Deserialize<'de> for FieldsAfterVector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FieldsAfterVector, D::Error> {
+        struct SearchFieldsVisitor;
+        impl<'de> Visitor<'de> for SearchFieldsVisitor {
+            type Value = FieldsAfterVector;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the fields of a search")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Rest, A::Error> {
-                let mut rest = Rest::default();
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut fields: A,
+            ) -> Result<FieldsAfterVector, A::Error> {
+                let mut rest = FieldsAfterVector::default();
                 // A name with escapes can't be borrowed, and is left to the library.
                 while let Some(name) = fields.next_key::<&str>()? {
                     match name {
@@ -127,7 +130,7 @@ impl<'de> Deserialize<'de> for Rest {
                 Ok(rest)
             }
         }
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(SearchFieldsVisitor)
     }
 }
 
@@ -146,9 +149,9 @@ fn take<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
 }
 
 /// The part of the body that is still to be read.
-struct Text<'a>(&'a [u8]);
+struct UnreadText<'a>(&'a [u8]);
 
-impl Text<'_> {
+impl UnreadText<'_> {
     /// Skips blanks and returns the next byte without taking it.
     fn peek(&mut self) -> Option<u8> {
         while let [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] = self.0 {

@@ -17,7 +17,9 @@ use super::tasks::shown;
 use crate::identity::IndexName;
 use crate::indexes::IndexHandle;
 use crate::options;
-use crate::repair::{Creation, RepairError, ScheduleError, Speed, Update};
+use crate::repair::{
+    ComparisonSpeed, IndexCreation, PeriodicRepairUpdate, RepairError, ScheduleError,
+};
 use crate::search::SearchError;
 
 /// Begins to compare an index with its table, and to mend the index.
@@ -32,7 +34,7 @@ use crate::search::SearchError;
         (status = 409, description = "The index is not built yet, or a repair of it runs", body = String),
     ),
 )]
-pub async fn start(
+pub(super) async fn start(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairRequest>,
@@ -43,7 +45,7 @@ pub async fn start(
         intensity,
         grace_s,
     } = request.body;
-    let speed = Speed {
+    let speed = ComparisonSpeed {
         parallel,
         intensity,
     };
@@ -68,7 +70,7 @@ pub async fn start(
         (status = 409, description = "No repair of the index runs, or it is a secondary one, whose repairs have one speed", body = String),
     ),
 )]
-pub async fn control(
+pub(super) async fn control(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairSpeed>,
@@ -97,7 +99,7 @@ pub async fn control(
         (status = 404, description = "No such index", body = String),
     ),
 )]
-pub async fn status(
+pub(super) async fn status(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
 ) -> Result<Json<RepairStatus>, ApiError> {
@@ -105,7 +107,7 @@ pub async fn status(
     let last = shared.api.repairs.last(&name);
     let index = shared.api.engine.index(&name);
     let schedule = index.and_then(|index| {
-        let creation = Creation::of(&index.identity);
+        let creation = IndexCreation::of(&index.identity);
         shared.api.schedules.of(&creation)
     });
     Ok(Json(RepairStatus {
@@ -127,7 +129,7 @@ pub async fn status(
         (status = 500, description = "The schedule can't be written to the disk", body = String),
     ),
 )]
-pub async fn update(
+pub(super) async fn update(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairScheduleUpdate>,
@@ -142,13 +144,13 @@ pub async fn update(
         }
         (false, interval_s) => interval_s.map(|interval_s| Some(Duration::from_secs(interval_s))),
     };
-    let update = Update {
+    let update = PeriodicRepairUpdate {
         interval,
         parallel: asked.parallel,
         intensity: asked.intensity,
     };
     let schedules = shared.api.schedules.clone();
-    let of = Creation::of(&index.identity);
+    let of = IndexCreation::of(&index.identity);
     let updated = tokio::task::spawn_blocking(move || schedules.update(&of, update)).await;
     let updated = updated.map_err(|error| ApiError::Internal(error.to_string()))?;
     match updated {
@@ -188,7 +190,7 @@ fn conflict(error: RepairError) -> ApiError {
     ApiError::Conflict(error.to_string())
 }
 
-fn shown_schedule(schedule: options::RepairSchedule) -> RepairSchedule {
+fn shown_schedule(schedule: options::PeriodicRepair) -> RepairSchedule {
     RepairSchedule {
         interval_s: schedule.interval.as_secs(),
         parallel: schedule.parallel,

@@ -13,41 +13,44 @@ use store_api::types::AnnRequest;
 use tokio::time::Instant;
 
 use super::error::ApiError;
-use super::filter_values::Of;
-use super::form::{self, Form};
-use super::{Listener, Shared};
-use crate::search::Admission;
+use super::filter_values::JsonScope;
+use super::form::{self, BodyFormat};
+use super::{ListenerContext, Shared};
+use crate::search::ConcurrencyPermit;
 
 /// A body that was admitted. The place is taken when the whole body has arrived but is not yet
 /// parsed. So a slow client takes no place, and an overloaded service does no parsing.
-struct Body {
+struct AdmittedBody {
     bytes: Bytes,
-    admission: Admission,
+    admission: ConcurrencyPermit,
 }
 
-/// A search that was admitted; see [`Body`].
-pub struct Admitted {
+/// A search that was admitted; see [`AdmittedBody`].
+pub(super) struct AdmittedSearch {
     /// The search.
     pub search: AnnRequest,
     /// The form of the answer.
-    pub answer: Form,
+    pub answer: BodyFormat,
     /// The place of the search.
-    pub admission: Admission,
+    pub admission: ConcurrencyPermit,
 }
 
-/// A request other than a search, in JSON, that was admitted; see [`Body`].
-pub struct AdmittedJson<T> {
+/// A request other than a search, in JSON, that was admitted; see [`AdmittedBody`].
+pub(super) struct AdmittedJson<T> {
     /// The parsed body.
     pub body: T,
     /// The place of the request.
-    _admission: Admission,
+    _admission: ConcurrencyPermit,
 }
 
 /// The header that says how many milliseconds the caller waits for the answer.
-pub const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
+pub(super) const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
-impl Body {
-    async fn take<B>(request: Request<B>, shared: &Listener) -> Result<Body, ApiError>
+impl AdmittedBody {
+    async fn take<B>(
+        request: Request<B>,
+        shared: &ListenerContext,
+    ) -> Result<AdmittedBody, ApiError>
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
@@ -57,16 +60,19 @@ impl Body {
         let admission = shared.admissions.take(callers_deadline, metrics)?;
         // From here on the body is bounded by the admissions.
         drop(received.charge);
-        Ok(Body {
+        Ok(AdmittedBody {
             bytes: received.bytes,
             admission,
         })
     }
 }
 
-impl Admitted {
+impl AdmittedSearch {
     /// Reads and admits a search. An error is the answer that refuses it.
-    pub async fn take<B>(request: Request<B>, shared: &Listener) -> Result<Admitted, Response>
+    pub(super) async fn take<B>(
+        request: Request<B>,
+        shared: &ListenerContext,
+    ) -> Result<AdmittedSearch, Response>
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
@@ -74,19 +80,19 @@ impl Admitted {
             .ok_or_else(|| ApiError::UnknownForm.into_response())?;
         let answer = form::of_answer(request.headers());
         let uri = request.uri().clone();
-        let body = Body::take(request, shared)
+        let body = AdmittedBody::take(request, shared)
             .await
             .map_err(IntoResponse::into_response)?;
         let values_max = shared.api.searches.filter_values_max();
         let query = uri.query().unwrap_or_default();
         let (search, unknown) = match form {
-            Form::Json => {
-                form::bound_values(&body.bytes, Of::Search, values_max)
+            BodyFormat::Json => {
+                form::bound_values(&body.bytes, JsonScope::Search, values_max)
                     .map_err(IntoResponse::into_response)?;
                 let (search, unknown) = form::read_json(&body.bytes);
                 (search.map_err(IntoResponse::into_response), unknown)
             }
-            Form::Binary => {
+            BodyFormat::Binary => {
                 let read = form::read_binary(&body.bytes, query, values_max);
                 let (search, unknown) = read.map_err(IntoResponse::into_response)?;
                 (Ok(search), unknown)
@@ -95,7 +101,7 @@ impl Admitted {
         // An unknown key says more than that a known one is missing.
         let keys = shared.keys.take(&unknown, shared.api.engine.metrics());
         keys.map_err(IntoResponse::into_response)?;
-        Ok(Admitted {
+        Ok(AdmittedSearch {
             search: search?,
             answer,
             admission: body.admission,
@@ -110,12 +116,12 @@ impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
         request: Request<axum::body::Body>,
         shared: &Shared,
     ) -> Result<AdmittedJson<T>, Response> {
-        if form::of_search(request.headers()) != Some(Form::Json) {
+        if form::of_search(request.headers()) != Some(BodyFormat::Json) {
             let text = "Expected request with `Content-Type: application/json`";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
         }
-        let body = Body::take(request, shared).await;
-        let Body { bytes, admission } = body.map_err(IntoResponse::into_response)?;
+        let body = AdmittedBody::take(request, shared).await;
+        let AdmittedBody { bytes, admission } = body.map_err(IntoResponse::into_response)?;
         let Json(body) = Json::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
         Ok(AdmittedJson {
             body,

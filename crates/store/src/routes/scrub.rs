@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
         (status = 409, description = "A check runs already", body = String),
     ),
 )]
-pub async fn start(
+pub(super) async fn start(
     State(shared): State<Shared>,
     request: AdmittedJson<ScrubRequest>,
 ) -> Result<Json<TaskStatus>, ApiError> {

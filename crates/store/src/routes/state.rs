@@ -19,7 +19,7 @@ use crate::search::SearchError;
     path = "/api/v1/status",
     responses((status = 200, description = "The state, as a JSON string", body = NodeStatus)),
 )]
-pub async fn status(State(shared): State<Shared>) -> Json<NodeStatus> {
+pub(super) async fn status(State(shared): State<Shared>) -> Json<NodeStatus> {
     Json(shared.api.engine.status())
 }
 
@@ -29,7 +29,7 @@ pub async fn status(State(shared): State<Shared>) -> Json<NodeStatus> {
     path = "/api/v1/clock",
     responses((status = 200, description = "The time by which the database's clock is ahead of the machine's", body = ClockStatus)),
 )]
-pub async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
+pub(super) async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
     let lead = shared.api.engine.clock_lead().unwrap_or_default();
     Json(ClockStatus {
         lead_ms: u64::try_from(lead.as_millis()).unwrap_or(u64::MAX),
@@ -42,7 +42,7 @@ pub async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
     path = "/api/v1/info",
     responses((status = 200, description = "Name and version", body = Info)),
 )]
-pub async fn info(State(shared): State<Shared>) -> Json<Info> {
+pub(super) async fn info(State(shared): State<Shared>) -> Json<Info> {
     Json(Info::clone(&shared.api.info))
 }
 
@@ -52,7 +52,7 @@ pub async fn info(State(shared): State<Shared>) -> Json<Info> {
     path = "/api/v1/indexes",
     responses((status = 200, description = "Every index", body = Vec<IndexInfo>)),
 )]
-pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
+pub(super) async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
     let engine = &shared.api.engine;
     let (indexes, now) = (engine.indexes(), engine.now());
     Json(indexes.iter().map(|index| index.info(now)).collect())
@@ -68,7 +68,7 @@ pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
         (status = 404, description = "No such index", body = String),
     ),
 )]
-pub async fn index(
+pub(super) async fn index(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
 ) -> Result<Json<IndexInfo>, ApiError> {
@@ -90,7 +90,7 @@ pub async fn index(
         (status = 404, description = "No such index", body = String),
     ),
 )]
-pub async fn index_status(
+pub(super) async fn index_status(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
 ) -> Result<Json<IndexStatus>, ApiError> {
@@ -114,7 +114,7 @@ pub async fn index_status(
 }
 
 /// Answers every text search: the index is missing, as all indexes are vector indexes.
-pub async fn no_text_index(Path(path): Path<IndexPath>) -> ApiError {
+pub(super) async fn no_text_index(Path(path): Path<IndexPath>) -> ApiError {
     SearchError::MissingIndex(path.into()).into()
 }
 
@@ -124,7 +124,7 @@ pub async fn no_text_index(Path(path): Path<IndexPath>) -> ApiError {
     path = "/metrics",
     responses((status = 200, description = "Metrics, text format 0.0.4", body = String)),
 )]
-pub async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError> {
+pub(super) async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError> {
     let engine = &shared.api.engine;
     for index in engine.indexes() {
         index.refresh_gauges(engine.now());

@@ -9,7 +9,7 @@ use http_server::{RequestRefusal, RequiredRight, RouteRow, RouteTable};
 use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
-use super::{Listener, Shared, health, internals, openapi, repair, scrub, state, tasks};
+use super::{ListenerContext, Shared, health, internals, openapi, repair, scrub, state, tasks};
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
@@ -108,7 +108,7 @@ fn internal_rows() -> [RouteRow<Shared>; 4] {
 }
 
 /// The routes of a listener.
-pub fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listener> {
+pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<ListenerContext> {
     let mut table = RouteTable::default()
         .with_rows(rows(), &shared)
         .with_rows(task_rows(), of_tasks);
@@ -119,7 +119,7 @@ pub fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listener> {
 }
 
 /// The routes of a listener whose service has not started.
-pub fn routes_before_start() -> RouteTable<Listener> {
+pub(super) fn routes_before_start() -> RouteTable<ListenerContext> {
     let starting = || async { Json(NodeStatus::Initializing) };
     let not_ready = || async { health::readiness(NodeStatus::Initializing) };
     let rows = [

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ::tasks::{AbortError, Registry, State, Status, Tree};
+use ::tasks::{AbortError, CompletionState, TaskHierarchy, TaskRegistry, TaskSnapshot};
 use axum::Json;
 use axum::extract::{Path, RawQuery, State as Shares};
 use store_api::types::{TaskState, TaskStatus, TaskTokenRange, TaskTree};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use value::iso_timestamp;
 
 use super::error::ApiError;
-use super::query::parameter;
+use super::query_string::parameter;
 
 /// The time that a request waits for a task if it doesn't say, seconds.
 const WAIT_S: u64 = 60;
@@ -25,9 +25,9 @@ const WAIT_S_MAX: u64 = 600;
 
 /// The state that these routes read.
 #[derive(Clone)]
-pub struct TaskRoutes {
+pub(super) struct TaskRoutes {
     /// The tasks.
-    pub work: Registry,
+    pub work: TaskRegistry,
     /// Cancelled when the listener stops. A request that waits for a task is then answered with the
     /// task's present state.
     pub stop: CancellationToken,
@@ -40,7 +40,7 @@ pub struct TaskRoutes {
     params(("parts" = Option<bool>, Query, description = "True: list tasks that are parts of others too")),
     responses((status = 200, description = "The tasks, in the order of their beginning", body = Vec<TaskStatus>)),
 )]
-pub async fn list(
+pub(super) async fn list(
     Shares(tasks): Shares<TaskRoutes>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Vec<TaskStatus>>, ApiError> {
@@ -59,7 +59,7 @@ pub async fn list(
         (status = 404, description = "No such task, or no longer", body = String),
     ),
 )]
-pub async fn status(
+pub(super) async fn status(
     Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskStatus>, ApiError> {
@@ -78,7 +78,7 @@ pub async fn status(
         (status = 404, description = "No such task, or no longer", body = String),
     ),
 )]
-pub async fn tree(
+pub(super) async fn tree(
     Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskTree>, ApiError> {
@@ -102,7 +102,7 @@ pub async fn tree(
         (status = 404, description = "No such task, or no longer", body = String),
     ),
 )]
-pub async fn wait(
+pub(super) async fn wait(
     Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
@@ -135,7 +135,7 @@ pub async fn wait(
         (status = 409, description = "Tasks of this kind can't be aborted", body = String),
     ),
 )]
-pub async fn abort(
+pub(super) async fn abort(
     Shares(tasks): Shares<TaskRoutes>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskStatus>, ApiError> {
@@ -159,7 +159,7 @@ fn parsed(id: &str) -> Option<Uuid> {
 }
 
 /// A task as the API shows it.
-pub fn shown(status: Status) -> TaskStatus {
+pub(super) fn shown(status: TaskSnapshot) -> TaskStatus {
     let scope = status.scope.level().to_owned();
     let token_range = status.scope.token_range.map(|range| TaskTokenRange {
         start: range.start.to_string(),
@@ -177,10 +177,10 @@ pub fn shown(status: Status) -> TaskStatus {
         token_range,
         entity: status.scope.entity,
         state: match status.state {
-            State::Running => TaskState::Running,
-            State::Done => TaskState::Done,
-            State::Failed => TaskState::Failed,
-            State::Aborted => TaskState::Aborted,
+            CompletionState::Running => TaskState::Running,
+            CompletionState::Done => TaskState::Done,
+            CompletionState::Failed => TaskState::Failed,
+            CompletionState::Aborted => TaskState::Aborted,
         },
         is_abortable: status.is_abortable,
         abort_requested: status.abort_requested,
@@ -199,7 +199,7 @@ pub fn shown(status: Status) -> TaskStatus {
     }
 }
 
-fn shown_tree(tree: Tree) -> TaskTree {
+fn shown_tree(tree: TaskHierarchy) -> TaskTree {
     TaskTree {
         status: shown(tree.status),
         children: tree.children.into_iter().map(shown_tree).collect(),

@@ -29,22 +29,22 @@ mod tokens;
 use value::CqlType;
 
 use super::*;
-use crate::compute::Compute;
-use crate::database::Database;
+use crate::compute::CpuExecutor;
+use crate::database::SourceDatabase;
 use crate::database::tests::Silent;
 use crate::identity::IndexIdentity;
 use crate::indexes::IndexHandle;
 use crate::indexes::tests::{identity, in_memory, insert};
 use crate::keys::{KeyColumn, KeySchema};
-use crate::metrics::Metrics;
-use crate::options::{RepairOptions, ScrubOptions, UnknownKeys, WhenShort};
-use crate::present::Present;
+use crate::metrics::ServiceMetrics;
+use crate::options::{RepairOptions, ScrubOptions, ShortAnswerPolicy, UnknownKeyRule};
+use crate::present::TimeSource;
 
 struct Service {
     base: String,
-    api: Api,
-    engine: Arc<Engine>,
-    work: Registry,
+    api: ApiState,
+    engine: Arc<IndexEngine>,
+    work: TaskRegistry,
     http: Client<HttpConnector, Full<Bytes>>,
     listening: Listening,
 }
@@ -78,51 +78,51 @@ impl Service {
         Service::start_with(|options| options.searches_max = searches_max).await
     }
 
-    async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
+    async fn start_with(change: impl FnOnce(&mut ApiSocketOptions)) -> Service {
         Service::start_as(false, change).await
     }
 
-    async fn start_as(internals: bool, change: impl FnOnce(&mut ListenerOptions)) -> Service {
+    async fn start_as(internals: bool, change: impl FnOnce(&mut ApiSocketOptions)) -> Service {
         Service::start_behind(None, internals, change).await
     }
 
     async fn start_behind(
         authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
-        change: impl FnOnce(&mut ListenerOptions),
+        change: impl FnOnce(&mut ApiSocketOptions),
     ) -> Service {
         Service::start_over(Arc::new(Silent), authorizer, internals, change).await
     }
 
     async fn start_over(
-        database: Arc<dyn Database>,
+        database: Arc<dyn SourceDatabase>,
         authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
-        change: impl FnOnce(&mut ListenerOptions),
+        change: impl FnOnce(&mut ApiSocketOptions),
     ) -> Service {
-        let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let mut options = ApiSocketOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
-        let bound = Bound::bind(options).await.unwrap();
+        let bound = BoundSocket::bind(options).await.unwrap();
         Service::start_on(bound, database, authorizer, internals)
     }
 
     fn start_on(
-        bound: Bound,
-        database: Arc<dyn Database>,
+        bound: BoundSocket,
+        database: Arc<dyn SourceDatabase>,
         authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
     ) -> Service {
-        let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
-        let work = Registry::default();
+        let engine = Arc::new(IndexEngine::new(ServiceMetrics::new(), vec!["fine".into()]));
+        let compute = CpuExecutor::new(cpu_scheduler::CpuScheduler::of_threads(2), INLINE);
+        let work = TaskRegistry::default();
         let base = format!("http://{}", bound.address());
-        let api = Api {
+        let api = ApiState {
             engine: engine.clone(),
-            searches: SearchDoor::new(
+            searches: VectorSearcher::new(
                 engine.clone(),
                 compute,
                 FILTER_VALUES_MAX,
-                WhenShort::Answer,
+                ShortAnswerPolicy::Answer,
             ),
             work: work.clone(),
             repairs: Repairs::new(
@@ -132,11 +132,11 @@ impl Service {
                 RepairOptions::default(),
                 CancellationToken::new(),
             ),
-            schedules: Schedules::open(
+            schedules: IndexSchedules::open(
                 Path::new("/dev/null/nowhere"),
                 None,
                 None,
-                Present::default(),
+                TimeSource::default(),
             ),
             scrubs: Scrubs::new(
                 Arc::new(Silent),
@@ -170,7 +170,7 @@ impl Service {
         Service::serving_with(|_| {}).await
     }
 
-    async fn serving_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
+    async fn serving_with(change: impl FnOnce(&mut ApiSocketOptions)) -> Service {
         let service = Service::start_with(change).await;
         service.engine.set_connected(true);
         let index = service.add(IndexIdentity {
@@ -303,7 +303,7 @@ async fn unknown_keys_are_refused_by_name_or_counted() {
     assert!(answer.body.starts_with(told), "{}", answer.body);
 
     let beside_scylladb = Service::serving_with(|options| {
-        options.unknown_keys = UnknownKeys::Counted;
+        options.unknown_keys = UnknownKeyRule::Counted;
     });
     let service = beside_scylladb.await;
     for body in beside {

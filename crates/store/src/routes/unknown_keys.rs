@@ -16,9 +16,9 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::error::ApiError;
-use super::filter_values::Of;
-use crate::metrics::Metrics;
-use crate::options::UnknownKeys;
+use super::filter_values::JsonScope;
+use crate::metrics::ServiceMetrics;
+use crate::options::UnknownKeyRule;
 
 /// The keys of a search.
 const OF_SEARCH: [&str; 8] = [
@@ -52,7 +52,7 @@ const SHOWN_MAX: usize = 64;
 
 /// A key that the service does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownKey {
+pub(super) struct UnknownKey {
     /// The name of the key.
     name: String,
     /// The object that has the key, as a path; empty for the search itself.
@@ -63,7 +63,7 @@ pub struct UnknownKey {
 
 impl UnknownKey {
     /// A key of a search itself.
-    pub fn of_search(name: &str) -> UnknownKey {
+    pub(super) fn of_search(name: &str) -> UnknownKey {
         UnknownKey {
             name: shown(name),
             path: String::new(),
@@ -93,13 +93,13 @@ impl UnknownKey {
 
 /// The unknown keys in the JSON of a search or a filter, some of them if there are many. If the
 /// JSON is broken, those before the fault.
-pub fn find(json: &[u8], of: Of) -> Vec<UnknownKey> {
+pub(super) fn find(json: &[u8], of: JsonScope) -> Vec<UnknownKey> {
     let found = RefCell::default();
-    let walk = Walk {
+    let walk = KeyWalk {
         found: &found,
         level: match of {
-            Of::Search => Level::Search,
-            Of::Filter => Level::Filter,
+            JsonScope::Search => KeyDepth::Search,
+            JsonScope::Filter => KeyDepth::Filter,
         },
         at: None,
     };
@@ -111,25 +111,29 @@ pub fn find(json: &[u8], of: Of) -> Vec<UnknownKey> {
 
 /// The unknown keys that a listener has met.
 #[derive(Default)]
-pub struct KeysMet {
-    rule: UnknownKeys,
+pub(super) struct UnknownKeyCheck {
+    rule: UnknownKeyRule,
     logged: Mutex<BTreeSet<String>>,
 }
 
-impl KeysMet {
+impl UnknownKeyCheck {
     /// None met yet.
-    pub fn new(rule: UnknownKeys) -> KeysMet {
-        KeysMet {
+    pub(super) fn new(rule: UnknownKeyRule) -> UnknownKeyCheck {
+        UnknownKeyCheck {
             rule,
             logged: Mutex::default(),
         }
     }
 
     /// Refuses the search that has these unknown keys, or counts them.
-    pub fn take(&self, keys: &[UnknownKey], metrics: &Metrics) -> Result<(), ApiError> {
+    pub(super) fn take(
+        &self,
+        keys: &[UnknownKey],
+        metrics: &ServiceMetrics,
+    ) -> Result<(), ApiError> {
         let is_refused = |key: &&UnknownKey| match self.rule {
-            UnknownKeys::Refused => true,
-            UnknownKeys::Counted => key.is_in_filter(),
+            UnknownKeyRule::Refused => true,
+            UnknownKeyRule::Counted => key.is_in_filter(),
         };
         if let Some(key) = keys.iter().find(is_refused) {
             return Err(key.error());
@@ -150,38 +154,38 @@ impl KeysMet {
 
 /// Walks through the JSON of a search and gathers its unknown keys.
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct KeyWalk<'a> {
     found: &'a RefCell<Vec<UnknownKey>>,
-    level: Level,
+    level: KeyDepth,
     /// The position of the restriction.
     at: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Level {
+enum KeyDepth {
     Search,
     Filter,
     Restrictions,
     Restriction,
 }
 
-impl Walk<'_> {
-    fn at(self, level: Level) -> Self {
-        Walk { level, ..self }
+impl KeyWalk<'_> {
+    fn at(self, level: KeyDepth) -> Self {
+        KeyWalk { level, ..self }
     }
 
     fn known(self) -> &'static [&'static str] {
         match self.level {
-            Level::Search => &OF_SEARCH,
-            Level::Filter => &OF_FILTER,
-            Level::Restrictions => &[],
-            Level::Restriction => &OF_RESTRICTION,
+            KeyDepth::Search => &OF_SEARCH,
+            KeyDepth::Filter => &OF_FILTER,
+            KeyDepth::Restrictions => &[],
+            KeyDepth::Restriction => &OF_RESTRICTION,
         }
     }
 
     fn note(self, name: &str, known: &'static [&'static str]) {
         let path = match (self.level, self.at) {
-            (Level::Search, _) => String::new(),
+            (KeyDepth::Search, _) => String::new(),
             (_, Some(at)) => format!("filter.restrictions[{at}]"),
             (_, None) => "filter".to_owned(),
         };
@@ -196,7 +200,7 @@ impl Walk<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for KeyWalk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -204,7 +208,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for KeyWalk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,12 +242,12 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         let mut at = 0;
         loop {
-            let walk = Walk {
+            let walk = KeyWalk {
                 at: Some(at),
-                ..self.at(Level::Restriction)
+                ..self.at(KeyDepth::Restriction)
             };
             let next = match self.level {
-                Level::Restrictions => elements.next_element_seed(walk)?,
+                KeyDepth::Restrictions => elements.next_element_seed(walk)?,
                 _ => elements.next_element::<IgnoredAny>()?.map(drop),
             };
             if next.is_none() {
@@ -258,15 +262,15 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let (mut kind, mut has_key) = (None, false);
         while let Some(name) = fields.next_key::<Cow<'_, str>>()? {
             let walk = match (self.level, &*name) {
-                (Level::Search, "filter") => Some(self.at(Level::Filter)),
-                (Level::Filter, "restrictions") => Some(self.at(Level::Restrictions)),
-                (Level::Restriction, "type") => {
+                (KeyDepth::Search, "filter") => Some(self.at(KeyDepth::Filter)),
+                (KeyDepth::Filter, "restrictions") => Some(self.at(KeyDepth::Restrictions)),
+                (KeyDepth::Restriction, "type") => {
                     kind = fields.next_value::<Option<String>>()?;
                     continue;
                 }
                 _ => None,
             };
-            has_key |= self.level == Level::Restriction && name == "key";
+            has_key |= self.level == KeyDepth::Restriction && name == "key";
             if !known.contains(&&*name) {
                 self.note(&name, known);
             }
@@ -339,7 +343,7 @@ mod tests {
                 "Known keys are type, lhs, rhs",
             ),
         ] {
-            let found = find(json.as_bytes(), Of::Search);
+            let found = find(json.as_bytes(), JsonScope::Search);
             let message = found[0].error().to_string();
             assert_eq!(found.len(), 1, "{message}");
             assert!(
@@ -347,7 +351,7 @@ mod tests {
                 "{message}"
             );
         }
-        let of_filter = find(br#"{"restrictions":[],"allow":true}"#, Of::Filter);
+        let of_filter = find(br#"{"restrictions":[],"allow":true}"#, JsonScope::Filter);
         assert!(of_filter[0].is_in_filter());
         let message = of_filter[0].error().to_string();
         assert!(message.contains("allow_filtering"), "{message}");
@@ -365,7 +369,7 @@ mod tests {
             "",
             "7",
         ] {
-            assert_eq!(find(json.as_bytes(), Of::Search), [], "{json}");
+            assert_eq!(find(json.as_bytes(), JsonScope::Search), [], "{json}");
         }
     }
 
@@ -373,15 +377,15 @@ mod tests {
     fn a_search_with_many_unknown_keys_costs_little() {
         let keys: Vec<String> = (0..1_000).map(|n| format!("\"{n:0>500}\":1")).collect();
         let json = format!("{{{}}}", keys.join(","));
-        let found = find(json.as_bytes(), Of::Search);
+        let found = find(json.as_bytes(), JsonScope::Search);
         assert_eq!(found.len(), FOUND_MAX);
         assert!(found.iter().all(|key| key.name.len() == SHOWN_MAX));
     }
 
     #[test]
-    fn beside_scylladb_keys_are_counted_and_logged_once() {
-        let metrics = Metrics::new();
-        let met = KeysMet::new(UnknownKeys::Counted);
+    fn next_to_scylladb_unknown_keys_are_counted_and_logged_once() {
+        let metrics = ServiceMetrics::new();
+        let met = UnknownKeyCheck::new(UnknownKeyRule::Counted);
         for n in 0..2 * LOGGED_MAX {
             let keys = [UnknownKey::of_search(&format!("more{n}"))];
             assert_eq!(met.take(&keys, &metrics), Ok(()));
@@ -390,9 +394,9 @@ mod tests {
         assert_eq!(met.logged.lock().unwrap().len(), LOGGED_MAX);
         let counted = format!("request_keys_unknown_total {}\n", 4 * LOGGED_MAX);
         assert!(metrics.registry().text().unwrap().contains(&counted));
-        let in_filter = find(br#"{"filter":{"x":1}}"#, Of::Search);
+        let in_filter = find(br#"{"filter":{"x":1}}"#, JsonScope::Search);
         assert!(met.take(&in_filter, &metrics).is_err());
-        let strict = KeysMet::new(UnknownKeys::Refused);
+        let strict = UnknownKeyCheck::new(UnknownKeyRule::Refused);
         assert!(
             strict
                 .take(&[UnknownKey::of_search("x")], &metrics)

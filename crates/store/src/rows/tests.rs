@@ -1,9 +1,9 @@
-use index::Metric;
+use index::SimilarityFunction;
 use uuid::Uuid;
 
 use super::*;
 use crate::keys::tests::text_schema;
-use crate::observed::Form;
+use crate::observed::IndexableType;
 
 /// A reader of a table with two partition key columns, a clustering column, and a vector of two
 /// elements.
@@ -17,9 +17,9 @@ pub(crate) fn reader() -> RowReader {
         keys: text_schema(2, 1),
         columns: vec![ObservedColumn {
             name: "a\"b".into(),
-            form: Form::Vector {
+            form: IndexableType::Vector {
                 dimensions: 2,
-                metric: Metric::Cosine,
+                metric: SimilarityFunction::Cosine,
             },
         }],
     }

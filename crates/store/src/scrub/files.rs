@@ -38,7 +38,7 @@ pub fn check_snapshots(directory: &Path, pass: &mut dyn FnMut(u64) -> bool) -> C
 }
 
 /// The bytes of all files below a directory that can be seen.
-pub fn bytes_of(directory: &Path) -> u64 {
+pub(super) fn bytes_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {
         Ok(meta) if meta.is_dir() => bytes_of(&entry.path()),

@@ -8,16 +8,16 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Holds back reads to a number of bytes in a second.
 #[derive(Debug)]
-pub struct Pace {
+pub struct ReadRateLimiter {
     started: Instant,
     bytes: u64,
     bytes_a_second: Option<u64>,
 }
 
-impl Pace {
+impl ReadRateLimiter {
     /// Begins now. `None` sets no limit.
-    pub fn new(bytes_a_second: Option<u64>) -> Pace {
-        Pace {
+    pub fn new(bytes_a_second: Option<u64>) -> ReadRateLimiter {
+        ReadRateLimiter {
             started: Instant::now(),
             bytes: 0,
             bytes_a_second,
@@ -48,11 +48,11 @@ mod tests {
 
     #[test]
     fn it_holds_back_and_lets_go() {
-        let mut pace = Pace::new(Some(1_000));
+        let mut pace = ReadRateLimiter::new(Some(1_000));
         assert!(pace.keep(50, &|| true));
         assert!(pace.started.elapsed() >= Duration::from_millis(50));
         // The bytes of more than a year.
         assert!(!pace.keep(1 << 35, &|| false));
-        assert!(Pace::new(None).keep(u64::MAX, &|| true));
+        assert!(ReadRateLimiter::new(None).keep(u64::MAX, &|| true));
     }
 }

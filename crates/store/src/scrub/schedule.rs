@@ -17,7 +17,7 @@ const RETRY: Duration = Duration::from_secs(60);
 impl Scrubs {
     /// Begins scrubs at the interval of the options, without end. Returns at once if there is no
     /// interval.
-    pub async fn run_by_schedule(self) {
+    pub(crate) async fn run_by_schedule(self) {
         let Some(interval) = self.inner.options.interval else {
             return;
         };

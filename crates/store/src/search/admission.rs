@@ -7,10 +7,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::error::SearchError;
-use crate::metrics::Metrics;
+use crate::metrics::ServiceMetrics;
 
 /// The budget of searches of a listener or of the local door.
-pub struct Admissions {
+pub(crate) struct ConcurrencyBudget {
     /// One permit for each search that may still be admitted.
     places: Arc<Semaphore>,
     /// The longest time that a search may wait for its turn.
@@ -18,24 +18,24 @@ pub struct Admissions {
 }
 
 /// The place of an admitted search. Dropping it frees the place.
-pub struct Admission {
+pub(crate) struct ConcurrencyPermit {
     /// The time by which the search must have begun, by the clock of the timers, which a simulation
     /// moves; after it the search is refused.
     pub deadline: Instant,
     _place: OwnedSemaphorePermit,
 }
 
-impl Admission {
+impl ConcurrencyPermit {
     /// The time until the deadline.
-    pub fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 }
 
-impl Admissions {
+impl ConcurrencyBudget {
     /// A budget of `searches_max` searches at a time. None of them waits longer than `wait_max`.
-    pub fn new(searches_max: usize, wait_max: Duration) -> Admissions {
-        Admissions {
+    pub(crate) fn new(searches_max: usize, wait_max: Duration) -> ConcurrencyBudget {
+        ConcurrencyBudget {
             places: Arc::new(Semaphore::new(searches_max)),
             wait_max,
         }
@@ -43,17 +43,17 @@ impl Admissions {
 
     /// Admits a search, or fails with [`SearchError::Overloaded`] if there are too many. The search
     /// waits no longer than until `callers_deadline`.
-    pub fn take(
+    pub(crate) fn take(
         &self,
         callers_deadline: Option<Instant>,
-        metrics: &Metrics,
-    ) -> Result<Admission, SearchError> {
+        metrics: &ServiceMetrics,
+    ) -> Result<ConcurrencyPermit, SearchError> {
         let place = self.places.clone().try_acquire_owned().map_err(|_| {
             metrics.search_refused("admission");
             SearchError::Overloaded
         })?;
         let ours = Instant::now() + self.wait_max;
-        Ok(Admission {
+        Ok(ConcurrencyPermit {
             deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
             _place: place,
         })

@@ -1,12 +1,12 @@
 //! The reasons why a search has no answer.
 
 use crate::identity::IndexName;
-use crate::indexes::{Lag, NoRoute};
+use crate::indexes::{IndexLag, NoRoute};
 
 /// The reason why a search has no answer. The texts are those that clients get (contract, sections
 /// 1.4 and 1.13).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum SearchError {
+pub(crate) enum SearchError {
     /// There is no such index.
     #[error("missing index: {0}")]
     MissingIndex(IndexName),
@@ -45,7 +45,7 @@ pub enum SearchError {
         /// The index of the request.
         name: IndexName,
         /// How far it lags that time.
-        lag: Lag,
+        lag: IndexLag,
     },
     /// The index has had no room for some rows, so the answer might lack them.
     #[error(
@@ -58,7 +58,7 @@ pub enum SearchError {
     Internal(String),
 }
 
-fn behind(name: &IndexName, lag: &Lag) -> String {
+fn behind(name: &IndexName, lag: &IndexLag) -> String {
     let far = match lag.behind_us {
         Some(us) => format!("lacks the last {:.3} s of them", us as f64 / 1e6),
         None => "does not know yet how far it is".to_owned(),
@@ -68,7 +68,7 @@ fn behind(name: &IndexName, lag: &Lag) -> String {
 
 impl SearchError {
     /// The error for a request that no index can answer.
-    pub fn no_route(name: IndexName, no_route: &NoRoute) -> SearchError {
+    pub(crate) fn no_route(name: IndexName, no_route: &NoRoute) -> SearchError {
         match no_route {
             NoRoute::Missing => SearchError::MissingIndex(name),
             NoRoute::NodeBootstrapping => SearchError::NodeBootstrapping,

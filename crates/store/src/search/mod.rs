@@ -2,9 +2,9 @@
 //! same process. Both take the same way from here on, and get the same results and errors.
 
 mod admission;
-mod asked;
 mod error;
-mod of_rows;
+mod input;
+mod table_rows;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,18 +14,19 @@ use store_api::types::{AnnRequest, SearchPlan};
 use tokio::time::Instant;
 use traces::Trace;
 
-use crate::compute::Compute;
-use crate::counters::Event;
-use crate::filter::{Needed, RowFilter, Unsuitable};
+use crate::compute::CpuExecutor;
+use crate::counters::CountedEvent;
+use crate::filter::{SearchFilter, SearchRequirements, UnsupportedRestriction};
 use crate::identity::{IndexIdentity, IndexName};
 use crate::indexes::{
-    Engine, IndexHandle, Query, RankedRows, ReturnedColumn, Routed, Search, check_query,
+    IndexEngine, IndexHandle, IndexSearch, RankedRows, RequestedColumn, RoutedSearch,
+    StructureQuery, check_query,
 };
-use crate::options::WhenShort;
+use crate::options::ShortAnswerPolicy;
 
-pub use admission::{Admission, Admissions};
-pub use asked::Asked;
-pub use error::SearchError;
+pub(crate) use admission::{ConcurrencyBudget, ConcurrencyPermit};
+pub(crate) use error::SearchError;
+pub(crate) use input::ReceivedSearch;
 
 /// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
 /// requests no more than this: 1000 rows, oversampled 100 times. More would be memory and time
@@ -34,42 +35,42 @@ const ROWS_MAX: usize = 100_000;
 
 /// The door for searches. Clones are cheap and lead to the same indexes.
 #[derive(Clone)]
-pub struct SearchDoor {
-    engine: Arc<Engine>,
-    compute: Compute,
+pub(crate) struct VectorSearcher {
+    engine: Arc<IndexEngine>,
+    compute: CpuExecutor,
     filter_values_max: usize,
-    when_short: WhenShort,
+    when_short: ShortAnswerPolicy,
 }
 
 /// The fate of an answer that may lack rows, as the index has had no room for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lacking {
+pub(crate) enum MissingRowsPolicy {
     /// The answer says that it may lack some.
-    IsTold,
+    Reported,
     /// The rows of the table are read, if the database is in this process; else as
-    /// [`Lacking::IsTold`].
-    IsMadeUp,
+    /// [`MissingRowsPolicy::Reported`].
+    ReadFromTable,
 }
 
 /// An answer to a search, in the form that the caller needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found<A> {
+pub(crate) struct IndexAnswer<A> {
     /// The answer.
     pub answer: A,
     /// Whether rows may be missing, as the index has had no room for some.
     pub is_short: bool,
 }
 
-impl SearchDoor {
+impl VectorSearcher {
     /// A door to the indexes of `engine`. Searches run on the threads of `compute`. A filter may
     /// have `filter_values_max` values.
-    pub fn new(
-        engine: Arc<Engine>,
-        compute: Compute,
+    pub(crate) fn new(
+        engine: Arc<IndexEngine>,
+        compute: CpuExecutor,
         filter_values_max: usize,
-        when_short: WhenShort,
-    ) -> SearchDoor {
-        SearchDoor {
+        when_short: ShortAnswerPolicy,
+    ) -> VectorSearcher {
+        VectorSearcher {
             engine,
             compute,
             filter_values_max,
@@ -78,27 +79,27 @@ impl SearchDoor {
     }
 
     /// The most values that a filter may have.
-    pub fn filter_values_max(&self) -> usize {
+    pub(crate) fn filter_values_max(&self) -> usize {
         self.filter_values_max
     }
 
     /// Searches an index. `write` turns the result into the answer, on the thread that searched.
     /// Its error is a fault of the service.
-    pub async fn search<A: Send + 'static>(
+    pub(crate) async fn search<A: Send + 'static>(
         &self,
         name: IndexName,
-        asked: Asked,
-        admission: Admission,
-        lacking: Lacking,
+        asked: ReceivedSearch,
+        admission: ConcurrencyPermit,
+        lacking: MissingRowsPolicy,
         write: impl Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
-    ) -> Result<Found<A>, SearchError> {
+    ) -> Result<IndexAnswer<A>, SearchError> {
         let began = Instant::now();
         let question = self.question(&name, &asked, &admission).await?;
         let search = asked.request;
         let index = question.routed.index.clone();
         let left = admission.time_left();
         let waits = Instant::now();
-        let taken_up = take_up(&index, name.clone(), search.min_time_us, left).await;
+        let taken_up = wait_for_writes(&index, name.clone(), search.min_time_us, left).await;
         traces::note(|| {
             let waited = waits.elapsed().as_micros();
             format!(
@@ -106,7 +107,7 @@ impl SearchDoor {
             )
         });
         taken_up.inspect_err(|_| self.engine.metrics().search_refused("behind"))?;
-        let job = Arc::new(Job {
+        let job = Arc::new(PreparedSearch {
             engine: self.engine.clone(),
             question,
             rows: search.limit.get().min(ROWS_MAX),
@@ -117,7 +118,7 @@ impl SearchDoor {
         });
         let mut taken_in = index.doubts.watch();
         let database = self.engine.rows_to_search();
-        let to_make_up = database.filter(|_| lacking == Lacking::IsMadeUp);
+        let to_make_up = database.filter(|_| lacking == MissingRowsPolicy::ReadFromTable);
         let mut is_short = job.lacked_rows;
         let found = loop {
             if let Some(database) = to_make_up.filter(|_| is_short) {
@@ -131,7 +132,7 @@ impl SearchDoor {
                 Some(found) => break found,
                 None => {}
             }
-            index.doubts.ask();
+            index.doubts.request_reads();
             let left = admission.time_left();
             if tokio::time::timeout(left, taken_in.changed())
                 .await
@@ -145,10 +146,13 @@ impl SearchDoor {
         let took = began.elapsed().as_secs_f64();
         let requested = &job.question.routed.requested;
         requested.metrics.request_latency.observe(took);
-        self.engine.metrics().counters().count(Event::Search, 1);
+        self.engine
+            .metrics()
+            .counters()
+            .count(CountedEvent::Search, 1);
         // A node in the process of the rows reads them.
         if found.is_short && database.is_none() {
-            if self.when_short == WhenShort::Error {
+            if self.when_short == ShortAnswerPolicy::Error {
                 self.engine.metrics().search_refused("short");
                 return Err(SearchError::Short(name));
             }
@@ -157,12 +161,12 @@ impl SearchDoor {
         Ok(found)
     }
 
-    /// Does a search once, in a turn of its own; see [`Job::run`].
+    /// Does a search once, in a turn of its own; see [`PreparedSearch::run`].
     async fn run<A, W>(
         &self,
-        job: Arc<Job<W>>,
+        job: Arc<PreparedSearch<W>>,
         deadline: Instant,
-    ) -> Result<Option<Found<A>>, SearchError>
+    ) -> Result<Option<IndexAnswer<A>>, SearchError>
     where
         A: Send + 'static,
         W: Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
@@ -174,9 +178,9 @@ impl SearchDoor {
 }
 
 /// A search, ready to be done.
-struct Job<W> {
-    engine: Arc<Engine>,
-    question: Question,
+struct PreparedSearch<W> {
+    engine: Arc<IndexEngine>,
+    question: ResolvedSearch,
     search: AnnRequest,
     /// The most rows of the answer.
     rows: usize,
@@ -187,10 +191,10 @@ struct Job<W> {
     trace: Option<Trace>,
 }
 
-impl<W> Job<W> {
+impl<W> PreparedSearch<W> {
     /// Searches the index and writes the answer. `None` if a value that matters has just expired in
     /// one of its rows, which has to be read again first.
-    fn run<A>(&self) -> Result<Option<Found<A>>, SearchError>
+    fn run<A>(&self) -> Result<Option<IndexAnswer<A>>, SearchError>
     where
         W: Fn(RankedRows<'_>) -> Result<A, String>,
     {
@@ -202,7 +206,7 @@ impl<W> Job<W> {
             // moment longer.
             None => 0,
         };
-        let ranked = index.content.search(&Search {
+        let ranked = index.content.search(&IndexSearch {
             query: query_of(&self.search),
             limit: self.rows,
             now_s,
@@ -212,7 +216,7 @@ impl<W> Job<W> {
             keys: Some(&routed.identity().keys),
         });
         let mut ranked = ranked?;
-        if ranked.is_in_doubt() {
+        if ranked.has_expired_value() {
             return Ok(None);
         }
         note_plan(index, &ranked, self.trace.as_ref());
@@ -225,24 +229,24 @@ impl<W> Job<W> {
             ranked.put_short();
         }
         let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
-        Ok(Some(Found { answer, is_short }))
+        Ok(Some(IndexAnswer { answer, is_short }))
     }
 }
 
-impl SearchDoor {
+impl VectorSearcher {
     /// Finds the index that answers a search, and resolves its columns there.
     async fn question(
         &self,
         name: &IndexName,
-        asked: &Asked,
-        admission: &Admission,
-    ) -> Result<Question, SearchError> {
+        asked: &ReceivedSearch,
+        admission: &ConcurrencyPermit,
+    ) -> Result<ResolvedSearch, SearchError> {
         let max = self.filter_values_max;
         if asked.values() > max {
             return Err(SearchError::TooManyValues { max });
         }
         let search = &asked.request;
-        let needed = Needed::by(search).and(&asked.predicates);
+        let needed = SearchRequirements::by(search).and(&asked.predicates);
         let routed = self
             .engine
             .current_route(name, &needed, admission.time_left())
@@ -251,11 +255,11 @@ impl SearchDoor {
         let identity = routed.identity();
         check_query(query_of(search), &identity.options)?;
         check_allowed(&needed, identity)?;
-        let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
-        let filter = RowFilter::new(identity, search.filter.as_ref(), &asked.predicates);
+        let unsuitable = |error: UnsupportedRestriction| SearchError::Unsuitable(error.to_string());
+        let filter = SearchFilter::new(identity, search.filter.as_ref(), &asked.predicates);
         let returned = search.return_columns.as_deref();
-        let returned = returned.map(|names| ReturnedColumn::all_of(identity, names));
-        Ok(Question {
+        let returned = returned.map(|names| RequestedColumn::all_of(identity, names));
+        Ok(ResolvedSearch {
             filter: filter.map_err(unsuitable)?,
             returned: returned.transpose().map_err(unsuitable)?,
             routed,
@@ -300,36 +304,39 @@ fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>, trace: Option<&Trace>
 
 /// Waits until an index has taken up the writes that a search must know. `name` is the index of the
 /// request.
-async fn take_up(
+async fn wait_for_writes(
     index: &IndexHandle,
     name: IndexName,
     min_time_us: Option<i64>,
     within: Duration,
 ) -> Result<(), SearchError> {
     let Some(time_us) = min_time_us else {
-        return match index.freshness.take_up_acknowledged(within).await {
+        return match index.freshness.wait_for_acknowledged(within).await {
             true => Ok(()),
             false => Err(SearchError::Behind(name)),
         };
     };
-    let taken_up = index.freshness.take_up(time_us, within).await;
+    let taken_up = index.freshness.wait_until(time_us, within).await;
     taken_up.map_err(|lag| SearchError::BehindTime { name, lag })
 }
 
 /// A search in the terms of the index that answers it.
-struct Question {
-    routed: Routed,
-    filter: Option<Box<RowFilter>>,
-    returned: Option<Vec<ReturnedColumn>>,
+struct ResolvedSearch {
+    routed: RoutedSearch,
+    filter: Option<Box<SearchFilter>>,
+    returned: Option<Vec<RequestedColumn>>,
 }
 
 /// The part of a request that the structure of an index reads.
-fn query_of(request: &AnnRequest) -> Query<'_> {
-    Query::Vector(&request.vector)
+fn query_of(request: &AnnRequest) -> StructureQuery<'_> {
+    StructureQuery::Vector(&request.vector)
 }
 
 /// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.
-fn check_allowed(needed: &Needed<'_>, index: &IndexIdentity) -> Result<(), SearchError> {
+fn check_allowed(
+    needed: &SearchRequirements<'_>,
+    index: &IndexIdentity,
+) -> Result<(), SearchError> {
     let left: BTreeSet<&str> = needed.left_by(index).collect();
     if left.is_empty() || needed.is_allowed {
         return Ok(());

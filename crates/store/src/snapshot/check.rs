@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::fault::Fault;
+use super::fault::PersistenceError;
 use super::frames::FrameReader;
 use super::manifest::Manifest;
 use crate::identity::StructureClass;
@@ -16,7 +16,10 @@ const LOOKS: usize = 3;
 /// of files read. `pass` gets the number of bytes read and says whether to go on.
 ///
 /// The first file that differs from what was written.
-pub fn check_place(place: &Path, pass: &mut dyn FnMut(u64) -> bool) -> Result<u64, Fault> {
+pub(crate) fn check_place(
+    place: &Path,
+    pass: &mut dyn FnMut(u64) -> bool,
+) -> Result<u64, PersistenceError> {
     let mut look = 0;
     loop {
         look += 1;
@@ -41,7 +44,7 @@ fn check_generation(
     generation: u64,
     class: StructureClass,
     pass: &mut dyn FnMut(u64) -> bool,
-) -> Result<u64, Fault> {
+) -> Result<u64, PersistenceError> {
     let directory = place.join(format!("generation-{generation}"));
     let mut wanted = true;
     let files = check_files(class, &directory, &mut |bytes| {

@@ -9,7 +9,7 @@ use crate::memory::NoMemory;
 
 /// The reason why a snapshot can't be written or used. Each names the file.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub(crate) enum PersistenceError {
     /// The system returned an error.
     #[error("can't {action} {}: {source}", path.display())]
     Io {
@@ -62,11 +62,14 @@ pub enum Fault {
     Stopped,
 }
 
-impl Fault {
+impl PersistenceError {
     /// Makes an error of the system into a fault that names the action and the file.
-    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fault {
+    pub(crate) fn io(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> PersistenceError {
         let path = path.to_owned();
-        move |source| Fault::Io {
+        move |source| PersistenceError::Io {
             action,
             path,
             source,
@@ -74,16 +77,18 @@ impl Fault {
     }
 
     /// Whether the system failed or memory is short, so that the files may be sound.
-    pub fn is_of_the_system(&self) -> bool {
+    pub(crate) fn is_of_the_system(&self) -> bool {
         matches!(
             self,
-            Fault::Io { .. } | Fault::NoMemory(_) | Fault::Structure(FilesFault::System(_))
+            PersistenceError::Io { .. }
+                | PersistenceError::NoMemory(_)
+                | PersistenceError::Structure(FilesFault::System(_))
         )
     }
 
     /// Makes a fault that names the file, the place and the damage.
-    pub fn damaged(path: &Path, offset: u64, what: &'static str) -> Fault {
-        Fault::Damaged {
+    pub(crate) fn damaged(path: &Path, offset: u64, what: &'static str) -> PersistenceError {
+        PersistenceError::Damaged {
             path: path.to_owned(),
             offset,
             what,
@@ -93,7 +98,7 @@ impl Fault {
 
 /// The reason why the log lacks changes since a snapshot's position.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum OutOfReach {
+pub(super) enum LogGap {
     /// Rows of the log may have expired.
     #[error(
         "the snapshot is {} s behind, and the log keeps rows for {} s",

@@ -16,10 +16,10 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use machine::files::{self, Step};
+use platform::files::{self, FileStep};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::fault::Fault;
+use super::fault::PersistenceError;
 
 /// The kind of the last frame.
 const END: u32 = 0;
@@ -45,7 +45,7 @@ fn head(payload: &[u8], kind: u32) -> [u8; 8] {
 }
 
 /// Writes a file of frames.
-pub struct FrameWriter {
+pub(super) struct FrameWriter {
     path: PathBuf,
     file: BufWriter<File>,
     number: u64,
@@ -53,10 +53,10 @@ pub struct FrameWriter {
 
 impl FrameWriter {
     /// Makes a file; fails if it exists.
-    pub fn create(path: &Path) -> Result<FrameWriter, Fault> {
-        let file = files::step(Step::Make, path)
+    pub(super) fn create(path: &Path) -> Result<FrameWriter, PersistenceError> {
+        let file = files::step(FileStep::Make, path)
             .and_then(|()| File::create_new(path))
-            .map_err(Fault::io("make", path))?;
+            .map_err(PersistenceError::io("make", path))?;
         Ok(FrameWriter {
             path: path.to_owned(),
             file: BufWriter::new(file),
@@ -65,29 +65,29 @@ impl FrameWriter {
     }
 
     /// Adds a frame. Kinds begin with 1.
-    pub fn put(&mut self, kind: u32, payload: &[u8]) -> Result<(), Fault> {
+    pub(super) fn put(&mut self, kind: u32, payload: &[u8]) -> Result<(), PersistenceError> {
         let head = head(payload, kind);
         let checksum = checksum(self.number, &head, payload);
         self.number += 1;
-        files::step(Step::Write, &self.path)
+        files::step(FileStep::Write, &self.path)
             .and_then(|()| self.file.write_all(&head))
             .and_then(|()| self.file.write_all(payload))
             .and_then(|()| self.file.write_all(&checksum))
-            .map_err(Fault::io("write", &self.path))
+            .map_err(PersistenceError::io("write", &self.path))
     }
 
     /// Ends the file and waits until it is on the disk.
-    pub fn finish(mut self) -> Result<(), Fault> {
+    pub(super) fn finish(mut self) -> Result<(), PersistenceError> {
         self.put(END, &[])?;
         self.file
             .flush()
             .and_then(|()| files::sync(self.file.get_ref(), &self.path))
-            .map_err(Fault::io("write", &self.path))
+            .map_err(PersistenceError::io("write", &self.path))
     }
 }
 
 /// Reads a file of frames. Returns sound frames only.
-pub struct FrameReader {
+pub(super) struct FrameReader {
     path: PathBuf,
     file: BufReader<File>,
     number: u64,
@@ -97,10 +97,10 @@ pub struct FrameReader {
 
 impl FrameReader {
     /// Opens a file, to be read from its first frame.
-    pub fn open(path: &Path) -> Result<FrameReader, Fault> {
-        let file = files::step(Step::Read, path)
+    pub(super) fn open(path: &Path) -> Result<FrameReader, PersistenceError> {
+        let file = files::step(FileStep::Read, path)
             .and_then(|()| File::open(path))
-            .map_err(Fault::io("open", path))?;
+            .map_err(PersistenceError::io("open", path))?;
         Ok(FrameReader {
             path: path.to_owned(),
             file: BufReader::new(file),
@@ -111,7 +111,7 @@ impl FrameReader {
     }
 
     /// Returns the kind and the payload of the next frame; `None` after the last.
-    pub fn next(&mut self) -> Result<Option<(u32, Vec<u8>)>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Option<(u32, Vec<u8>)>, PersistenceError> {
         if self.ended {
             return Ok(None);
         }
@@ -141,21 +141,21 @@ impl FrameReader {
         match self.file.read(&mut more) {
             Ok(0) => Ok(None),
             Ok(_) => Err(self.damaged("something follows the end")),
-            Err(error) => Err(Fault::io("read", &self.path)(error)),
+            Err(error) => Err(PersistenceError::io("read", &self.path)(error)),
         }
     }
 
     /// A fault at the frame that was read last or could not be read.
-    pub fn damaged(&self, what: &'static str) -> Fault {
-        Fault::damaged(&self.path, self.offset, what)
+    pub(super) fn damaged(&self, what: &'static str) -> PersistenceError {
+        PersistenceError::damaged(&self.path, self.offset, what)
     }
 
-    fn read(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, bytes: &mut [u8]) -> Result<(), PersistenceError> {
         self.file
             .read_exact(bytes)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => self.damaged("the file ends"),
-                _ => Fault::io("read", &self.path)(error),
+                _ => PersistenceError::io("read", &self.path)(error),
             })
     }
 }
@@ -164,7 +164,7 @@ impl FrameReader {
 mod tests {
     use super::*;
 
-    fn frames(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, Fault> {
+    fn frames(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, PersistenceError> {
         let mut reader = FrameReader::open(path)?;
         std::iter::from_fn(|| reader.next().transpose()).collect()
     }

@@ -12,18 +12,18 @@ use std::time::Duration;
 
 use cql::quote::Identifier;
 use index::VectorOptions;
-use machine::files::{self, Step};
+use platform::files::{self, FileStep};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use value::CqlType;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::fault::Fault;
+use super::fault::PersistenceError;
 use crate::identity::{FilterColumn, IndexIdentity, StructureClass, StructureOptions};
 use crate::keys::{KeyColumn, KeySchema};
 
 /// The name of the file.
-pub const CURRENT: &str = "current";
+pub(crate) const CURRENT: &str = "current";
 
 /// The field of the identity with the id of the table that is the log.
 const LOG_ID: &str = "log id";
@@ -64,7 +64,7 @@ const FORMAT: &str = "annulus-index-snapshot 1 ";
 
 /// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     /// The number of the generation.
     pub generation: u64,
     /// The position, milliseconds since the epoch. Everything that the log named before it is in
@@ -78,17 +78,17 @@ pub struct Manifest {
 
 impl Manifest {
     /// The position in the log, since the epoch.
-    pub fn position(&self) -> Duration {
+    pub(crate) fn position(&self) -> Duration {
         Duration::from_millis(self.position_ms)
     }
 
     /// When the index's table was last truncated, milliseconds since the epoch.
-    pub fn truncated_ms(&self) -> Option<i64> {
+    pub(crate) fn truncated_ms(&self) -> Option<i64> {
         self.identity.get(TRUNCATED)?.parse().ok()
     }
 
     /// The class of the index's structure, which has written the other files.
-    pub fn class(&self) -> StructureClass {
+    pub(crate) fn class(&self) -> StructureClass {
         #[cfg(test)]
         if self
             .identity
@@ -102,37 +102,37 @@ impl Manifest {
 
     /// Whether the snapshot is of the table with this id. A table that is dropped and made again
     /// has another.
-    pub fn is_of_table(&self, id: Uuid) -> bool {
+    pub(crate) fn is_of_table(&self, id: Uuid) -> bool {
         self.identity.get(TABLE_ID) == Some(&id.to_string())
     }
 
     /// Reads the manifest of a directory. `None` if there is no file.
-    pub fn read(directory: &Path) -> Result<Option<Manifest>, Fault> {
+    pub(crate) fn read(directory: &Path) -> Result<Option<Manifest>, PersistenceError> {
         let path = directory.join(CURRENT);
-        let bytes = match files::step(Step::Read, &path).and_then(|()| fs::read(&path)) {
+        let bytes = match files::step(FileStep::Read, &path).and_then(|()| fs::read(&path)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Fault::io("read", &path)(error)),
+            Err(error) => return Err(PersistenceError::io("read", &path)(error)),
         };
         Manifest::decode(&bytes)
             .map(Some)
-            .map_err(|what| Fault::damaged(&path, 0, what))
+            .map_err(|what| PersistenceError::damaged(&path, 0, what))
     }
 
     /// Replaces the manifest of a directory, and waits until it is on the disk.
-    pub fn publish(&self, directory: &Path) -> Result<(), Fault> {
+    pub(crate) fn publish(&self, directory: &Path) -> Result<(), PersistenceError> {
         let (path, new) = (directory.join(CURRENT), directory.join("current.new"));
-        let written = files::step(Step::Write, &new).and_then(|()| {
+        let written = files::step(FileStep::Write, &new).and_then(|()| {
             let mut file = File::create(&new)?;
             file.write_all(&self.encode())?;
             files::sync(&file, &new)
         });
-        written.map_err(Fault::io("write", &new))?;
-        files::step(Step::Replace, &path)
+        written.map_err(PersistenceError::io("write", &new))?;
+        files::step(FileStep::Replace, &path)
             .and_then(|()| fs::rename(&new, &path))
-            .map_err(Fault::io("replace", &path))?;
+            .map_err(PersistenceError::io("replace", &path))?;
         let synced = File::open(directory).and_then(|file| files::sync(&file, directory));
-        synced.map_err(Fault::io("write", directory))
+        synced.map_err(PersistenceError::io("write", directory))
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -157,7 +157,7 @@ impl Manifest {
 }
 
 /// The identity of an index as text by field. `log` is the id of the table that is its log.
-pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
+pub(crate) fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
     let IndexIdentity {
         name,
         table,
@@ -235,7 +235,7 @@ fn vector_options_in_words(options: &VectorOptions) -> String {
         construction_beam_width,
         search_beam_width: _,
     } = options;
-    let search_beam_width = options.search_beam_width_told();
+    let search_beam_width = options.reported_search_beam_width();
     format!(
         "VectorOptions {{ dimensions: {dimensions}, similarity: {similarity:?}, quantization: {quantization:?}, \
          maximum_node_connections: {maximum_node_connections}, construction_beam_width: {construction_beam_width}, \
@@ -264,7 +264,7 @@ fn keys_in_words(keys: &KeySchema) -> String {
 
 /// The identity that an index was saved with, if that has some of the columns of `now` and differs
 /// in nothing else. `saved` has the present names. `log` is the id of the table that is its log.
-pub fn with_fewer_columns(
+pub(crate) fn with_fewer_columns(
     saved: &BTreeMap<String, String>,
     now: &IndexIdentity,
     log: Uuid,
@@ -293,7 +293,7 @@ pub fn with_fewer_columns(
 /// that `now` has, if the two are of the same version and the same types of key. Then only the
 /// names of key columns can differ, as a key column may be renamed, which leaves the rows as they
 /// are.
-pub fn with_present_names(
+pub(crate) fn with_present_names(
     saved: BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
@@ -336,7 +336,7 @@ fn nameless(keys: &str) -> Option<String> {
 }
 
 /// The first difference between two identities: the field, the saved value, and the present value.
-pub fn difference(
+pub(crate) fn difference(
     saved: &BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
 ) -> Option<(String, String, String)> {

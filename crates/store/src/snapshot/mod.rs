@@ -38,15 +38,16 @@
 //! # Opening
 //!
 //! An index with the identity of the snapshot is opened and subscribes to the hints of its table.
-//! It has the readers go back to its position ([`crate::database::Progress::rewind`]). Rows that
-//! changed while the snapshot was taken are missing in it. The index serves as soon as these have
-//! been read. Later writes come by the log. Rows that have expired since are dropped on opening.
+//! It has the readers go back to its position ([`crate::database::ReaderProgress::rewind`]). Rows
+//! that changed while the snapshot was taken are missing in it. The index serves as soon as these
+//! have been read. Later writes come by the log. Rows that have expired since are dropped on
+//! opening.
 //!
 //! If rows of the log may have expired since the position, or the clock was set back before it, the
 //! rows are *reconciled*. The index scans the table as a new one does, and takes in the rows of the
 //! scan as usual (most of them change nothing). Rows that neither scan nor log have shown by the
 //! end of the scan are removed. Until then the index doesn't serve. The same is done when readers
-//! lag that far while the service runs ([`crate::database::Progress::fell_behind`]).
+//! lag that far while the service runs ([`crate::database::ReaderProgress::fell_behind`]).
 //!
 //! An index is not opened before the facts about its log are known ([`LogFacts`]). It is not opened
 //! either if the process would exceed its memory limit. Then it is built again under that limit,
@@ -55,11 +56,11 @@
 //! they are searched ([`verify()`]), and may become unreadable later ([`watch`]).
 
 mod check;
+mod directory;
 mod fault;
 mod frames;
 pub(crate) mod manifest;
 mod open;
-mod place;
 pub(crate) mod rows;
 mod save_request;
 mod saver;
@@ -77,17 +78,17 @@ use tokio_util::task::TaskTracker;
 use crate::database::LogFacts;
 use crate::identity::IndexIdentity;
 use crate::options::{IndexesOptions, SnapshotOptions};
-pub use check::check_place;
-use fault::Fault;
-pub use open::Opened;
-use place::Place;
-pub use rows::{put_filters, put_row};
-pub use save_request::{Beginning, SaveRequest, SomeRows};
-pub use saver::{Saved, Saver};
-pub use verify::{verify, watch};
+pub(crate) use check::check_place;
+use directory::IndexDirectory;
+use fault::PersistenceError;
+pub(crate) use open::ReopenOutcome;
+pub(crate) use rows::{put_filters, put_row};
+pub(crate) use save_request::{CopiedRows, SaveRequest, SaveStart};
+pub(crate) use saver::{CurrentGeneration, IndexSaver};
+pub(crate) use verify::{verify, watch};
 
 /// The snapshots of all indexes.
-pub struct Snapshots {
+pub(crate) struct Snapshots {
     root: PathBuf,
     /// The interval of saves; `None`: snapshots are neither saved nor used.
     interval: Option<Duration>,
@@ -108,7 +109,7 @@ pub struct Snapshots {
 
 impl Snapshots {
     /// The snapshots in the directory of the indexes.
-    pub fn new(options: &SnapshotOptions, indexes: &IndexesOptions) -> Snapshots {
+    pub(crate) fn new(options: &SnapshotOptions, indexes: &IndexesOptions) -> Snapshots {
         Snapshots {
             root: indexes.directory.join("snapshots"),
             interval: options.interval,
@@ -122,7 +123,7 @@ impl Snapshots {
     }
 
     /// Has the last snapshots taken, and returns when that is done.
-    pub async fn stop(&self) {
+    pub(crate) async fn stop(&self) {
         self.stopping.cancel();
         self.savers.close();
         self.savers.wait().await;
@@ -130,14 +131,14 @@ impl Snapshots {
 
     /// Deletes the snapshot of an index, if there is one. Blocks. The saver of the index must have
     /// been cancelled before.
-    pub fn remove(&self, identity: &IndexIdentity) {
+    pub(crate) fn remove(&self, identity: &IndexIdentity) {
         if self.interval.is_some() && self.enter().is_ok() {
             self.delete(&self.place(identity).path);
         }
     }
 
     /// Deletes the snapshots of all indexes but these. Blocks.
-    pub fn retain(&self, identities: &[IndexIdentity]) {
+    pub(crate) fn retain(&self, identities: &[IndexIdentity]) {
         if self.interval.is_none() || self.enter().is_err() {
             return;
         }
@@ -156,26 +157,26 @@ impl Snapshots {
         }
     }
 
-    fn place(&self, identity: &IndexIdentity) -> Place {
-        Place::of(&self.root, identity)
+    fn place(&self, identity: &IndexIdentity) -> IndexDirectory {
+        IndexDirectory::of(&self.root, identity)
     }
 
     /// Makes the directory, and locks it against other processes.
-    fn enter(&self) -> Result<(), Fault> {
+    fn enter(&self) -> Result<(), PersistenceError> {
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_some() {
             return Ok(());
         }
-        fs::create_dir_all(&self.root).map_err(Fault::io("make", &self.root))?;
+        fs::create_dir_all(&self.root).map_err(PersistenceError::io("make", &self.root))?;
         let path = self.root.join("lock");
-        let file = File::create(&path).map_err(Fault::io("make", &path))?;
+        let file = File::create(&path).map_err(PersistenceError::io("make", &path))?;
         match file.try_lock() {
             Ok(()) => {
                 *held = Some(file);
                 Ok(())
             }
-            Err(TryLockError::WouldBlock) => Err(Fault::InUse { path }),
-            Err(TryLockError::Error(source)) => Err(Fault::io("lock", &path)(source)),
+            Err(TryLockError::WouldBlock) => Err(PersistenceError::InUse { path }),
+            Err(TryLockError::Error(source)) => Err(PersistenceError::io("lock", &path)(source)),
         }
     }
 
@@ -186,7 +187,7 @@ impl Snapshots {
     /// Deletes a snapshot: first its manifest, so that it no longer counts, then the rest.
     fn delete(&self, path: &Path) {
         let _standing = self.standing();
-        let deleted = place::remove_if_there(&path.join(manifest::CURRENT)).and_then(|()| {
+        let deleted = directory::remove_if_there(&path.join(manifest::CURRENT)).and_then(|()| {
             match fs::remove_dir_all(path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
                 deleted => deleted,

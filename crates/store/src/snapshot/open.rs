@@ -4,17 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::fault::{Fault, OutOfReach};
+use super::directory::IndexDirectory;
+use super::fault::{LogGap, PersistenceError};
 use super::manifest::{Manifest, difference, with_fewer_columns, with_present_names, words};
-use super::place::Place;
-use super::saver::Saved;
+use super::saver::CurrentGeneration;
 use super::{LogFacts, Snapshots, rows};
 use crate::identity::{IndexIdentity, StructureClass};
 use crate::indexes::{IndexContent, Structure, file_memory};
-use crate::items::{Items, Operation, Unread};
-use crate::memory::{Claim, Memory, NoMemory};
+use crate::items::{ChangeKind, IndexedRows, UnreadRows};
+use crate::memory::{Claim, NoMemory, ProcessMemory};
 use crate::options::IndexesOptions;
-use crate::present::Present;
+use crate::present::TimeSource;
 
 /// The part of the log's time to live that is reserved for reading its rows: one in this many.
 const TTL_RESERVE: u32 = 20;
@@ -27,23 +27,23 @@ const MEMORY_OF_ROWS: u64 = 3;
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The result of opening a snapshot.
-pub enum Opened {
+pub(crate) enum ReopenOutcome {
     /// There is no usable snapshot, so the index is to be built.
     Nothing,
     /// The index as it was saved.
-    Index(Box<Reopened>),
+    Index(Box<ReopenedIndex>),
 }
 
 /// An index that was opened from a snapshot.
-pub struct Reopened {
+pub(crate) struct ReopenedIndex {
     /// The structure and the keys of the index.
     pub content: IndexContent,
     /// The rows of the index.
-    pub items: Items,
+    pub items: IndexedRows,
     /// The rows that have still to be read from the table.
-    pub unread: Unread,
+    pub unread: UnreadRows,
     /// The snapshot on the disk.
-    pub saved: Saved,
+    pub saved: CurrentGeneration,
     /// Whether the log may lack rows after the position. Then the table has to be scanned.
     pub to_reconcile: bool,
 }
@@ -51,7 +51,7 @@ pub struct Reopened {
 impl Snapshots {
     /// When the table of an index was last truncated by the knowledge of its snapshot, milliseconds
     /// since the epoch. Blocks.
-    pub fn truncated_ms(&self, identity: &IndexIdentity) -> Option<i64> {
+    pub(crate) fn truncated_ms(&self, identity: &IndexIdentity) -> Option<i64> {
         self.interval?;
         let manifest = Manifest::read(&self.place(identity).path).ok()??;
         let is_of_table = manifest.is_of_table(identity.table.id);
@@ -60,7 +60,7 @@ impl Snapshots {
 
     /// The index that the snapshot of an index holds, if it keeps fewer columns and differs in
     /// nothing else: the process ended before the index was built again with all of them. Blocks.
-    pub fn former(&self, identity: &IndexIdentity, log: &LogFacts) -> Option<IndexIdentity> {
+    pub(crate) fn former(&self, identity: &IndexIdentity, log: &LogFacts) -> Option<IndexIdentity> {
         self.interval?;
         let manifest = Manifest::read(&self.place(identity).path).ok()??;
         let saved = with_present_names(manifest.identity, &words(identity, log.id));
@@ -70,35 +70,35 @@ impl Snapshots {
     /// Opens the snapshot of an index. One that can't be used is logged and deleted. One that
     /// `memory` has no room for, or that the system can't read, is logged and stays until the index
     /// is saved again. `present` goes by the clock of the log's times. Blocks.
-    pub fn open(
+    pub(crate) fn open(
         &self,
         identity: &IndexIdentity,
         log: &LogFacts,
-        present: &Present,
+        present: &TimeSource,
         indexes: &IndexesOptions,
-        memory: &Memory,
-    ) -> Opened {
+        memory: &ProcessMemory,
+    ) -> ReopenOutcome {
         let index = &identity.name;
         if self.interval.is_none() {
-            return Opened::Nothing;
+            return ReopenOutcome::Nothing;
         }
         if let Err(error) = self.enter() {
             tracing::error!(%index, %error, "the directory of snapshots can't be used; the index is built anew");
-            return Opened::Nothing;
+            return ReopenOutcome::Nothing;
         }
         // The former saver of the index was cancelled. If it was just publishing a snapshot, this
         // waits until that is done.
         drop(self.standing());
         let place = self.place(identity);
         match self.read(&place, identity, log, present, indexes, memory) {
-            Ok(None) => Opened::Nothing,
-            Ok(Some(opened)) => Opened::Index(Box::new(opened)),
+            Ok(None) => ReopenOutcome::Nothing,
+            Ok(Some(opened)) => ReopenOutcome::Index(Box::new(opened)),
             Err(error) => {
                 match &error {
-                    Fault::Differs { .. } => {
+                    PersistenceError::Differs { .. } => {
                         tracing::info!(%index, reason = %error, "the snapshot does not fit the index; the index is built anew");
                     }
-                    Fault::NoMemory(_) => {
+                    PersistenceError::NoMemory(_) => {
                         tracing::error!(%index, %error, "there is no memory to open the snapshot; the index is built anew, as far as memory allows");
                     }
                     _ => {
@@ -109,27 +109,27 @@ impl Snapshots {
                 if !error.is_of_the_system() {
                     self.delete(&place.path);
                 }
-                Opened::Nothing
+                ReopenOutcome::Nothing
             }
         }
     }
 
     fn read(
         &self,
-        place: &Place,
+        place: &IndexDirectory,
         identity: &IndexIdentity,
         log: &LogFacts,
-        present: &Present,
+        present: &TimeSource,
         indexes: &IndexesOptions,
-        memory: &Memory,
-    ) -> Result<Option<Reopened>, Fault> {
+        memory: &ProcessMemory,
+    ) -> Result<Option<ReopenedIndex>, PersistenceError> {
         let Some(manifest) = Manifest::read(&place.path)? else {
             return Ok(None);
         };
         let now = words(identity, log.id);
         let saved = with_present_names(manifest.identity.clone(), &now);
         if let Some((field, saved, now)) = difference(&saved, &now) {
-            return Err(Fault::Differs {
+            return Err(PersistenceError::Differs {
                 path: place.path.join(super::manifest::CURRENT),
                 field,
                 saved,
@@ -152,9 +152,9 @@ impl Snapshots {
         )?;
         // These values were copied for ids that were changing, or their rows have expired since.
         for id in held.iter().filter(|id| !restored.has(*id)) {
-            let removed = structure.change(id, Operation::Remove, None);
+            let removed = structure.change(id, ChangeKind::Remove, None);
             removed.map_err(|_| {
-                Fault::damaged(&path, 0, "a vector that no row has can't be removed")
+                PersistenceError::damaged(&path, 0, "a vector that no row has can't be removed")
             })?;
         }
         let (items, keys, unread) = restored.finish();
@@ -170,9 +170,9 @@ impl Snapshots {
                 "the index is reconciled with its table before it serves"
             );
         }
-        Ok(Some(Reopened {
+        Ok(Some(ReopenedIndex {
             content: IndexContent::reopened(structure, identity.keys.clone(), keys),
-            saved: Saved {
+            saved: CurrentGeneration {
                 generation: manifest.generation,
                 position: manifest.position(),
                 revision: items.revision(),
@@ -184,7 +184,7 @@ impl Snapshots {
     }
 
     /// Claims memory for an index, and waits for a while for memory that is about to be freed.
-    fn claim<'a>(&self, memory: &'a Memory, bytes: u64) -> Result<Claim<'a>, NoMemory> {
+    fn claim<'a>(&self, memory: &'a ProcessMemory, bytes: u64) -> Result<Claim<'a>, NoMemory> {
         let until = Instant::now() + self.memory_wait;
         loop {
             match memory.claim(bytes) {
@@ -202,14 +202,14 @@ fn memory_bytes(
     generation: &Path,
     class: StructureClass,
     indexes: &IndexesOptions,
-) -> Result<u64, Fault> {
-    let entries = fs::read_dir(generation).map_err(Fault::io("read", generation))?;
+) -> Result<u64, PersistenceError> {
+    let entries = fs::read_dir(generation).map_err(PersistenceError::io("read", generation))?;
     let mut bytes = 0;
     for entry in entries {
-        let entry = entry.map_err(Fault::io("read", generation))?;
+        let entry = entry.map_err(PersistenceError::io("read", generation))?;
         let file = entry
             .metadata()
-            .map_err(Fault::io("look at", &entry.path()))?;
+            .map_err(PersistenceError::io("look at", &entry.path()))?;
         bytes += match entry.file_name().to_str() {
             Some("rows") => MEMORY_OF_ROWS * file.len(),
             name => file_memory(class, name, file.len(), indexes),
@@ -220,8 +220,8 @@ fn memory_bytes(
 
 /// Fails unless the log still has every row since the position, and time to read them. It has the
 /// rows that are younger than the shorter of the two times to live.
-fn reach(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
-    let behind = now.checked_sub(position).ok_or(OutOfReach::ClockSetBack)?;
+fn reach(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), LogGap> {
+    let behind = now.checked_sub(position).ok_or(LogGap::ClockSetBack)?;
     // A value of 0 means for ever.
     let Some(log_ttl_s) = ttls_s.into_iter().filter(|ttl_s| *ttl_s != 0).min() else {
         return Ok(());
@@ -229,7 +229,7 @@ fn reach(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), OutO
     let log_ttl = Duration::from_secs(log_ttl_s);
     match behind <= log_ttl - log_ttl / TTL_RESERVE {
         true => Ok(()),
-        false => Err(OutOfReach::Expired { behind, log_ttl }),
+        false => Err(LogGap::Expired { behind, log_ttl }),
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
         assert!(!reaches(hours(0), [0, day_s]));
         for ttls_s in [[day_s; 2], [0; 2]] {
             let refused = reach(hours(100), hours(101), ttls_s);
-            assert_eq!(refused, Err(OutOfReach::ClockSetBack));
+            assert_eq!(refused, Err(LogGap::ClockSetBack));
         }
     }
 }

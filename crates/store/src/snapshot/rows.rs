@@ -19,12 +19,12 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use columns::{Columns, IdSet};
+use filter_columns::{FilterColumns, IdSet};
 use value::CqlType;
 
-use super::fault::Fault;
+use super::fault::PersistenceError;
 use super::frames::{FrameReader, FrameWriter};
-use crate::items::{Restored, SavedRow, SavedRows};
+use crate::items::{RestoredRows, SavedRow, SavedRows};
 use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
 const HEADER: u32 = 1;
@@ -43,14 +43,18 @@ const ROW_BYTES: usize = 28;
 const FRAME_BYTES: usize = 1 << 20;
 
 /// Writes the file.
-pub struct RowsWriter {
+pub(crate) struct RowsWriter {
     frames: FrameWriter,
 }
 
 impl RowsWriter {
     /// Makes the file of a generation; fails if it exists. `hash_seed` is the seed of the vectors'
     /// hashes.
-    pub fn create(path: &Path, generation: u64, hash_seed: u64) -> Result<RowsWriter, Fault> {
+    pub(crate) fn create(
+        path: &Path,
+        generation: u64,
+        hash_seed: u64,
+    ) -> Result<RowsWriter, PersistenceError> {
         let mut frames = FrameWriter::create(path)?;
         let header = [generation.to_le_bytes(), hash_seed.to_le_bytes()].concat();
         frames.put(HEADER, &header)?;
@@ -58,18 +62,18 @@ impl RowsWriter {
     }
 
     /// Adds rows, [encoded](put_row).
-    pub fn put_rows(&mut self, encoded: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn put_rows(&mut self, encoded: &[u8]) -> Result<(), PersistenceError> {
         self.frames.put(ROWS, encoded)
     }
 
     /// Appends values of filter columns in the form of [`put_filters`]. Their rows come before.
-    pub fn put_filters(&mut self, encoded: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn put_filters(&mut self, encoded: &[u8]) -> Result<(), PersistenceError> {
         self.frames.put(FILTERS, encoded)
     }
 
     /// Adds the rows that don't count and those to be read again. Ends the file and waits until it
     /// is on the disk.
-    pub fn finish(mut self, rows: &SavedRows) -> Result<(), Fault> {
+    pub(crate) fn finish(mut self, rows: &SavedRows) -> Result<(), PersistenceError> {
         for ids in rows.touched.chunks(FRAME_BYTES / size_of::<u32>()) {
             let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             self.frames.put(TOUCHED, &ids)?;
@@ -90,12 +94,12 @@ impl RowsWriter {
 }
 
 /// The number of bytes that the rows of these keys take as they are [encoded](put_row).
-pub fn encoded_bytes(keys: &KeyTable) -> u64 {
+pub(crate) fn encoded_bytes(keys: &KeyTable) -> u64 {
     (ROW_BYTES * keys.len() + keys.encoded_bytes()) as u64
 }
 
 /// Adds a row to the payload of a frame.
-pub fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
+pub(crate) fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
     payload.extend(row.id.to_le_bytes());
     payload.extend(row.value_hash.to_le_bytes());
     payload.extend(row.written_us.to_le_bytes());
@@ -104,7 +108,7 @@ pub fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
 }
 
 /// Appends the values of the filter columns of a row to a payload of such values.
-pub fn put_filters(payload: &mut Vec<u8>, row: SavedRow, filters: &Columns) {
+pub(crate) fn put_filters(payload: &mut Vec<u8>, row: SavedRow, filters: &FilterColumns) {
     payload.extend(row.id.to_le_bytes());
     payload.extend(row.changes_s.to_le_bytes());
     for column in 0..filters.types().len() {
@@ -123,14 +127,14 @@ fn put_key(payload: &mut Vec<u8>, key: &[u8]) {
 
 /// Reads the file. `held` are the ids whose vectors the index holds. Rows that have expired by
 /// `now_s`, seconds since the epoch, are to be read again.
-pub fn read(
+pub(crate) fn read(
     path: &Path,
     generation: u64,
     schema: &KeySchema,
     filters: Vec<CqlType>,
     held: &IdSet,
     now_s: u32,
-) -> Result<Restored, Fault> {
+) -> Result<RestoredRows, PersistenceError> {
     let columns = filters.len();
     // The file is read twice, as frames at its end say which rows count.
     let mut touched = IdSet::default();
@@ -144,7 +148,7 @@ pub fn read(
         FILTERS => payload.filters(columns).map(drop),
         _ => None,
     })?;
-    let mut restored = Restored::new(schema, filters, hash_seed, now_s);
+    let mut restored = RestoredRows::new(schema, filters, hash_seed, now_s);
     each_frame(path, generation, |kind, payload| {
         if kind == FILTERS {
             let (id, changes_s, values) = payload.filters(columns)?;
@@ -169,19 +173,19 @@ pub fn read(
 fn each_frame(
     path: &Path,
     generation: u64,
-    mut take: impl FnMut(u32, &mut Payload<'_>) -> Option<()>,
-) -> Result<u64, Fault> {
+    mut take: impl FnMut(u32, &mut UnreadPayload<'_>) -> Option<()>,
+) -> Result<u64, PersistenceError> {
     let mut frames = FrameReader::open(path)?;
     let Some((HEADER, header)) = frames.next()? else {
         return Err(frames.damaged("it has no header"));
     };
-    let mut header = Payload(&header);
+    let mut header = UnreadPayload(&header);
     let numbers = header.u64().zip(header.u64());
     let Some((_, hash_seed)) = numbers.filter(|(number, _)| *number == generation) else {
         return Err(frames.damaged("it is of another generation"));
     };
     while let Some((kind, payload)) = frames.next()? {
-        let mut payload = Payload(&payload);
+        let mut payload = UnreadPayload(&payload);
         while !payload.0.is_empty() {
             if take(kind, &mut payload).is_none() {
                 return Err(frames.damaged(
@@ -194,9 +198,9 @@ fn each_frame(
 }
 
 /// The part of a payload that is not yet read.
-struct Payload<'a>(&'a [u8]);
+struct UnreadPayload<'a>(&'a [u8]);
 
-impl Payload<'_> {
+impl UnreadPayload<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

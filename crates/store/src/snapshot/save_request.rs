@@ -6,17 +6,17 @@ use crate::items::SavedRows;
 
 /// A request of the task that saves the index.
 #[derive(Debug)]
-pub enum SaveRequest {
+pub(crate) enum SaveRequest {
     /// Requests the revision of the rows.
     Revision(oneshot::Sender<u64>),
     /// Requests to record the ids that change from now on.
-    Begin(oneshot::Sender<Beginning>),
+    Begin(oneshot::Sender<SaveStart>),
     /// Requests some rows.
     Rows {
         /// The first id of the rows.
         from: u32,
         /// Receives the rows from that id on.
-        answer: oneshot::Sender<SomeRows>,
+        answer: oneshot::Sender<CopiedRows>,
     },
     /// Requests what the snapshot needs in addition to the rows.
     End(oneshot::Sender<SavedRows>),
@@ -24,7 +24,7 @@ pub enum SaveRequest {
 
 /// The state when a save begins.
 #[derive(Debug)]
-pub struct Beginning {
+pub(crate) struct SaveStart {
     /// The revision of the rows.
     pub revision: u64,
     /// The seed of the hashes of vectors.
@@ -33,7 +33,7 @@ pub struct Beginning {
 
 /// Some rows, as the answer to [`SaveRequest::Rows`].
 #[derive(Debug)]
-pub struct SomeRows {
+pub(crate) struct CopiedRows {
     /// The payloads as they go into the file.
     pub payloads: Vec<Vec<u8>>,
     /// The payloads of the values of their filter columns.

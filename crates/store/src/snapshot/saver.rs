@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use machine::aside;
-use tasks::Registry;
+use platform::aside;
+use tasks::TaskRegistry;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::fault::Fault;
+use super::fault::PersistenceError;
 use super::manifest::{Manifest, words};
 use super::save_request::SaveRequest;
 use super::{LogFacts, Snapshots};
-use crate::database::Progress;
+use crate::database::ReaderProgress;
 use crate::indexes::IndexHandle;
 use crate::long_work;
-use crate::message::{HintMessage, Message};
-use crate::present::Present;
+use crate::message::{HintMessage, IndexMessage};
+use crate::present::TimeSource;
 
 /// The longest wait until the hints that were handed over are in the index. If they take longer,
 /// the database is slow or away, and the position stays where it was.
@@ -45,38 +45,38 @@ const POSITION_SHARE_OF_TTL: u32 = 24;
 
 /// The snapshot on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub(crate) struct CurrentGeneration {
     /// The number of the generation.
     pub generation: u64,
     /// The position of the snapshot in the log, since the epoch.
     pub position: Duration,
-    /// The [revision](crate::items::Items::revision) of the rows.
+    /// The [revision](crate::items::IndexedRows::revision) of the rows.
     pub revision: u64,
 }
 
 /// Saves one index when it is complete, at intervals, when it has grown much, and when the service
 /// stops.
-pub struct Saver {
+pub(crate) struct IndexSaver {
     /// The present by the clock of the log's times.
-    pub present: Present,
+    pub present: TimeSource,
     /// The index.
     pub index: Arc<IndexHandle>,
     /// The directory and the interval of saves.
     pub snapshots: Arc<Snapshots>,
     /// The registry that shows each save as a task.
-    pub work: Registry,
+    pub work: TaskRegistry,
     /// The progress of each reader of the table's log.
-    pub readers: Vec<Arc<Progress>>,
+    pub readers: Vec<Arc<ReaderProgress>>,
     /// The sender of hints, by which markers follow them.
     pub hints: mpsc::Sender<HintMessage>,
     /// The sender of messages to the task that owns the index's rows.
-    pub items: mpsc::WeakSender<Message>,
+    pub items: mpsc::WeakSender<IndexMessage>,
     /// The sender of requests to that task.
     pub rows: mpsc::Sender<SaveRequest>,
     /// Facts about the table's log.
     pub log: LogFacts,
     /// The snapshot on the disk, if there is one.
-    pub saved: Option<Saved>,
+    pub saved: Option<CurrentGeneration>,
     /// The number of rounds of [tending](crate::indexes::IndexHandle::tending) before it was saved.
     pub tended: u64,
     /// The position: everything that the log named before it is in the index. Since the epoch.
@@ -87,9 +87,9 @@ pub struct Saver {
     pub cancel: CancellationToken,
 }
 
-impl Saver {
+impl IndexSaver {
     /// Saves again and again, until the last snapshot has been taken or the index goes.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let Some(interval) = self.snapshots.interval else {
             return;
         };
@@ -115,7 +115,7 @@ impl Saver {
             }
             vectors = self.index.content.len();
             let saved = self.save().await;
-            self.tell(saved, &mut told);
+            self.report_result(saved, &mut told);
             if stops {
                 return;
             }
@@ -141,21 +141,21 @@ impl Saver {
         let ttl = Duration::from_secs(self.log.ttl_s);
         let age = self.present.now().saturating_sub(saved.position);
         (ttl.is_zero() || age < ttl / POSITION_SHARE_OF_TTL)
-            && self.heard == self.heard_by_now()
+            && self.heard == self.log_rows_received()
             && self.tended == self.index.tending.rounds()
             && self
-                .ask(SaveRequest::Revision)
+                .request_rows(SaveRequest::Revision)
                 .await
                 .is_ok_and(|revision| revision == saved.revision)
     }
 
-    fn heard_by_now(&self) -> u64 {
+    fn log_rows_received(&self) -> u64 {
         self.readers.iter().map(|reader| reader.handed_over()).sum()
     }
 
     /// Shows the result of a save in metrics and log. A failure is logged once, not at every
     /// interval.
-    fn tell(&self, saved: Result<(), Fault>, told: &mut Option<String>) {
+    fn report_result(&self, saved: Result<(), PersistenceError>, told: &mut Option<String>) {
         let metrics = &self.index.metrics.snapshots;
         let index = &self.index.identity.name;
         match saved {
@@ -165,8 +165,8 @@ impl Saver {
                     tracing::info!(%index, "the index is saved again");
                 }
             }
-            Err(Fault::Stopped) => {}
-            Err(Fault::Aborted) => {
+            Err(PersistenceError::Stopped) => {}
+            Err(PersistenceError::Aborted) => {
                 tracing::info!(%index, "the save was aborted; the last snapshot stays");
             }
             Err(error) => {
@@ -185,11 +185,11 @@ impl Saver {
     }
 
     /// Saves the index. Writes only the position if no row has changed, nor the graph otherwise.
-    async fn save(&mut self) -> Result<(), Fault> {
+    async fn save(&mut self) -> Result<(), PersistenceError> {
         let snapshots = self.snapshots.clone();
         // Acquiring can't fail, as the semaphore is never closed.
         let _turn = snapshots.turn.acquire().await;
-        let revision = self.ask(SaveRequest::Revision).await?;
+        let revision = self.request_rows(SaveRequest::Revision).await?;
         let tended = self.index.tending.rounds();
         match self.saved {
             Some(saved) if saved.revision == revision && tended == self.tended => {
@@ -209,7 +209,7 @@ impl Saver {
     /// Moves the position on, if the hints up to it are applied in time.
     async fn advance(&mut self, stops: bool) {
         // Rows that are handed over from here on may be after the position.
-        self.heard = self.heard_by_now();
+        self.heard = self.log_rows_received();
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
             index: self.items.clone(),
@@ -218,7 +218,7 @@ impl Saver {
         let come_through = async {
             // A reader that is woken by new rows has read nothing lately if there were none, so a
             // report is requested.
-            join_all(self.readers.iter().map(|reader| reader.look())).await;
+            join_all(self.readers.iter().map(|reader| reader.request_progress())).await;
             let confirmed = self.readers.iter().map(|reader| reader.confirmed()).min();
             self.hints.send(marker).await.ok()?;
             settled.await.ok()?;
@@ -241,21 +241,21 @@ impl Saver {
     }
 
     /// Writes a generation, which is shown as a task. A save of only the position has no task.
-    async fn save_all(&mut self) -> Result<(), Fault> {
+    async fn save_all(&mut self) -> Result<(), PersistenceError> {
         let task = self.work.start(long_work::snapshot(&self.index.identity));
         let saved = self.save_generation(&task).await;
         match &saved {
             Ok(()) => task.done(),
-            Err(Fault::Aborted) => task.stopped(),
+            Err(PersistenceError::Aborted) => task.stopped(),
             // The dropped task shows that it was given up.
-            Err(Fault::Stopped) => {}
+            Err(PersistenceError::Stopped) => {}
             Err(error) => task.failed(error),
         }
         saved
     }
 
     /// Makes a generation the current one, with the present position.
-    async fn publish(&mut self, generation: u64, revision: u64) -> Result<(), Fault> {
+    async fn publish(&mut self, generation: u64, revision: u64) -> Result<(), PersistenceError> {
         let position_ms = u64::try_from(self.position.as_millis()).unwrap_or(u64::MAX);
         let manifest = Manifest {
             generation,
@@ -266,7 +266,7 @@ impl Saver {
         let (snapshots, cancel) = (self.snapshots.clone(), self.cancel.clone());
         let place = snapshots.place(&self.index.identity);
         blocking(move || place.publish(&snapshots, &manifest, &cancel)).await?;
-        self.saved = Some(Saved {
+        self.saved = Some(CurrentGeneration {
             generation,
             position: Duration::from_millis(position_ms),
             revision,
@@ -277,26 +277,26 @@ impl Saver {
         Ok(())
     }
 
-    async fn ask<T>(
+    async fn request_rows<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<T>) -> SaveRequest,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, PersistenceError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.rows.send(request(answer)).await;
-        sent.map_err(|_| Fault::Stopped)?;
-        answered.await.map_err(|_| Fault::Stopped)
+        sent.map_err(|_| PersistenceError::Stopped)?;
+        answered.await.map_err(|_| PersistenceError::Stopped)
     }
 }
 
 /// Runs short work with files on another thread.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
+    work: impl FnOnce() -> Result<T, PersistenceError> + Send + 'static,
+) -> Result<T, PersistenceError> {
     match aside(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(Fault::Stopped),
+            Err(_) => Err(PersistenceError::Stopped),
         },
     }
 }

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Waits until the files of an index are found to be damaged. Then it logs the name of the file
 /// and sends the index to `damaged`.
-pub async fn watch(index: Arc<IndexHandle>, damaged: mpsc::Sender<Arc<IndexHandle>>) {
+pub(crate) async fn watch(index: Arc<IndexHandle>, damaged: mpsc::Sender<Arc<IndexHandle>>) {
     let error = index.content.damaged().await;
     let name = &index.identity.name;
     tracing::error!(index = %name, %error, "vectors are damaged; the index is built anew");
@@ -24,7 +24,7 @@ pub async fn watch(index: Arc<IndexHandle>, damaged: mpsc::Sender<Arc<IndexHandl
 
 /// Verifies the files of an index until all are verified, the index goes, or damage is found.
 /// Blocks.
-pub fn verify(index: &Arc<IndexHandle>, cancel: &CancellationToken) {
+pub(crate) fn verify(index: &Arc<IndexHandle>, cancel: &CancellationToken) {
     let unverified = &index.metrics.snapshots.unverified;
     let state = index.content.verify(|state| {
         if let FilesState::Verifying { done, total } = state {

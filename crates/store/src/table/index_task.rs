@@ -13,30 +13,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::aside;
+use platform::aside;
 use store_api::types::IndexState;
 use tasks::Task;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::TableContext;
-use crate::apply::Applier;
-use crate::database::{LogFacts, Progress};
-use crate::feed::{Scan, Subscriber};
+use crate::apply::IndexWriter;
+use crate::database::{LogFacts, ReaderProgress};
+use crate::feed::{SubscriptionRequest, TableScan};
+use crate::graph_maintenance::IndexMaintainer;
 use crate::identity::TableIdentity;
 use crate::indexes::IndexHandle;
-use crate::items::{Items, Sequencer, Unread};
+use crate::items::{IndexedRows, ReadSequencer, UnreadRows};
 use crate::keys::PrimaryKey;
 use crate::long_work::{self, STEPS_OF_A_BUILD};
-use crate::message::{Hint, HintMessage, HintTarget, MESSAGES_MAX, Message, RowBatch};
+use crate::message::{ChangeHint, HintMessage, HintTarget, IndexMessage, MESSAGES_MAX, RowBatch};
 use crate::observed::ObservedColumn;
-use crate::repair::{Access, Attached};
+use crate::repair::{IndexAccess, IndexAttachment};
 use crate::rows::RowReader;
-use crate::snapshot::{SaveRequest, Saved, Saver, verify, watch};
-use crate::tender::Tender;
+use crate::snapshot::{CurrentGeneration, IndexSaver, SaveRequest, verify, watch};
 
 /// The state from which an index begins.
-pub enum Beginning {
+pub(crate) enum InitialRows {
     /// Without rows. The table is scanned.
     Empty,
     /// With the rows of a snapshot, to which the log adds the changes since.
@@ -44,7 +44,7 @@ pub enum Beginning {
         /// The rows of the snapshot.
         rows: SnapshotRows,
         /// The snapshot.
-        saved: Saved,
+        saved: CurrentGeneration,
     },
     /// With the rows of a snapshot, since which the log may lack changes. The table is scanned, and
     /// rows that it doesn't have are removed.
@@ -55,31 +55,31 @@ pub enum Beginning {
 }
 
 /// The rows of a snapshot.
-pub struct SnapshotRows {
+pub(crate) struct SnapshotRows {
     /// The state of the rows.
-    pub items: Items,
+    pub items: IndexedRows,
     /// Rows that have to be read again.
-    pub unread: Unread,
+    pub unread: UnreadRows,
 }
 
 /// The tasks of one index of a table.
-pub struct IndexTask {
+pub(super) struct IndexTask {
     /// The index.
     pub index: Arc<IndexHandle>,
     /// The sender to the task that owns the index's rows.
-    pub items: mpsc::WeakSender<Message>,
+    pub items: mpsc::WeakSender<IndexMessage>,
     /// The parts of the service that every table needs.
     pub context: TableContext,
     /// The table.
     pub table: TableIdentity,
     /// The sequencer that numbers the reads of the table.
-    pub sequencer: Arc<Sequencer>,
+    pub sequencer: Arc<ReadSequencer>,
     /// The channel by which rows are read again.
     pub hints: mpsc::Sender<HintMessage>,
     /// The channel for subscriptions to the hints of the table.
-    pub subscriptions: mpsc::Sender<Subscriber>,
+    pub subscriptions: mpsc::Sender<SubscriptionRequest>,
     /// The progress of the readers of the table's log.
-    pub readers: Vec<Arc<Progress>>,
+    pub readers: Vec<Arc<ReaderProgress>>,
     /// Cancelled when the index goes.
     pub cancel: CancellationToken,
     /// Ends the index whose place this one takes, if there is one.
@@ -87,16 +87,16 @@ pub struct IndexTask {
 }
 
 /// A phase of an index.
-enum Phase {
+enum BuildPhase {
     /// The index subscribes to the hints of its table.
     Subscribing {
-        messages: mpsc::Sender<Message>,
-        source: Source,
+        messages: mpsc::Sender<IndexMessage>,
+        source: InitialSource,
         missing: Vec<PrimaryKey>,
     },
     /// The rows are read that the snapshot lacks, as they changed while it was taken.
     Completing {
-        source: Source,
+        source: InitialSource,
         missing: Vec<PrimaryKey>,
         acknowledged_us: Option<i64>,
     },
@@ -114,20 +114,20 @@ enum Phase {
     /// The index answers searches.
     Serving {
         /// The snapshot on the disk, if the index came from it without a scan.
-        saved: Option<Saved>,
+        saved: Option<CurrentGeneration>,
         /// The position: all that the log named before it is in the index.
         position: Duration,
     },
 }
 
 /// The source of the rows that an index has when it begins to serve.
-enum Source {
+enum InitialSource {
     /// A scan of the table.
     Scan(ScanEnds),
     /// A scan of the table, in addition to the rows of a snapshot.
-    ScanBesideSnapshot(ScanEnds),
+    ScanAndSnapshot(ScanEnds),
     /// A snapshot, and the log from there on.
-    Snapshot(Saved),
+    Snapshot(CurrentGeneration),
 }
 
 /// The ends of a scan: where its rows go, and who reports that all of them have been taken in.
@@ -139,17 +139,17 @@ struct ScanEnds {
 impl IndexTask {
     /// Builds or opens the index, then keeps it up to date and saves it until it is cancelled.
     /// `received` are the messages that come by `messages`.
-    pub async fn run(
+    pub(super) async fn run(
         self,
         log: LogFacts,
-        beginning: Beginning,
-        messages: mpsc::Sender<Message>,
-        received: mpsc::Receiver<Message>,
+        beginning: InitialRows,
+        messages: mpsc::Sender<IndexMessage>,
+        received: mpsc::Receiver<IndexMessage>,
     ) {
         let (rows, row_receiver) = mpsc::channel(MESSAGES_MAX);
         let (saves, save_receiver) = mpsc::channel(1);
         let (scanned, taken_in) = oneshot::channel();
-        let applier = Applier::new(
+        let applier = IndexWriter::new(
             self.context.present(),
             self.index.clone(),
             self.context.compute.clone(),
@@ -162,19 +162,19 @@ impl IndexTask {
         self.tend(&beginning);
         let ends = ScanEnds { rows, taken_in };
         let (applier, source, missing) = match beginning {
-            Beginning::Empty => (applier, Source::Scan(ends), Vec::new()),
-            Beginning::Resumed { rows, saved } => {
+            InitialRows::Empty => (applier, InitialSource::Scan(ends), Vec::new()),
+            InitialRows::Resumed { rows, saved } => {
                 drop(ends);
                 let applier = applier.reopened(rows.items, rows.unread.expired, false);
-                (applier, Source::Snapshot(saved), rows.unread.missing)
+                (applier, InitialSource::Snapshot(saved), rows.unread.missing)
             }
-            Beginning::Reconciled { rows } => {
+            InitialRows::Reconciled { rows } => {
                 let applier = applier.reopened(rows.items, rows.unread.expired, true);
-                let source = Source::ScanBesideSnapshot(ends);
+                let source = InitialSource::ScanAndSnapshot(ends);
                 (applier, source, rows.unread.missing)
             }
         };
-        let first = Phase::Subscribing {
+        let first = BuildPhase::Subscribing {
             messages,
             source,
             missing,
@@ -190,16 +190,16 @@ impl IndexTask {
     /// repair the index, which holds until it is dropped. `None` if the service stops.
     async fn go_through(
         &self,
-        first: Phase,
+        first: BuildPhase,
         log: LogFacts,
         saves: mpsc::Sender<SaveRequest>,
-    ) -> Option<Attached> {
+    ) -> Option<IndexAttachment> {
         let work = long_work::build(&self.index.identity);
         let task = self.context.work.start(work);
         let mut phase = first;
         let (saved, position) = loop {
             phase = match phase {
-                Phase::Subscribing {
+                BuildPhase::Subscribing {
                     messages,
                     source,
                     missing,
@@ -207,14 +207,14 @@ impl IndexTask {
                     let acknowledged_us = self.subscribe(messages).await?;
                     match missing.is_empty() {
                         true => self.begin_from(source, acknowledged_us, &task),
-                        false => Phase::Completing {
+                        false => BuildPhase::Completing {
                             source,
                             missing,
                             acknowledged_us,
                         },
                     }
                 }
-                Phase::Completing {
+                BuildPhase::Completing {
                     source,
                     missing,
                     acknowledged_us,
@@ -222,26 +222,26 @@ impl IndexTask {
                     self.read_missing(missing).await?;
                     self.begin_from(source, acknowledged_us, &task)
                 }
-                Phase::Scanning {
+                BuildPhase::Scanning {
                     ends,
                     position,
                     acknowledged_us,
                 } => {
                     self.scan(ends, &task).await?;
-                    Phase::CatchingUp {
+                    BuildPhase::CatchingUp {
                         position,
                         acknowledged_us,
                     }
                 }
-                Phase::CatchingUp {
+                BuildPhase::CatchingUp {
                     position,
                     acknowledged_us,
                 } => {
                     self.catch_up(acknowledged_us, &task).await?;
                     let saved = None;
-                    Phase::Serving { saved, position }
+                    BuildPhase::Serving { saved, position }
                 }
-                Phase::Serving { saved, position } => break (saved, position),
+                BuildPhase::Serving { saved, position } => break (saved, position),
             };
         };
         self.begin_to_serve(saved, task);
@@ -251,9 +251,9 @@ impl IndexTask {
     }
 
     /// Subscribes to the hints of the table. Returns the end of the log, if it is known.
-    async fn subscribe(&self, messages: mpsc::Sender<Message>) -> Option<Option<i64>> {
+    async fn subscribe(&self, messages: mpsc::Sender<IndexMessage>) -> Option<Option<i64>> {
         let (subscribed, ready) = oneshot::channel();
-        let subscriber = Subscriber {
+        let subscriber = SubscriptionRequest {
             columns: ObservedColumn::all_of(&self.index.identity),
             required: self.index.identity.local_filters(),
             takes_static: self.index.identity.filters_by_static(),
@@ -278,7 +278,7 @@ impl IndexTask {
             "reading the rows that the snapshot lacks"
         );
         for key in missing {
-            let hint = HintMessage::Hint(Hint {
+            let hint = HintMessage::Hint(ChangeHint {
                 target: HintTarget::Row(key),
                 noticed_us: None,
             });
@@ -288,25 +288,30 @@ impl IndexTask {
     }
 
     /// The phase after the index has all rows of its snapshot.
-    fn begin_from(&self, source: Source, acknowledged_us: Option<i64>, task: &Task) -> Phase {
+    fn begin_from(
+        &self,
+        source: InitialSource,
+        acknowledged_us: Option<i64>,
+        task: &Task,
+    ) -> BuildPhase {
         let (ends, is_opened) = match source {
-            Source::Snapshot(saved) => {
+            InitialSource::Snapshot(saved) => {
                 self.rewind(saved.position);
                 self.verify_vectors();
                 task.add(STEPS_OF_A_BUILD);
-                return Phase::Serving {
+                return BuildPhase::Serving {
                     saved: Some(saved),
                     position: saved.position,
                 };
             }
-            Source::Scan(ends) => (ends, false),
-            Source::ScanBesideSnapshot(ends) => (ends, true),
+            InitialSource::Scan(ends) => (ends, false),
+            InitialSource::ScanAndSnapshot(ends) => (ends, true),
         };
         let position = self.confirmed();
         if is_opened {
             self.verify_vectors();
         }
-        Phase::Scanning {
+        BuildPhase::Scanning {
             ends,
             position,
             acknowledged_us,
@@ -333,7 +338,7 @@ impl IndexTask {
     async fn scan(&self, ends: ScanEnds, task: &Task) -> Option<()> {
         self.index.set_state(IndexState::Bootstrapping);
         tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
-        let scan = Scan {
+        let scan = TableScan {
             database: self.context.database.clone(),
             reader: self.reader(),
             sequencer: self.sequencer.clone(),
@@ -359,7 +364,7 @@ impl IndexTask {
     }
 
     /// Shows that the index is complete.
-    fn begin_to_serve(&self, saved: Option<Saved>, task: Task) {
+    fn begin_to_serve(&self, saved: Option<CurrentGeneration>, task: Task) {
         self.context.engine.serving(&self.index);
         if let Some(former) = &self.former {
             former.cancel();
@@ -374,8 +379,8 @@ impl IndexTask {
     }
 
     /// Allows repairs of the index until the result is dropped.
-    fn attach(&self) -> Attached {
-        self.context.repairs.attach(Access {
+    fn attach(&self) -> IndexAttachment {
+        self.context.repairs.attach(IndexAccess {
             index: self.index.clone(),
             reader: self.reader(),
             database: self.context.database.clone(),
@@ -389,10 +394,10 @@ impl IndexTask {
         &self,
         log: LogFacts,
         rows: mpsc::Sender<SaveRequest>,
-        saved: Option<Saved>,
+        saved: Option<CurrentGeneration>,
         position: Duration,
-    ) -> Saver {
-        Saver {
+    ) -> IndexSaver {
+        IndexSaver {
             present: self.context.present(),
             index: self.index.clone(),
             snapshots: self.context.snapshots.clone(),
@@ -421,11 +426,11 @@ impl IndexTask {
 
     /// Tends the index in the background for as long as it exists. The graph of a snapshot may have
     /// work left from before.
-    fn tend(&self, beginning: &Beginning) {
-        if !matches!(beginning, Beginning::Empty) {
+    fn tend(&self, beginning: &InitialRows) {
+        if !matches!(beginning, InitialRows::Empty) {
             self.index.tending.wake();
         }
-        let tender = Tender {
+        let tender = IndexMaintainer {
             index: self.index.clone(),
             compute: self.context.compute.clone(),
         };

@@ -6,44 +6,44 @@
 //! after the scan read it.
 
 mod index_task;
-mod watched;
+mod supervision;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use index_task::IndexTask;
-use tasks::Registry;
+use tasks::TaskRegistry;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::compute::Compute;
-use crate::database::{CatchUp, Database, LogFacts, Progress, ReaderSeries};
-use crate::feed::{Interrupted, LogFollower, Rereader, Subscriber};
+use crate::compute::CpuExecutor;
+use crate::database::{CatchUp, LogFacts, ReaderProgress, ReaderSeries, SourceDatabase};
+use crate::feed::{InterruptedTable, LogFollower, RowRereader, SubscriptionRequest};
 use crate::identity::{IndexName, TableIdentity};
-use crate::indexes::{Engine, IndexHandle};
-use crate::items::Sequencer;
+use crate::indexes::{IndexEngine, IndexHandle};
+use crate::items::ReadSequencer;
 use crate::keys::KeySchema;
-use crate::memory::Memory;
+use crate::memory::ProcessMemory;
 use crate::message::{HINTS_MAX, HintMessage, MESSAGES_MAX};
-use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
-use crate::present::Present;
+use crate::options::{IndexesOptions, LogReadingOptions, ScanOptions};
+use crate::present::TimeSource;
 use crate::repair::Repairs;
 use crate::snapshot::Snapshots;
-pub use index_task::{Beginning, SnapshotRows};
-use watched::{PAUSE, Watched};
+pub(crate) use index_task::{InitialRows, SnapshotRows};
+use supervision::{PAUSE, TaskSupervisor};
 
 /// The parts of the service that every table needs.
 #[derive(Clone)]
-pub struct TableContext {
+pub(crate) struct TableContext {
     /// The database that has the tables.
-    pub database: Arc<dyn Database>,
+    pub database: Arc<dyn SourceDatabase>,
     /// The engine, which is notified when an index is complete.
-    pub engine: Arc<Engine>,
+    pub engine: Arc<IndexEngine>,
     /// The threads on which indexes are changed.
-    pub compute: Compute,
+    pub compute: CpuExecutor,
     /// The options for following logs.
-    pub cdc: CdcOptions,
+    pub cdc: LogReadingOptions,
     /// The options for scans of tables.
     pub scan: ScanOptions,
     /// The place where indexes keep their vectors.
@@ -53,34 +53,39 @@ pub struct TableContext {
     /// The channel for indexes whose vectors turn out to be damaged.
     pub damaged: mpsc::Sender<Arc<IndexHandle>>,
     /// The channel for tables whose indexes missed a part of the log.
-    pub interrupted: mpsc::Sender<Interrupted>,
+    pub interrupted: mpsc::Sender<InterruptedTable>,
     /// The memory of the process, which shows whether there is room for more rows.
-    pub memory: Arc<Memory>,
+    pub memory: Arc<ProcessMemory>,
     /// All tasks of the service. Its end waits for them.
     pub tasks: TaskTracker,
     /// The registry of long work that `/api/v1/tasks` shows.
-    pub work: Registry,
+    pub work: TaskRegistry,
     /// The indexes that serve, and so can be repaired.
     pub repairs: Repairs,
 }
 
 impl TableContext {
-    fn present(&self) -> Present {
-        Present::of(self.database.clock())
+    fn present(&self) -> TimeSource {
+        TimeSource::of(self.database.clock())
     }
 }
 
 /// A reader of the table's log.
-struct Reader {
+struct LogReader {
     name: String,
     series: Arc<ReaderSeries>,
-    progress: Arc<Progress>,
+    progress: Arc<ReaderProgress>,
 }
 
-impl Reader {
+impl LogReader {
     /// Prepares a reader that begins at the time from which on the log may name changes that a scan
     /// misses.
-    fn new(context: &TableContext, table: &TableIdentity, name: String, log: &LogFacts) -> Reader {
+    fn new(
+        context: &TableContext,
+        table: &TableIdentity,
+        name: String,
+        log: &LogFacts,
+    ) -> LogReader {
         let present = context.present();
         // A write that comes after the scan read its row may be back-dated. Its log row may then be
         // anywhere after `settled`.
@@ -89,8 +94,8 @@ impl Reader {
         let start = first.saturating_sub(context.cdc.lookback);
         let series = Arc::<ReaderSeries>::default();
         let catch_up = CatchUp::new(context.work.clone(), table, &name);
-        let progress = Progress::new(present, start, series.clone(), catch_up, log.ttl_s);
-        Reader {
+        let progress = ReaderProgress::new(present, start, series.clone(), catch_up, log.ttl_s);
+        LogReader {
             name,
             series,
             progress: Arc::new(progress),
@@ -99,35 +104,35 @@ impl Reader {
 }
 
 /// An index of the table, or one that is built to take its place.
-struct Member {
+struct MemberIndex {
     index: Weak<IndexHandle>,
     cancel: CancellationToken,
 }
 
 /// An indexed table.
-pub struct Table {
+pub(crate) struct IndexedTable {
     identity: TableIdentity,
     context: TableContext,
-    sequencer: Arc<Sequencer>,
+    sequencer: Arc<ReadSequencer>,
     hints: mpsc::Sender<HintMessage>,
-    subscriptions: mpsc::Sender<Subscriber>,
-    readers: Vec<Reader>,
-    indexes: HashMap<IndexName, Vec<Member>>,
-    watched: Watched,
+    subscriptions: mpsc::Sender<SubscriptionRequest>,
+    readers: Vec<LogReader>,
+    indexes: HashMap<IndexName, Vec<MemberIndex>>,
+    watched: TaskSupervisor,
     cancel: CancellationToken,
 }
 
-impl Table {
+impl IndexedTable {
     /// Begins to follow the table's log.
-    pub fn start(
+    pub(crate) fn start(
         identity: TableIdentity,
         keys: KeySchema,
         log: &LogFacts,
         context: TableContext,
         cancel: CancellationToken,
-    ) -> Table {
-        let sequencer = Arc::<Sequencer>::default();
-        let watched = Watched {
+    ) -> IndexedTable {
+        let sequencer = Arc::<ReadSequencer>::default();
+        let watched = TaskSupervisor {
             tasks: context.tasks.clone(),
             interrupted: context.interrupted.clone(),
             table: identity.clone(),
@@ -137,7 +142,7 @@ impl Table {
         };
         let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
         let (subscriptions, subscription_receiver) = mpsc::channel(1);
-        let rereader = Rereader::new(
+        let rereader = RowRereader::new(
             identity.clone(),
             keys.clone(),
             context.database.clone(),
@@ -146,7 +151,7 @@ impl Table {
         watched.spawn(&cancel, rereader.run(hint_receiver, subscription_receiver));
         let mut readers = Vec::new();
         for (at, name) in context.database.log_readers().into_iter().enumerate() {
-            let reader = Reader::new(&context, &identity, name, log);
+            let reader = LogReader::new(&context, &identity, name, log);
             let follower = LogFollower {
                 table: identity.clone(),
                 keys: keys.clone(),
@@ -163,7 +168,7 @@ impl Table {
             watched.spawn(&cancel, follower.run());
             readers.push(reader);
         }
-        Table {
+        IndexedTable {
             identity,
             context,
             sequencer,
@@ -178,13 +183,13 @@ impl Table {
 
     /// Begins to build an index of the table, or to bring it up to date. `log` are the facts about
     /// the table's log.
-    pub fn add(&mut self, index: Arc<IndexHandle>, log: LogFacts, beginning: Beginning) {
+    pub(crate) fn add(&mut self, index: Arc<IndexHandle>, log: LogFacts, beginning: InitialRows) {
         self.begin(index, log, beginning, None);
     }
 
     /// Begins to build an index that takes the place of the one of its name, which goes on until
     /// then.
-    pub fn add_beside(&mut self, index: Arc<IndexHandle>, log: LogFacts) {
+    pub(crate) fn add_replacement(&mut self, index: Arc<IndexHandle>, log: LogFacts) {
         let name = &index.identity.name;
         let serving = self.context.engine.index(name);
         let mut former = None;
@@ -202,14 +207,14 @@ impl Table {
         if let Some(former) = former {
             self.indexes.insert(name.clone(), vec![former]);
         }
-        self.begin(index, log, Beginning::Empty, cancel);
+        self.begin(index, log, InitialRows::Empty, cancel);
     }
 
     fn begin(
         &mut self,
         index: Arc<IndexHandle>,
         log: LogFacts,
-        beginning: Beginning,
+        beginning: InitialRows,
         former: Option<CancellationToken>,
     ) {
         let name = index.identity.name.clone();
@@ -220,7 +225,7 @@ impl Table {
             index.freshness.show_in(read_up_to);
         }
         let cancel = self.cancel.child_token();
-        let member = Member {
+        let member = MemberIndex {
             index: Arc::downgrade(&index),
             cancel: cancel.clone(),
         };
@@ -243,7 +248,7 @@ impl Table {
     }
 
     /// Frees an index of the table.
-    pub fn remove(&mut self, name: &IndexName) {
+    pub(crate) fn remove(&mut self, name: &IndexName) {
         for reader in &self.readers {
             reader.series.remove(name);
         }
@@ -253,12 +258,12 @@ impl Table {
     }
 
     /// Whether the table has no index left.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.indexes.is_empty()
     }
 }
 
-impl Drop for Table {
+impl Drop for IndexedTable {
     /// Ends the log's readers and all other tasks of the table.
     fn drop(&mut self) {
         self.cancel.cancel();

@@ -379,7 +379,7 @@ async fn no_answer_is_short_in_silence_while_memory_runs_out(way: Way) {
     let world = World::start_with(way, |options| {
         options.memory.limit_bytes = Some(LIMIT_BYTES);
         options.memory.check_interval = Duration::from_millis(5);
-        options.memory.told_bytes = Some(used_bytes.clone());
+        options.memory.reported_bytes = Some(used_bytes.clone());
     });
     let world = world.await;
     for shape in SHAPES {

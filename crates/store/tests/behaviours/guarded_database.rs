@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http_server::{TokenSet, Tokens};
-use net::tls::authority::Authority;
+use http_server::{TokenAuthorizer, TokenSet};
+use net::tls::authority::TestAuthority;
 use net::tls::{TlsClients, TlsOptions};
 use store::StoreOptions;
 use store::{
-    Credentials, DatabaseOptions, ListenerOptions, Listeners, MemoryOptions, Store, StoreHandle,
+    ApiListeners, ApiSocketOptions, DatabaseOptions, MemoryOptions, SessionCredentials, Store,
+    StoreHandle,
 };
 use store_api::types::NodeStatus;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,8 +20,8 @@ use crate::common::{self, Way, World, eventually};
 
 const LOGIN: (&str, &str) = ("annulus", "right");
 
-fn credentials(password: &str) -> Option<Credentials> {
-    Some(Credentials {
+fn credentials(password: &str) -> Option<SessionCredentials> {
+    Some(SessionCredentials {
         user: LOGIN.0.to_owned(),
         password: password.to_owned().into(),
     })
@@ -72,7 +73,9 @@ async fn no_connection_outlives_the_service_though_a_node_holds_its_door() {
     let indexes = common::in_files(directory.path());
     let mut options = common::client_options(guard.address, common::loopback(), indexes);
     options.database.credentials = credentials("right");
-    let listeners = Listeners::bind(&options.listeners).await.expect("a port");
+    let listeners = ApiListeners::bind(&options.listeners)
+        .await
+        .expect("a port");
     let door = listeners.local();
     let store = Store::start_on(listeners, options).expect("usable options");
     wait_for(&store, NodeStatus::Serving).await;
@@ -83,7 +86,7 @@ async fn no_connection_outlives_the_service_though_a_node_holds_its_door() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_is_mended_by_a_right_one_and_a_session_stays_until_then() {
+async fn a_corrected_password_takes_effect_and_the_session_stays_until_then() {
     let world = World::start(Way::Cql).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
@@ -110,7 +113,7 @@ async fn a_wrong_password_is_mended_by_a_right_one_and_a_session_stays_until_the
     })
     .await;
     assert_eq!(status(&store), NodeStatus::Serving, "the old session stays");
-    let client = store_api::Client::new(store_api::ClientOptions {
+    let client = store_api::StoreClient::new(store_api::ClientOptions {
         base_uris: vec![format!("http://{}", store.addresses()[0])],
         ..store_api::ClientOptions::default()
     })
@@ -131,7 +134,7 @@ async fn a_wrong_password_is_mended_by_a_right_one_and_a_session_stays_until_the
 async fn only_a_database_with_a_certificate_that_holds_is_talked_to() {
     let world = World::start(Way::Cql).await;
     let guard = Guard::start(world.cql, LOGIN).await;
-    let (known, unknown) = (Authority::new(), Authority::new());
+    let (known, unknown) = (TestAuthority::new(), TestAuthority::new());
     let directory = tempfile::tempdir().unwrap();
     let indexes = common::in_files(directory.path());
     guard.set_certificate(unknown.sign());
@@ -161,14 +164,14 @@ async fn listeners_come_and_go_and_what_can_not_be_used_changes_nothing() {
     .await;
     let first = store.addresses()[0];
     let free = std::net::TcpListener::bind(common::loopback()).unwrap();
-    let another = ListenerOptions::new(free.local_addr().unwrap());
+    let another = ApiSocketOptions::new(free.local_addr().unwrap());
     drop(free);
     let nonsense = TlsOptions {
-        certificates: Authority::new().pem(),
-        key: Authority::new().pem(),
+        certificates: TestAuthority::new().pem(),
+        key: TestAuthority::new().pem(),
         clients: TlsClients::Anyone,
     };
-    let broken = ListenerOptions {
+    let broken = ApiSocketOptions {
         tls: Some(nonsense),
         ..options.listeners[0].clone()
     };
@@ -222,13 +225,15 @@ async fn a_listener_that_comes_by_a_reload_checks_tokens_as_the_first_does() {
     let no_database = closed.local_addr().unwrap();
     drop(closed);
     let mut options = common::client_options(no_database, common::loopback(), indexes);
-    let mut listeners = Listeners::bind(&options.listeners).await.expect("a port");
+    let mut listeners = ApiListeners::bind(&options.listeners)
+        .await
+        .expect("a port");
     let tokens = TokenSet::parse("0123456789abcdef").unwrap();
-    listeners.set_authorizer(Arc::new(Tokens::new(Some(tokens))));
+    listeners.set_authorizer(Arc::new(TokenAuthorizer::new(Some(tokens))));
     let mut store = Store::start_on(listeners, options.clone()).expect("usable options");
     options
         .listeners
-        .push(ListenerOptions::new(common::loopback()));
+        .push(ApiSocketOptions::new(common::loopback()));
     reload(&mut store, &options).await;
     let addresses = store.addresses();
     assert_eq!(addresses.len(), 2);

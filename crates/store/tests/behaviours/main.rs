@@ -3,7 +3,6 @@
 
 mod common;
 
-mod anew_over_restart;
 mod covering;
 mod equals_the_table;
 mod freshness;
@@ -12,6 +11,7 @@ mod keys_of_every_type;
 mod log_unknown;
 mod long_work;
 mod lost_database;
+mod rebuild_over_restart;
 mod repair;
 mod schema_changes;
 mod snapshots;

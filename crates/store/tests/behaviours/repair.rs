@@ -102,7 +102,7 @@ fn key(k: i32) -> String {
     format!("[{},\"{k}\"]", k / 4)
 }
 
-async fn where_nothing_differs_nothing_is_found(way: Way) {
+async fn equal_sides_have_no_differences(way: Way) {
     for small_table_rows in [0, 10_000] {
         let world = world(way, |options| {
             options.repair.small_table_rows = small_table_rows;
@@ -132,7 +132,7 @@ async fn where_nothing_differs_nothing_is_found(way: Way) {
     }
 }
 
-async fn what_an_index_missed_is_found_and_mended(way: Way) {
+async fn rows_that_an_index_missed_are_found_and_repaired(way: Way) {
     for small_table_rows in [0, 10_000] {
         let world = deaf_world(way, |options| {
             options.repair.small_table_rows = small_table_rows;
@@ -301,8 +301,8 @@ async fn a_repair_that_is_not_given_time_is_cut_off() {
 }
 
 both_ways!(
-    where_nothing_differs_nothing_is_found,
-    what_an_index_missed_is_found_and_mended,
+    equal_sides_have_no_differences,
+    rows_that_an_index_missed_are_found_and_repaired,
     rows_that_change_meanwhile_do_not_differ,
     a_repair_is_slowed_down_and_stopped_and_another_waits,
     a_repair_by_schedule_begins_by_itself,

@@ -136,7 +136,7 @@ fn rewind(snapshot: &Path, by: Duration) {
     fs::write(path, text).unwrap();
 }
 
-async fn what_happened_while_the_service_was_away_comes_by_the_log(way: Way) {
+async fn changes_during_downtime_come_from_the_log(way: Way) {
     let (world, mut rows) = built(way).await;
     assert_eq!(scans(&world).await, 1.0);
     let world = world
@@ -170,7 +170,7 @@ async fn what_happened_while_the_service_was_away_comes_by_the_log(way: Way) {
     world.store.shutdown().await;
 }
 
-async fn what_expires_while_the_service_is_away_is_dropped(way: Way) {
+async fn rows_that_expire_during_downtime_are_dropped(way: Way) {
     let (world, mut rows) = built(way).await;
     let expiring = |key: i32, ttl_s: u32| {
         let vector = vector(key, 5);
@@ -473,8 +473,8 @@ async fn a_service_that_can_not_save_goes_on(way: Way) {
 }
 
 both_ways!(
-    what_happened_while_the_service_was_away_comes_by_the_log,
-    what_expires_while_the_service_is_away_is_dropped,
+    changes_during_downtime_come_from_the_log,
+    rows_that_expire_during_downtime_are_dropped,
     a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan,
     a_flipped_byte_in_vectors_that_are_reconciled_is_found_too,
     a_long_way_behind_is_caught_up_with_by_the_log,

@@ -1,7 +1,7 @@
 //! Tests that an index without room on the disk or in memory delays rows, loses none, and serves
 //! all the same.
 
-use store::WhenShort;
+use store::ShortAnswerPolicy;
 use store_api::ClientError;
 use store_api::types::{AnnRequest, RepairRequest, TaskState};
 
@@ -156,7 +156,7 @@ async fn an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is(way: W
 async fn a_search_that_may_lack_rows_is_refused_where_the_operator_wants_it(way: Way) {
     let world = World::start_with(way, |options| {
         options.memory.limit_bytes = Some(1);
-        options.when_short = WhenShort::Error;
+        options.when_short = ShortAnswerPolicy::Error;
     });
     let world = world.await;
     world

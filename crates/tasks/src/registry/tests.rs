@@ -1,11 +1,11 @@
 use super::*;
-use crate::scope::Scope;
-use crate::status::State;
+use crate::scope::TaskScope;
+use crate::status::CompletionState;
 
-fn spec(kind: &'static str) -> Spec {
-    Spec {
+fn spec(kind: &'static str) -> TaskSpec {
+    TaskSpec {
         kind,
-        scope: Scope::default(),
+        scope: TaskScope::default(),
         units: "rows",
         total: None,
         counters: &["found", "lost"],
@@ -14,27 +14,30 @@ fn spec(kind: &'static str) -> Spec {
 }
 
 /// Work of one kind on a thing of this name.
-fn on(entity: &str) -> Spec {
-    Spec {
-        scope: Scope {
+fn on(entity: &str) -> TaskSpec {
+    TaskSpec {
+        scope: TaskScope {
             entity: Some(entity.to_owned()),
-            ..Scope::default()
+            ..TaskScope::default()
         },
         ..spec("work")
     }
 }
 
-fn kinds(list: &[Status]) -> Vec<&'static str> {
+fn kinds(list: &[TaskSnapshot]) -> Vec<&'static str> {
     list.iter().map(|status| status.kind).collect()
 }
 
 #[test]
 fn a_task_tells_how_far_it_is_and_how_it_ended() {
-    let registry = Registry::default();
+    let registry = TaskRegistry::default();
     let task = registry.start(spec("scan"));
     let id = task.id();
     let status = registry.status(id).unwrap();
-    assert_eq!((status.state, status.end_time), (State::Running, None));
+    assert_eq!(
+        (status.state, status.end_time),
+        (CompletionState::Running, None)
+    );
     assert_eq!(
         (status.progress_completed, status.progress_total),
         (0, None)
@@ -51,14 +54,14 @@ fn a_task_tells_how_far_it_is_and_how_it_ended() {
 
     task.failed("no room");
     let status = registry.status(id).unwrap();
-    assert_eq!(status.state, State::Failed);
+    assert_eq!(status.state, CompletionState::Failed);
     assert_eq!(status.error.as_deref(), Some("no room"));
     assert!(status.end_time.unwrap() >= status.start_time);
 }
 
 #[test]
 fn parts_are_seen_below_the_whole() {
-    let registry = Registry::default();
+    let registry = TaskRegistry::default();
     let build = registry.start(spec("build"));
     let scan = build.child(spec("scan"));
     let range = scan.child(spec("range"));
@@ -77,7 +80,7 @@ fn parts_are_seen_below_the_whole() {
 
 #[test]
 fn an_abort_reaches_the_parts_and_not_the_whole() {
-    let registry = Registry::default();
+    let registry = TaskRegistry::default();
     let whole = registry.start(spec("repair"));
     let (one, other) = (whole.child(spec("one")), whole.child(spec("other")));
     assert!(registry.abort(one.id()).unwrap().abort_requested);
@@ -87,13 +90,16 @@ fn an_abort_reaches_the_parts_and_not_the_whole() {
     let id = whole.id();
     whole.stopped();
     let status = registry.status(id).unwrap();
-    assert_eq!((status.state, status.error), (State::Aborted, None));
+    assert_eq!(
+        (status.state, status.error),
+        (CompletionState::Aborted, None)
+    );
 }
 
 #[test]
 fn a_fixed_task_refuses_to_abort_and_an_ended_one_stays_as_it_ended() {
-    let registry = Registry::default();
-    let fixed = registry.start(Spec {
+    let registry = TaskRegistry::default();
+    let fixed = registry.start(TaskSpec {
         abortable: false,
         ..spec("scan")
     });
@@ -104,25 +110,28 @@ fn a_fixed_task_refuses_to_abort_and_an_ended_one_stays_as_it_ended() {
     let id = task.id();
     task.done();
     let status = registry.abort(id).unwrap();
-    assert_eq!((status.state, status.abort_requested), (State::Done, false));
+    assert_eq!(
+        (status.state, status.abort_requested),
+        (CompletionState::Done, false)
+    );
 }
 
 #[test]
 fn a_task_whose_owner_goes_away_has_been_aborted() {
-    let registry = Registry::default();
+    let registry = TaskRegistry::default();
     let task = registry.start(spec("scan"));
     let id = task.id();
     drop(task);
     let status = registry.status(id).unwrap();
-    assert_eq!(status.state, State::Aborted);
+    assert_eq!(status.state, CompletionState::Aborted);
     assert_eq!(status.error.as_deref(), Some("given up before its end"));
 }
 
 #[test]
-fn another_thread_tells_of_a_task_until_it_is_not_wanted_any_more() {
-    let registry = Registry::default();
+fn another_thread_reports_progress_until_the_task_is_aborted_or_dropped() {
+    let registry = TaskRegistry::default();
     let (one, other) = (registry.start(spec("one")), registry.start(spec("other")));
-    let (of_one, of_other) = (one.teller(), other.teller());
+    let (of_one, of_other) = (one.progress_reporter(), other.progress_reporter());
     of_one.set_completed(5);
     assert_eq!(one.status().progress_completed, 5);
     assert!(of_one.is_wanted() && of_other.is_wanted());
@@ -133,14 +142,14 @@ fn another_thread_tells_of_a_task_until_it_is_not_wanted_any_more() {
 
 #[test]
 fn only_the_last_trees_are_kept_and_whole() {
-    let registry = Registry::new(Retention {
+    let registry = TaskRegistry::new(TaskRetention {
         trees_of_a_kind_max: 2,
         trees_of_a_scope_max: 2,
         ended_children_max: 8,
     });
     let running = registry.start(spec("running"));
     let entities = || {
-        let of = |status: Status| status.scope.entity.unwrap_or_default();
+        let of = |status: TaskSnapshot| status.scope.entity.unwrap_or_default();
         let list = registry.list(false).into_iter().map(of);
         list.collect::<Vec<String>>()
     };
@@ -159,7 +168,7 @@ fn only_the_last_trees_are_kept_and_whole() {
 
 #[test]
 fn a_repeated_task_leaves_its_last_few_and_those_that_failed() {
-    let registry = Registry::new(Retention {
+    let registry = TaskRegistry::new(TaskRetention {
         trees_of_a_kind_max: 100,
         trees_of_a_scope_max: 2,
         ended_children_max: 8,
@@ -177,10 +186,10 @@ fn a_repeated_task_leaves_its_last_few_and_those_that_failed() {
     assert_eq!(
         ends,
         [
-            ("seldom", State::Done),
-            ("often", State::Failed),
-            ("often", State::Done),
-            ("often", State::Done),
+            ("seldom", CompletionState::Done),
+            ("often", CompletionState::Failed),
+            ("often", CompletionState::Done),
+            ("often", CompletionState::Done),
         ]
     );
     assert_eq!(list[3].sequence_number, 1002, "the last one");
@@ -188,7 +197,7 @@ fn a_repeated_task_leaves_its_last_few_and_those_that_failed() {
 
 #[test]
 fn of_many_parts_the_last_are_kept_and_those_that_failed() {
-    let registry = Registry::new(Retention {
+    let registry = TaskRegistry::new(TaskRetention {
         trees_of_a_kind_max: 2,
         trees_of_a_scope_max: 2,
         ended_children_max: 3,
@@ -212,7 +221,7 @@ fn of_many_parts_the_last_are_kept_and_those_that_failed() {
 
 #[test]
 fn parts_of_what_is_no_longer_kept_are_not_kept_either() {
-    let registry = Registry::new(Retention {
+    let registry = TaskRegistry::new(TaskRetention {
         trees_of_a_kind_max: 0,
         trees_of_a_scope_max: 2,
         ended_children_max: 3,
@@ -227,15 +236,15 @@ fn parts_of_what_is_no_longer_kept_are_not_kept_either() {
 
 #[tokio::test]
 async fn waiting_ends_with_the_task_or_with_patience() {
-    let registry = Registry::default();
+    let registry = TaskRegistry::default();
     let task = registry.start(spec("scan"));
     let id = task.id();
     let status = registry.wait(id, Duration::from_millis(5)).await.unwrap();
-    assert_eq!(status.state, State::Running);
+    assert_eq!(status.state, CompletionState::Running);
     let (status, ()) = tokio::join!(registry.wait(id, Duration::from_secs(20)), async {
         tokio::task::yield_now().await;
         task.done();
     });
-    assert_eq!(status.unwrap().state, State::Done);
+    assert_eq!(status.unwrap().state, CompletionState::Done);
     assert!(registry.wait(Uuid::nil(), Duration::ZERO).await.is_none());
 }

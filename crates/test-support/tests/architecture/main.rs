@@ -43,7 +43,7 @@ const PLANNERS: [&str; 6] = [
     "gateway::catalog::statement",
     "gateway::overlay::describe",
     "gateway::overlay::indexes",
-    "node::schema::index",
+    "node::schema_changes::indexes",
 ];
 
 /// Crates of what statements mean, and of what they are executed on.
@@ -132,7 +132,7 @@ const ASKING: [&str; 5] = [
     ".ann_within(",
     "VectorSearch",
     "AnnRequest",
-    "Refill",
+    "AnswerRefill",
 ];
 
 /// Whether code contains a word that is not the beginning of a longer one.
@@ -147,6 +147,14 @@ fn has_word(code: &str, word: &str) -> bool {
 #[test]
 fn one_loop_asks_indexes_for_neighbours() {
     let crates = crates();
+    let code: Vec<String> = crates
+        .values()
+        .flat_map(|folder| modules::of_crate(&folder.join("src")).into_values())
+        .collect();
+    for word in ASKING {
+        let is_used = code.iter().any(|code| has_word(code, word));
+        assert!(is_used, "{word} has another name now");
+    }
     let mut wrong = Vec::new();
     for (name, searches) in [("query", 0), ("node", 1), ("gateway", 1)] {
         let modules = modules::of_crate(&crates[name].join("src"));

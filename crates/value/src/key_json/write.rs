@@ -177,14 +177,14 @@ mod tests {
     use super::*;
     use crate::calendar::iso_date as date;
 
-    fn told(cql_type: &CqlType, bytes: &[u8]) -> Result<Json, KeyError> {
+    fn key_json_value(cql_type: &CqlType, bytes: &[u8]) -> Result<Json, KeyError> {
         to_key_json(cql_type, bytes).map(|shown| serde_json::to_value(shown).unwrap())
     }
 
     fn dec(scale: i32, unscaled: i64) -> Json {
         let mut bytes = scale.to_be_bytes().to_vec();
         bytes.extend(BigInt::from(unscaled).to_signed_bytes_be());
-        told(&CqlType::Decimal, &bytes).unwrap()
+        key_json_value(&CqlType::Decimal, &bytes).unwrap()
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             (Inet, [0; 15].into_iter().chain([1]).collect(), json!("::1")),
         ];
         for (typ, bytes, expected) in cases {
-            assert_eq!(told(&typ, &bytes), Ok(expected), "{typ:?}");
+            assert_eq!(key_json_value(&typ, &bytes), Ok(expected), "{typ:?}");
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let scale = digits.len() as i32 + 3;
         let bytes = [&scale.to_be_bytes()[..], &number].concat();
         assert!(digits.len() > 1 << 16 && bytes.len() < 1 << 16);
-        let shown = told(&CqlType::Decimal, &bytes).unwrap();
+        let shown = key_json_value(&CqlType::Decimal, &bytes).unwrap();
         assert_eq!(shown, format!("0.000{digits}"));
     }
 
@@ -308,8 +308,15 @@ mod tests {
             (Inet, vec![1, 2, 3]),
             (Uuid, vec![0; 15]),
         ] {
-            assert_eq!(told(&typ, &bytes), Err(KeyError::Malformed), "{typ:?}");
+            assert_eq!(
+                key_json_value(&typ, &bytes),
+                Err(KeyError::Malformed),
+                "{typ:?}"
+            );
         }
-        assert_eq!(told(&Duration, &[0, 0, 0]), Err(KeyError::Unsupported));
+        assert_eq!(
+            key_json_value(&Duration, &[0, 0, 0]),
+            Err(KeyError::Unsupported)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The values of `IN`, in an order in which one is found in few comparisons, however many they are.
 //!
 //! Two values may be equal and differ in their bytes, as decimals do. So they are searched in the
-//! order of [`compare`], and not by a hash of their bytes.
+//! order of [`compare()`], and not by a hash of their bytes.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::{CqlType, compare, validate};
 pub struct OneOf {
     cql_type: CqlType,
     values: Vec<Bytes>,
-    found_by: Positions,
+    found_by: MemberPositions,
 }
 
 /// Tuples of values, of which several columns together must make up one.
@@ -22,29 +22,29 @@ pub struct OneOf {
 pub struct OneOfTuples {
     types: Vec<CqlType>,
     tuples: Vec<Vec<Bytes>>,
-    found_by: Positions,
+    found_by: MemberPositions,
 }
 
 /// The positions of the members of a list.
 #[derive(Clone, Debug, PartialEq)]
-struct Positions {
+struct MemberPositions {
     /// Those of the members that are values, in the order of these.
     ordered: Vec<u32>,
     /// Those of the others, which have no order among the values.
     strays: Vec<u32>,
 }
 
-impl Positions {
+impl MemberPositions {
     fn new(
         count: usize,
         is_value: impl Fn(usize) -> bool,
         order: impl Fn(usize, usize) -> Ordering,
-    ) -> Positions {
+    ) -> MemberPositions {
         let positions = 0..count as u32;
         let (mut ordered, strays): (Vec<u32>, Vec<u32>) =
             positions.partition(|at| is_value(*at as usize));
         ordered.sort_unstable_by(|a, b| order(*a as usize, *b as usize));
-        Positions { ordered, strays }
+        MemberPositions { ordered, strays }
     }
 
     /// Whether a member is equal to what is looked for. `order` gives the order of the member at a
@@ -59,7 +59,7 @@ impl Positions {
 impl OneOf {
     /// Takes values, in any order and with repeats.
     pub fn new(cql_type: CqlType, values: Vec<Bytes>) -> OneOf {
-        let found_by = Positions::new(
+        let found_by = MemberPositions::new(
             values.len(),
             |at| validate(&cql_type, &values[at]).is_ok(),
             |a, b| compare(&cql_type, &values[a], &values[b]),
@@ -101,7 +101,7 @@ impl OneOfTuples {
             let column = |at: usize| tuples[a].get(at).map(|value| &value[..]);
             tuple_order(&types, &column, &tuples[b]).unwrap_or(Ordering::Equal)
         };
-        let found_by = Positions::new(tuples.len(), is_whole, order);
+        let found_by = MemberPositions::new(tuples.len(), is_whole, order);
         OneOfTuples {
             types,
             tuples,

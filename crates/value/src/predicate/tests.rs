@@ -8,14 +8,16 @@ use super::*;
 use crate::{Value, join_elements, join_entries};
 
 /// A value that is no non-frozen collection.
-type Whole<'v> = Observed<'v, std::iter::Empty<(&'v [u8], &'v [u8])>>;
+type Whole<'v> = ColumnObservation<'v, std::iter::Empty<(&'v [u8], &'v [u8])>>;
 
 fn whole(value: &Bytes) -> Whole<'_> {
-    Observed::Value(value)
+    ColumnObservation::Value(value)
 }
 
-fn elements(pairs: &[(Bytes, Bytes)]) -> Observed<'_, impl Iterator<Item = (&'_ [u8], &'_ [u8])>> {
-    Observed::Elements(pairs.iter().map(|(path, value)| (&path[..], &value[..])))
+fn elements(
+    pairs: &[(Bytes, Bytes)],
+) -> ColumnObservation<'_, impl Iterator<Item = (&'_ [u8], &'_ [u8])>> {
+    ColumnObservation::Elements(pairs.iter().map(|(path, value)| (&path[..], &value[..])))
 }
 
 fn int(value: i32) -> Bytes {
@@ -165,15 +167,15 @@ fn ascending() -> Vec<(CqlType, [Bytes; 3])> {
         .collect()
 }
 
-const COMPARISONS: [Comparison; 5] = [
-    Comparison::Eq,
-    Comparison::Lt,
-    Comparison::LtEq,
-    Comparison::Gt,
-    Comparison::GtEq,
+const COMPARISONS: [ComparisonOperator; 5] = [
+    ComparisonOperator::Eq,
+    ComparisonOperator::Lt,
+    ComparisonOperator::LtEq,
+    ComparisonOperator::Gt,
+    ComparisonOperator::GtEq,
 ];
 
-fn compares(cql_type: &CqlType, comparison: Comparison, value: &Bytes) -> Predicate {
+fn compares(cql_type: &CqlType, comparison: ComparisonOperator, value: &Bytes) -> Predicate {
     Predicate::Compare {
         cql_type: cql_type.clone(),
         comparison,
@@ -189,11 +191,11 @@ fn comparisons_follow_the_order_of_each_type() {
                 .each_ref()
                 .map(|got| compares(&cql_type, comparison, &values[1]).holds(whole(got)));
             let expected = match comparison {
-                Comparison::Eq => [false, true, false],
-                Comparison::Lt => [true, false, false],
-                Comparison::LtEq => [true, true, false],
-                Comparison::Gt => [false, false, true],
-                Comparison::GtEq => [false, true, true],
+                ComparisonOperator::Eq => [false, true, false],
+                ComparisonOperator::Lt => [true, false, false],
+                ComparisonOperator::LtEq => [true, true, false],
+                ComparisonOperator::Gt => [false, false, true],
+                ComparisonOperator::GtEq => [false, true, true],
             };
             assert_eq!(passing, expected, "{cql_type} {comparison:?}");
         }
@@ -228,7 +230,7 @@ fn in_holds_for_the_values_of_its_list_for_each_type() {
 fn values_that_differ_in_bytes_alone_are_equal() {
     let decimal = |unscaled: u8, scale: u8| Bytes::copy_from_slice(&[0, 0, 0, scale, unscaled]);
     let (one, one_point_zero) = (decimal(1, 0), decimal(10, 1));
-    let is_one = compares(&CqlType::Decimal, Comparison::Eq, &one);
+    let is_one = compares(&CqlType::Decimal, ComparisonOperator::Eq, &one);
     assert!(is_one.holds(whole(&one_point_zero)));
     let is_other = Predicate::NotEqual {
         cql_type: CqlType::Decimal,
@@ -238,7 +240,7 @@ fn values_that_differ_in_bytes_alone_are_equal() {
     let is_in = Predicate::In(OneOf::new(CqlType::Decimal, vec![decimal(7, 0), one]));
     assert!(is_in.holds(whole(&one_point_zero)));
     let contains = Predicate::Contains {
-        collection: Collection::List(CqlType::Decimal),
+        collection: SearchedCollection::List(CqlType::Decimal),
         value: decimal(1, 0),
     };
     let list = join_elements([&one_point_zero[..]].into_iter());
@@ -249,12 +251,12 @@ fn values_that_differ_in_bytes_alone_are_equal() {
 fn an_empty_value_comes_before_all_others() {
     let empty = Bytes::new();
     for cql_type in [CqlType::Int, CqlType::Double, CqlType::Uuid] {
-        let before_empty = compares(&cql_type, Comparison::Lt, &empty);
-        let from_empty = compares(&cql_type, Comparison::GtEq, &empty);
+        let before_empty = compares(&cql_type, ComparisonOperator::Lt, &empty);
+        let from_empty = compares(&cql_type, ComparisonOperator::GtEq, &empty);
         assert!(!before_empty.holds(whole(&empty)), "{cql_type}");
         assert!(from_empty.holds(whole(&empty)), "{cql_type}");
     }
-    assert!(compares(&CqlType::Int, Comparison::Lt, &int(i32::MIN)).holds(whole(&empty)));
+    assert!(compares(&CqlType::Int, ComparisonOperator::Lt, &int(i32::MIN)).holds(whole(&empty)));
 }
 
 /// One predicate of each kind, all of which hold for some collection or value of text.
@@ -268,7 +270,11 @@ fn one_of_each() -> Vec<Predicate> {
         value: text("a"),
     });
     all.push(Predicate::In(OneOf::new(cql_type, vec![text("a")])));
-    for collection in [Collection::List, Collection::Set, Collection::MapValues] {
+    for collection in [
+        SearchedCollection::List,
+        SearchedCollection::Set,
+        SearchedCollection::MapValues,
+    ] {
         all.push(Predicate::Contains {
             collection: collection(CqlType::Text),
             value: text("a"),
@@ -299,7 +305,7 @@ fn has_entry(key: i32, value: &str) -> Predicate {
 #[test]
 fn null_satisfies_nothing() {
     for predicate in one_of_each() {
-        let null: Whole<'_> = Observed::Null;
+        let null: Whole<'_> = ColumnObservation::Null;
         assert!(!predicate.holds(null), "{predicate:?}");
     }
 }
@@ -316,7 +322,7 @@ fn a_non_frozen_collection_satisfies_only_predicates_on_elements() {
         let is_on_paths = matches!(
             predicate,
             Predicate::Contains {
-                collection: Collection::Set(_),
+                collection: SearchedCollection::Set(_),
                 ..
             }
         );
@@ -333,9 +339,13 @@ fn contains_finds_elements_of_lists_and_sets_and_values_of_maps() {
     let set = [(text("a"), Bytes::new())];
     let map = [(text("k"), text("a"))];
     for (collection, frozen, cells) in [
-        (Collection::List(CqlType::Text), &frozen_list, &list),
-        (Collection::Set(CqlType::Text), &frozen_list, &set),
-        (Collection::MapValues(CqlType::Text), &frozen_map, &map),
+        (SearchedCollection::List(CqlType::Text), &frozen_list, &list),
+        (SearchedCollection::Set(CqlType::Text), &frozen_list, &set),
+        (
+            SearchedCollection::MapValues(CqlType::Text),
+            &frozen_map,
+            &map,
+        ),
     ] {
         for (value, expected) in [("a", true), ("k", false), ("path", false), ("", false)] {
             let predicate = Predicate::Contains {
@@ -355,7 +365,7 @@ fn contains_compares_elements_of_each_type() {
         let list = join_elements([&low[..], &high].into_iter());
         for (value, expected) in [(&low, true), (&middle, false), (&high, true)] {
             let predicate = Predicate::Contains {
-                collection: Collection::List(cql_type.clone()),
+                collection: SearchedCollection::List(cql_type.clone()),
                 value: value.clone(),
             };
             assert_eq!(predicate.holds(whole(&list)), expected, "{cql_type}");
@@ -414,9 +424,10 @@ fn keys_and_entries_compare_by_each_type() {
 fn a_malformed_collection_holds_nothing() {
     let list = join_elements([&int(1)[..], &int(2)].into_iter());
     let map = join_entries([(&int(1)[..], &text("a")[..])].into_iter());
-    let contains = |collection: Collection, value| Predicate::Contains { collection, value };
-    let in_list = contains(Collection::List(CqlType::Int), int(1));
-    let in_map = contains(Collection::MapValues(CqlType::Text), text("a"));
+    let contains =
+        |collection: SearchedCollection, value| Predicate::Contains { collection, value };
+    let in_list = contains(SearchedCollection::List(CqlType::Int), int(1));
+    let in_map = contains(SearchedCollection::MapValues(CqlType::Text), text("a"));
     assert!(in_list.holds(whole(&list)) && in_map.holds(whole(&map)));
     for (bytes, predicates) in [
         (&list, vec![in_list]),
@@ -476,7 +487,7 @@ fn a_null_column_satisfies_no_tuple_unless_a_column_before_it_decides() {
     let columns = [Some(&first[..]), None];
     let greater_than = |value| TuplePredicate::Compare {
         types: vec![CqlType::Int, CqlType::Int],
-        comparison: Comparison::Gt,
+        comparison: ComparisonOperator::Gt,
         values: vec![int(value), int(0)],
     };
     assert!(greater_than(0).holds(|at| columns[at]));
@@ -489,8 +500,8 @@ fn a_null_column_satisfies_no_tuple_unless_a_column_before_it_decides() {
 
 #[test]
 fn bounds_are_told_from_other_comparisons() {
-    let lower = COMPARISONS.map(Comparison::as_lower);
+    let lower = COMPARISONS.map(ComparisonOperator::as_lower);
     assert_eq!(lower, [None, None, None, Some(false), Some(true)]);
-    let upper = COMPARISONS.map(Comparison::as_upper);
+    let upper = COMPARISONS.map(ComparisonOperator::as_upper);
     assert_eq!(upper, [None, Some(false), Some(true), None, None]);
 }

@@ -3,14 +3,14 @@
 mod named;
 mod own;
 
-use crate::set::Set;
+use crate::set::VectorSet;
 
 /// All sets.
-pub fn catalogue() -> Vec<Set> {
+pub fn catalogue() -> Vec<VectorSet> {
     [named::SETS, own::SETS].concat()
 }
 
 /// The set of a name; `None` if there is no such set.
-pub fn find(name: &str) -> Option<Set> {
+pub fn find(name: &str) -> Option<VectorSet> {
     catalogue().into_iter().find(|set| set.name == name)
 }

@@ -1,208 +1,208 @@
 //! The sets of which it is known that an index may fail on them.
 
-use crate::changes::Changes;
-use crate::recipes::clusters::Order as Clusters;
-use crate::recipes::lengths::Order as Lengths;
+use crate::changes::ChurnPattern;
+use crate::recipes::clusters::ClusterOrder as Clusters;
+use crate::recipes::lengths::LengthOrder as Lengths;
 use crate::recipes::{clusters, copies, gaussian, lengths, series, texts};
-use crate::set::{Metric, Set};
+use crate::set::{NeighbourMetric, VectorSet};
 
-pub(super) const SETS: &[Set] = &[
-    Set {
+pub(super) const SETS: &[VectorSet] = &[
+    VectorSet {
         name: "texts",
         about: "embeddings of texts",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 50_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: texts::texts,
     },
-    Set {
+    VectorSet {
         name: "texts-lengths-0.2",
         about: "texts times lognormal lengths, sigma 0.2",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: texts::DIMENSIONS,
         rows: 50_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_texts(draw, 0.2),
     },
-    Set {
+    VectorSet {
         name: "texts-lengths-0.5",
         about: "texts times lognormal lengths, sigma 0.5",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: texts::DIMENSIONS,
         rows: 50_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_texts(draw, 0.5),
     },
-    Set {
+    VectorSet {
         name: "random-lengths-0.05",
         about: "random directions times lognormal lengths, sigma 0.05",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: lengths::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_random(draw, 0.05, Lengths::Random),
     },
-    Set {
+    VectorSet {
         name: "random-lengths-0.2",
         about: "random directions times lognormal lengths, sigma 0.2",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: lengths::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_random(draw, 0.2, Lengths::Random),
     },
-    Set {
+    VectorSet {
         name: "random-lengths-1",
         about: "random directions times lognormal lengths, sigma 1",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: lengths::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_random(draw, 1.0, Lengths::Random),
     },
-    Set {
+    VectorSet {
         name: "long-first",
         about: "as random-lengths with sigma 0.5, the longest written first",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: lengths::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_random(draw, 0.5, Lengths::LongFirst),
     },
-    Set {
+    VectorSet {
         name: "long-last",
         about: "as random-lengths with sigma 0.5, the longest written last",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: lengths::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| lengths::of_random(draw, 0.5, Lengths::LongLast),
     },
-    Set {
+    VectorSet {
         name: "copies-300x100",
         about: "100 copies of each of 300 texts, at a cosine of 0.99 with it",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| copies::of_texts(draw, 100, 0.99),
     },
-    Set {
+    VectorSet {
         name: "copies-1000x30",
         about: "30 copies of each of 1,000 texts, at a cosine of 0.99 with it",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| copies::of_texts(draw, 30, 0.99),
     },
-    Set {
+    VectorSet {
         name: "loose-copies-1000x30",
         about: "30 copies of each of 1,000 texts, at a cosine of 0.95 with it",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| copies::of_texts(draw, 30, 0.95),
     },
-    Set {
+    VectorSet {
         name: "clusters-200x150",
         about: "200 clusters of 150, a tenth as wide as far apart, in random order",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| clusters::even(draw, 150, Clusters::Random),
     },
-    Set {
+    VectorSet {
         name: "clusters-200x150-in-order",
         about: "the same, cluster by cluster",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| clusters::even(draw, 150, Clusters::ByCluster),
     },
-    Set {
+    VectorSet {
         name: "clusters-30x1000-in-order",
         about: "30 clusters of 1,000, cluster by cluster",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| clusters::even(draw, 1_000, Clusters::ByCluster),
     },
-    Set {
+    VectorSet {
         name: "walk-windows",
         about: "windows of 128 steps along a random walk, in order",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: series::WINDOW,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: series::windows,
     },
-    Set {
+    VectorSet {
         name: "faces",
         about: "60 faces of each of 500 people, two of one person at a cosine of 0.8",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: copies::FACE_DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: copies::faces,
     },
-    Set {
+    VectorSet {
         name: "gaussian-64",
         about: "normal numbers, 64 dimensions",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 64,
         rows: 60_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::normal(draw, 64, 0.0),
     },
-    Set {
+    VectorSet {
         name: "gaussian-64-half-deleted",
         about: "normal numbers, 64 dimensions, half of them deleted",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 64,
         rows: 60_000,
-        changes: Changes::HalfDeleted,
+        changes: ChurnPattern::HalfDeleted,
         recipe: |draw| gaussian::normal(draw, 64, 0.0),
     },
-    Set {
+    VectorSet {
         name: "gaussian-512",
         about: "normal numbers, 512 dimensions",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 512,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::normal(draw, 512, 0.0),
     },
-    Set {
+    VectorSet {
         name: "gaussian-512-half-deleted",
         about: "normal numbers, 512 dimensions, half of them deleted",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 512,
         rows: 20_000,
-        changes: Changes::HalfDeleted,
+        changes: ChurnPattern::HalfDeleted,
         recipe: |draw| gaussian::normal(draw, 512, 0.0),
     },
-    Set {
+    VectorSet {
         name: "mean-10-euclidean",
         about: "normal numbers about 10",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 128,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::normal(draw, 128, 10.0),
     },
-    Set {
+    VectorSet {
         name: "mean-10-cosine",
         about: "normal numbers about 10",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: 128,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::normal(draw, 128, 10.0),
     },
 ];

@@ -1,236 +1,236 @@
 //! The sets of other kinds of data that users bring.
 
-use crate::changes::Changes;
-use crate::recipes::clusters::Order as Clusters;
+use crate::changes::ChurnPattern;
+use crate::recipes::clusters::ClusterOrder as Clusters;
 use crate::recipes::{
     clusters, copies, digits, factors, gaussian, places, series, spaces, texts, wide,
 };
-use crate::set::{Metric, Set};
+use crate::set::{NeighbourMetric, VectorSet};
 
-pub(super) const SETS: &[Set] = &[
-    Set {
+pub(super) const SETS: &[VectorSet] = &[
+    VectorSet {
         name: "digits",
         about: "images of digits",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: digits::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: digits::digits,
     },
-    Set {
+    VectorSet {
         name: "duplicates",
         about: "4,000 random vectors, each of them 10 times",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: copies::DUPLICATE_DIMENSIONS,
         rows: 40_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: copies::duplicates,
     },
-    Set {
+    VectorSet {
         name: "nested-clusters",
         about: "clusters in clusters in clusters, of widths 1, 0.1 and 0.01",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: clusters::nested,
     },
-    Set {
+    VectorSet {
         name: "clusters-zipf",
         about: "300 clusters whose sizes follow Zipf's law",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: clusters::zipf,
     },
-    Set {
+    VectorSet {
         name: "clusters-every-width",
         about: "300 clusters, from a hundredth as wide as far apart to as wide",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: clusters::every_width,
     },
-    Set {
+    VectorSet {
         name: "scales",
         about: "normal numbers whose scale differs by dimension, 0.001 to 1,000",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 96,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::scales(draw, 96),
     },
-    Set {
+    VectorSet {
         name: "sparse",
         about: "vectors of which one element in twenty is not 0",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: 256,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| spaces::sparse(draw, 256),
     },
-    Set {
+    VectorSet {
         name: "bits",
         about: "zeros and ones near one of 500 patterns",
-        metric: Metric::Hamming,
+        metric: NeighbourMetric::Hamming,
         dimensions: 256,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| spaces::bits(draw, 256),
     },
-    Set {
+    VectorSet {
         name: "random-bits",
         about: "zeros and ones at random",
-        metric: Metric::Hamming,
+        metric: NeighbourMetric::Hamming,
         dimensions: 256,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| spaces::random_bits(draw, 256),
     },
-    Set {
+    VectorSet {
         name: "low-rank",
         about: "vectors along 8 directions, with a little noise in all others",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 256,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| spaces::low_rank(draw, 256, 8),
     },
-    Set {
+    VectorSet {
         name: "heavy-tails",
         about: "numbers of Student's distribution with two degrees of freedom",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 96,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::heavy_tails(draw, 96),
     },
-    Set {
+    VectorSet {
         name: "histograms",
         about: "whole numbers from 0 to 255, like counts of gradients in images",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 128,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| spaces::histograms(draw, 128),
     },
-    Set {
+    VectorSet {
         name: "map",
         about: "latitudes and longitudes, most of them in cities",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 2,
         rows: 40_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: places::flat,
     },
-    Set {
+    VectorSet {
         name: "globe",
         about: "places on a sphere, most of them in cities",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 3,
         rows: 40_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: places::on_sphere,
     },
-    Set {
+    VectorSet {
         name: "line",
         about: "numbers between 0 and 1",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 1,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::uniform(draw, 1),
     },
-    Set {
+    VectorSet {
         name: "uniform-8",
         about: "8 numbers between 0 and 1",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 8,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::uniform(draw, 8),
     },
-    Set {
+    VectorSet {
         name: "texts-1536",
         about: "texts lifted and blurred, as hard as OpenAI's vectors",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: wide::DIMENSIONS,
         rows: 20_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: wide::lifted_texts,
     },
-    Set {
+    VectorSet {
         name: "low-rank-4096",
         about: "vectors along 24 directions, with a little noise in all others",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: 4_096,
         rows: 5_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| spaces::low_rank(draw, 4_096, 24),
     },
-    Set {
+    VectorSet {
         name: "recommendation",
         about: "factors of items, popular ones longer; users ask",
-        metric: Metric::DotProduct,
+        metric: NeighbourMetric::DotProduct,
         dimensions: factors::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: factors::factors,
     },
-    Set {
+    VectorSet {
         name: "video",
         about: "frames of a video in order: a slow change, and cuts",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: series::FRAME_DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: series::video,
     },
-    Set {
+    VectorSet {
         name: "template",
         about: "texts that share most of their words",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: copies::template,
     },
-    Set {
+    VectorSet {
         name: "versions",
         about: "30 versions of each of 1,000 documents, each an edit of the one before",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: series::versions,
     },
-    Set {
+    VectorSet {
         name: "drift",
         about: "normal numbers whose mean moves while they are written",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: 96,
         rows: 30_000,
-        changes: Changes::None,
+        changes: ChurnPattern::None,
         recipe: |draw| gaussian::drift(draw, 96),
     },
-    Set {
+    VectorSet {
         name: "texts-changed",
         about: "texts, a third of them replaced and half deleted",
-        metric: Metric::Cosine,
+        metric: NeighbourMetric::Cosine,
         dimensions: texts::DIMENSIONS,
         rows: 37_500,
-        changes: Changes::ThirdReplacedHalfDeleted,
+        changes: ChurnPattern::ThirdReplacedHalfDeleted,
         recipe: texts::texts,
     },
-    Set {
+    VectorSet {
         name: "clusters-changed",
         about: "clusters of 150, a third of the vectors replaced and half deleted",
-        metric: Metric::Euclidean,
+        metric: NeighbourMetric::Euclidean,
         dimensions: clusters::DIMENSIONS,
         rows: 30_000,
-        changes: Changes::ThirdReplacedHalfDeleted,
+        changes: ChurnPattern::ThirdReplacedHalfDeleted,
         recipe: |draw| clusters::even(draw, 150, Clusters::Random),
     },
 ];

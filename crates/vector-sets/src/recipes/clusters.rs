@@ -2,8 +2,8 @@
 
 use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, ten_to};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// Elements of a vector.
 pub const DIMENSIONS: usize = 96;
@@ -25,7 +25,7 @@ const NESTED_VECTORS: usize = 60;
 
 /// The order in which clusters are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ClusterOrder {
     /// At random.
     Random,
     /// One after the other.
@@ -33,13 +33,13 @@ pub enum Order {
 }
 
 /// A cluster.
-struct Cluster {
+struct GaussianCluster {
     centre: Vec<f32>,
     spread: f64,
 }
 
-impl Cluster {
-    fn one(&self, random: &mut Random) -> Vec<f32> {
+impl GaussianCluster {
+    fn one(&self, random: &mut SplitMixGenerator) -> Vec<f32> {
         let mut vector = self.centre.clone();
         add(&mut vector, self.spread, &random.normals(DIMENSIONS));
         vector
@@ -47,10 +47,10 @@ impl Cluster {
 }
 
 /// Clusters of `size` vectors each.
-pub fn even(draw: &Draw<'_>, size: usize, order: Order) -> Drawn {
+pub fn even(draw: &RecipeInput<'_>, size: usize, order: ClusterOrder) -> RecipeOutput {
     let mut random = draw.random(COMMON);
-    let clusters: Vec<Cluster> = (0..draw.rows.div_ceil(size))
-        .map(|_| Cluster {
+    let clusters: Vec<GaussianCluster> = (0..draw.rows.div_ceil(size))
+        .map(|_| GaussianCluster {
             centre: centre(&mut random, CENTRES),
             spread: SPREAD,
         })
@@ -59,10 +59,10 @@ pub fn even(draw: &Draw<'_>, size: usize, order: Order) -> Drawn {
 }
 
 /// Clusters whose sizes follow Zipf's law.
-pub fn zipf(draw: &Draw<'_>) -> Drawn {
+pub fn zipf(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(COMMON);
-    let clusters: Vec<Cluster> = (0..UNEQUAL)
-        .map(|_| Cluster {
+    let clusters: Vec<GaussianCluster> = (0..UNEQUAL)
+        .map(|_| GaussianCluster {
             centre: centre(&mut random, CENTRES),
             spread: SPREAD,
         })
@@ -80,10 +80,10 @@ pub fn zipf(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Clusters of widths from a hundredth of the distance of their centres up to the distance itself.
-pub fn every_width(draw: &Draw<'_>) -> Drawn {
+pub fn every_width(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(COMMON);
-    let clusters: Vec<Cluster> = (0..UNEQUAL)
-        .map(|number| Cluster {
+    let clusters: Vec<GaussianCluster> = (0..UNEQUAL)
+        .map(|number| GaussianCluster {
             centre: centre(&mut random, CENTRES),
             spread: CENTRES * ten_to(-2.0 * number as f64 / (UNEQUAL - 1) as f64),
         })
@@ -94,7 +94,7 @@ pub fn every_width(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Clusters in clusters in clusters.
-pub fn nested(draw: &Draw<'_>) -> Drawn {
+pub fn nested(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let outer = draw.rows.div_ceil(NESTED_CLUSTERS * NESTED_VECTORS);
     let mut clusters = Vec::new();
@@ -103,26 +103,31 @@ pub fn nested(draw: &Draw<'_>) -> Drawn {
         for _ in 0..NESTED_CLUSTERS {
             let mut inner = outer.clone();
             add(&mut inner, NESTED_WIDTHS[1], &random.normals(DIMENSIONS));
-            clusters.push(Cluster {
+            clusters.push(GaussianCluster {
                 centre: inner,
                 spread: NESTED_WIDTHS[2],
             });
         }
     }
-    of_size(draw, &clusters, NESTED_VECTORS, Order::Random)
+    of_size(draw, &clusters, NESTED_VECTORS, ClusterOrder::Random)
 }
 
-fn centre(random: &mut Random, spread: f64) -> Vec<f32> {
+fn centre(random: &mut SplitMixGenerator, spread: f64) -> Vec<f32> {
     let mut centre = vec![0.0; DIMENSIONS];
     add(&mut centre, spread, &random.normals(DIMENSIONS));
     centre
 }
 
 /// Vectors of each cluster, and queries of random ones.
-fn of_size(draw: &Draw<'_>, clusters: &[Cluster], size: usize, order: Order) -> Drawn {
+fn of_size(
+    draw: &RecipeInput<'_>,
+    clusters: &[GaussianCluster],
+    size: usize,
+    order: ClusterOrder,
+) -> RecipeOutput {
     let mut random = draw.random(BASE);
     let mut places: Vec<usize> = (0..clusters.len() * size).collect();
-    if order == Order::Random {
+    if order == ClusterOrder::Random {
         random.shuffle(&mut places);
     }
     let base = places
@@ -134,7 +139,7 @@ fn of_size(draw: &Draw<'_>, clusters: &[Cluster], size: usize, order: Order) -> 
         let cluster = random.below(clusters.len());
         clusters[cluster].one(&mut random)
     };
-    Drawn {
+    RecipeOutput {
         dimensions: DIMENSIONS,
         base,
         queries: (0..draw.queries).flat_map(query).collect(),

@@ -3,8 +3,8 @@
 use super::texts::{self, originals};
 use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, normalise, product, scale};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// Elements of the vector of a face.
 pub const FACE_DIMENSIONS: usize = 512;
@@ -23,7 +23,7 @@ const OWN_PART: f64 = 0.2;
 
 /// Makes `each` copies of every original, in random order. The cosine of each copy with its
 /// original is `cosine`.
-pub fn of_texts(draw: &Draw<'_>, each: usize, cosine: f64) -> Drawn {
+pub fn of_texts(draw: &RecipeInput<'_>, each: usize, cosine: f64) -> RecipeOutput {
     let originals = originals(draw, draw.rows.div_ceil(each));
     groups(draw, each, &originals, |original, random| {
         copy(original, cosine, random)
@@ -31,7 +31,7 @@ pub fn of_texts(draw: &Draw<'_>, each: usize, cosine: f64) -> Drawn {
 }
 
 /// Photographs of people, in random order.
-pub fn faces(draw: &Draw<'_>) -> Drawn {
+pub fn faces(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let people = draw.rows.div_ceil(PHOTOGRAPHS);
     let people: Vec<Vec<f32>> = (0..people)
@@ -43,7 +43,7 @@ pub fn faces(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Random vectors, each of them several times.
-pub fn duplicates(draw: &Draw<'_>) -> Drawn {
+pub fn duplicates(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let originals = draw.rows.div_ceil(DUPLICATES);
     let originals: Vec<Vec<f32>> = (0..originals)
@@ -55,7 +55,7 @@ pub fn duplicates(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Texts that share most of their words.
-pub fn template(draw: &Draw<'_>) -> Drawn {
+pub fn template(draw: &RecipeInput<'_>) -> RecipeOutput {
     let shared = draw.random(COMMON).direction(texts::DIMENSIONS);
     let mut drawn = texts::texts(draw);
     for part in [&mut drawn.base, &mut drawn.queries] {
@@ -70,11 +70,11 @@ pub fn template(draw: &Draw<'_>) -> Drawn {
 
 /// Makes `each` vectors of every original, in random order; each query of a random one.
 fn groups(
-    draw: &Draw<'_>,
+    draw: &RecipeInput<'_>,
     each: usize,
     originals: &[Vec<f32>],
-    one: impl Fn(&[f32], &mut Random) -> Vec<f32>,
-) -> Drawn {
+    one: impl Fn(&[f32], &mut SplitMixGenerator) -> Vec<f32>,
+) -> RecipeOutput {
     let mut random = draw.random(BASE);
     let order = random.permutation(originals.len() * each);
     let base = order
@@ -86,7 +86,7 @@ fn groups(
         let original = random.below(originals.len());
         one(&originals[original], &mut random)
     };
-    Drawn {
+    RecipeOutput {
         dimensions: originals[0].len(),
         base,
         queries: (0..draw.queries).flat_map(query).collect(),
@@ -94,7 +94,7 @@ fn groups(
 }
 
 /// A vector of length 1 at a cosine from another of length 1.
-fn copy(original: &[f32], cosine: f64, random: &mut Random) -> Vec<f32> {
+fn copy(original: &[f32], cosine: f64, random: &mut SplitMixGenerator) -> Vec<f32> {
     let mut other = random.normals(original.len());
     let shared = product(&other, original);
     add(&mut other, -shared, original);

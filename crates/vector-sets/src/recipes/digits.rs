@@ -1,8 +1,8 @@
 //! Images of digits: real ones where the caller has them, and strokes that resemble them.
 
 use super::COMMON;
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// Pixels on a side.
 const SIDE: usize = 28;
@@ -17,13 +17,14 @@ const CORNERS: usize = 5;
 const POINTS: usize = 12;
 
 /// Images and queries of the same kind.
-pub fn digits(draw: &Draw<'_>) -> Drawn {
+pub fn digits(draw: &RecipeInput<'_>) -> RecipeOutput {
     if let Some(real) = draw.real.digits {
         return real.choose(draw, DIMENSIONS);
     }
     let mut random = draw.random(COMMON);
-    let corner =
-        |random: &mut Random| [5.0 + 18.0 * random.uniform(), 5.0 + 18.0 * random.uniform()];
+    let corner = |random: &mut SplitMixGenerator| {
+        [5.0 + 18.0 * random.uniform(), 5.0 + 18.0 * random.uniform()]
+    };
     let shapes: Vec<[[f64; 2]; CORNERS]> = (0..SHAPES)
         .map(|_| std::array::from_fn(|_| corner(&mut random)))
         .collect();

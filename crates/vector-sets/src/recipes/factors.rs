@@ -2,8 +2,8 @@
 
 use super::{BASE, QUERIES};
 use crate::arithmetic::{exp, ln, scale};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// Elements of a factor.
 pub const DIMENSIONS: usize = 128;
@@ -12,7 +12,7 @@ pub const DIMENSIONS: usize = 128;
 const POPULARITY: f64 = -0.25;
 
 /// Items, and users as queries. All users like what is popular a little.
-pub fn factors(draw: &Draw<'_>) -> Drawn {
+pub fn factors(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(BASE);
     let mut ranks: Vec<usize> = (1..=draw.rows).collect();
     random.shuffle(&mut ranks);
@@ -23,7 +23,7 @@ pub fn factors(draw: &Draw<'_>) -> Drawn {
     };
     let base = ranks.into_iter().flat_map(item).collect();
     let mut random = draw.random(QUERIES);
-    Drawn {
+    RecipeOutput {
         dimensions: DIMENSIONS,
         base,
         queries: (0..draw.queries).flat_map(|_| taste(&mut random)).collect(),
@@ -31,7 +31,7 @@ pub fn factors(draw: &Draw<'_>) -> Drawn {
 }
 
 /// A vector of which the first dimensions say most, and the very first is above 0.
-fn taste(random: &mut Random) -> Vec<f32> {
+fn taste(random: &mut SplitMixGenerator) -> Vec<f32> {
     let mut vector = random.normals(DIMENSIONS);
     for (x, rank) in vector.iter_mut().zip(1..) {
         *x = (f64::from(*x) / f64::from(rank).sqrt()) as f32;

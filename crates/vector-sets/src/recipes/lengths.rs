@@ -2,8 +2,8 @@
 
 use super::texts::texts;
 use crate::arithmetic::{length, scale};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// The stream of the lengths.
 const LENGTHS: u64 = 21;
@@ -13,7 +13,7 @@ pub const DIMENSIONS: usize = 96;
 
 /// The order in which vectors of different lengths are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum LengthOrder {
     /// At random.
     Random,
     /// The longest first.
@@ -23,18 +23,18 @@ pub enum Order {
 }
 
 /// Texts whose lengths are lognormal.
-pub fn of_texts(draw: &Draw<'_>, sigma: f64) -> Drawn {
+pub fn of_texts(draw: &RecipeInput<'_>, sigma: f64) -> RecipeOutput {
     lengthen(draw, texts(draw), sigma)
 }
 
 /// Random directions whose lengths are lognormal.
-pub fn of_random(draw: &Draw<'_>, sigma: f64, order: Order) -> Drawn {
+pub fn of_random(draw: &RecipeInput<'_>, sigma: f64, order: LengthOrder) -> RecipeOutput {
     let directions = draw.each(DIMENSIONS, |random| random.direction(DIMENSIONS));
     let mut drawn = lengthen(draw, directions, sigma);
-    if order != Order::Random {
+    if order != LengthOrder::Random {
         let mut rows: Vec<&[f32]> = drawn.base.chunks_exact(DIMENSIONS).collect();
         rows.sort_by(|a, b| length(a).total_cmp(&length(b)));
-        if order == Order::LongFirst {
+        if order == LengthOrder::LongFirst {
             rows.reverse();
         }
         drawn.base = rows.concat();
@@ -43,8 +43,8 @@ pub fn of_random(draw: &Draw<'_>, sigma: f64, order: Order) -> Drawn {
 }
 
 /// Multiplies the vectors, and not the queries, whose lengths mean nothing.
-fn lengthen(draw: &Draw<'_>, mut drawn: Drawn, sigma: f64) -> Drawn {
-    let mut random = Random::new(draw.seed, LENGTHS);
+fn lengthen(draw: &RecipeInput<'_>, mut drawn: RecipeOutput, sigma: f64) -> RecipeOutput {
+    let mut random = SplitMixGenerator::new(draw.seed, LENGTHS);
     for row in drawn.base.chunks_exact_mut(drawn.dimensions) {
         scale(row, random.lognormal(sigma));
     }

@@ -2,8 +2,8 @@
 
 use super::COMMON;
 use crate::arithmetic::{add, normalise};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// Cities, whose sizes follow Zipf's law.
 const CITIES: usize = 500;
@@ -16,8 +16,8 @@ const DEGREES: f64 = 0.1;
 const RADIANS: f64 = 0.002;
 
 /// Latitudes and longitudes in degrees.
-pub fn flat(draw: &Draw<'_>) -> Drawn {
-    let place = |random: &mut Random| {
+pub fn flat(draw: &RecipeInput<'_>) -> RecipeOutput {
+    let place = |random: &mut SplitMixGenerator| {
         let (latitude, longitude) = (random.uniform(), random.uniform());
         vec![
             (150.0 * latitude - 75.0) as f32,
@@ -30,8 +30,8 @@ pub fn flat(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Points on a sphere of radius 1.
-pub fn on_sphere(draw: &Draw<'_>) -> Drawn {
-    let place = |random: &mut Random| random.direction(3);
+pub fn on_sphere(draw: &RecipeInput<'_>) -> RecipeOutput {
+    let place = |random: &mut SplitMixGenerator| random.direction(3);
     of(draw, 3, place, |city, random| {
         add(city, RADIANS, &random.normals(3));
         normalise(city);
@@ -39,11 +39,11 @@ pub fn on_sphere(draw: &Draw<'_>) -> Drawn {
 }
 
 fn of(
-    draw: &Draw<'_>,
+    draw: &RecipeInput<'_>,
     dimensions: usize,
-    place: impl Fn(&mut Random) -> Vec<f32>,
-    move_within: impl Fn(&mut Vec<f32>, &mut Random),
-) -> Drawn {
+    place: impl Fn(&mut SplitMixGenerator) -> Vec<f32>,
+    move_within: impl Fn(&mut Vec<f32>, &mut SplitMixGenerator),
+) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let cities: Vec<Vec<f32>> = (0..CITIES).map(|_| place(&mut random)).collect();
     let mut total = 0.0;

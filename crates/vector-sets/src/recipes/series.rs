@@ -3,7 +3,7 @@
 use super::texts::{self, originals};
 use super::{BASE, COMMON};
 use crate::arithmetic::{add, normalise};
-use crate::draw::{Draw, Drawn};
+use crate::draw::{RecipeInput, RecipeOutput};
 
 /// Steps in a window of a walk.
 pub const WINDOW: usize = 128;
@@ -21,7 +21,7 @@ const VERSIONS: usize = 30;
 const EDIT: f64 = 0.1;
 
 /// Windows along a random walk, each a step after the one before.
-pub fn windows(draw: &Draw<'_>) -> Drawn {
+pub fn windows(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(BASE);
     let mut place = 0.0;
     let walk: Vec<f32> = (0..draw.with_queries() + WINDOW - 1)
@@ -35,7 +35,7 @@ pub fn windows(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Frames of a video: a slow change, and cuts.
-pub fn video(draw: &Draw<'_>) -> Drawn {
+pub fn video(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(BASE);
     let mut all = Vec::new();
     let mut frame = Vec::new();
@@ -54,7 +54,7 @@ pub fn video(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Versions of documents: each a small edit of the one before, of any document in turn.
-pub fn versions(draw: &Draw<'_>) -> Drawn {
+pub fn versions(draw: &RecipeInput<'_>) -> RecipeOutput {
     let count = draw.with_queries();
     let mut documents = originals(draw, count.div_ceil(VERSIONS));
     let mut random = draw.random(BASE);

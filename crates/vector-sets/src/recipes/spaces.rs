@@ -2,8 +2,8 @@
 
 use super::COMMON;
 use crate::arithmetic::{add, normalise};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// The share of elements of a sparse vector that are not 0.
 const FILLED: f64 = 0.05;
@@ -20,7 +20,7 @@ const NOISE: f64 = 0.05;
 const DESCRIPTORS: usize = 200;
 
 /// Vectors of which all but one in twenty elements are 0.
-pub fn sparse(draw: &Draw<'_>, dimensions: usize) -> Drawn {
+pub fn sparse(draw: &RecipeInput<'_>, dimensions: usize) -> RecipeOutput {
     draw.each(dimensions, |random| {
         let mut vector = vec![0.0; dimensions];
         // One at least, so that there is a direction.
@@ -35,7 +35,7 @@ pub fn sparse(draw: &Draw<'_>, dimensions: usize) -> Drawn {
 }
 
 /// Zeros and ones near one of some patterns.
-pub fn bits(draw: &Draw<'_>, dimensions: usize) -> Drawn {
+pub fn bits(draw: &RecipeInput<'_>, dimensions: usize) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let patterns: Vec<Vec<bool>> = (0..PATTERNS)
         .map(|_| (0..dimensions).map(|_| bit(&mut random)).collect())
@@ -49,7 +49,7 @@ pub fn bits(draw: &Draw<'_>, dimensions: usize) -> Drawn {
 }
 
 /// Zeros and ones at random.
-pub fn random_bits(draw: &Draw<'_>, dimensions: usize) -> Drawn {
+pub fn random_bits(draw: &RecipeInput<'_>, dimensions: usize) -> RecipeOutput {
     draw.each(dimensions, |random| {
         (0..dimensions)
             .map(|_| f32::from(u8::from(bit(random))))
@@ -57,12 +57,12 @@ pub fn random_bits(draw: &Draw<'_>, dimensions: usize) -> Drawn {
     })
 }
 
-fn bit(random: &mut Random) -> bool {
+fn bit(random: &mut SplitMixGenerator) -> bool {
     random.word() >> 63 == 1
 }
 
 /// Vectors along `rank` directions with a little noise in all others.
-pub fn low_rank(draw: &Draw<'_>, dimensions: usize, rank: usize) -> Drawn {
+pub fn low_rank(draw: &RecipeInput<'_>, dimensions: usize, rank: usize) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let directions: Vec<Vec<f32>> = (0..rank).map(|_| random.direction(dimensions)).collect();
     draw.each(dimensions, |random| {
@@ -77,7 +77,7 @@ pub fn low_rank(draw: &Draw<'_>, dimensions: usize, rank: usize) -> Drawn {
 }
 
 /// Counts as those of gradients in an image: whole numbers from 0 to 255, many of them 0.
-pub fn histograms(draw: &Draw<'_>, dimensions: usize) -> Drawn {
+pub fn histograms(draw: &RecipeInput<'_>, dimensions: usize) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let kinds: Vec<Vec<f32>> = (0..DESCRIPTORS)
         .map(|_| random.normals(dimensions))

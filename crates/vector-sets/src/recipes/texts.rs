@@ -2,7 +2,7 @@
 
 use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, normalise};
-use crate::draw::{Draw, Drawn};
+use crate::draw::{RecipeInput, RecipeOutput};
 
 /// Elements of an embedding.
 pub const DIMENSIONS: usize = 384;
@@ -13,7 +13,7 @@ const THEMES: usize = 40;
 const TOPICS: usize = 25;
 
 /// Texts and queries of the same kind.
-pub fn texts(draw: &Draw<'_>) -> Drawn {
+pub fn texts(draw: &RecipeInput<'_>) -> RecipeOutput {
     match draw.real.texts {
         Some(real) => real.choose(draw, DIMENSIONS),
         None => made(draw),
@@ -21,8 +21,8 @@ pub fn texts(draw: &Draw<'_>) -> Drawn {
 }
 
 /// Texts that others are made from: `count` in random order.
-pub(super) fn originals(draw: &Draw<'_>, count: usize) -> Vec<Vec<f32>> {
-    let draw = Draw {
+pub(super) fn originals(draw: &RecipeInput<'_>, count: usize) -> Vec<Vec<f32>> {
+    let draw = RecipeInput {
         rows: count,
         queries: 0,
         ..*draw
@@ -36,7 +36,7 @@ pub(super) fn originals(draw: &Draw<'_>, count: usize) -> Vec<Vec<f32>> {
 
 /// A mixture: themes with topics in them, and what a text itself says, most of it along few
 /// directions.
-fn made(draw: &Draw<'_>) -> Drawn {
+fn made(draw: &RecipeInput<'_>) -> RecipeOutput {
     let mut random = draw.random(COMMON);
     let mean = random.direction(DIMENSIONS);
     let mut centres = Vec::new();
@@ -64,7 +64,7 @@ fn made(draw: &Draw<'_>) -> Drawn {
         };
         (0..count).flat_map(one).collect()
     };
-    Drawn {
+    RecipeOutput {
         dimensions: DIMENSIONS,
         base: sample(BASE, draw.rows),
         queries: sample(QUERIES, draw.queries),

@@ -3,8 +3,8 @@
 use super::texts::{self, texts};
 use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, length, normalise, product, scale};
-use crate::draw::{Draw, Drawn};
-use crate::random::Random;
+use crate::draw::{RecipeInput, RecipeOutput};
+use crate::random::SplitMixGenerator;
 
 /// Elements of a lifted text.
 pub const DIMENSIONS: usize = 1_536;
@@ -14,7 +14,7 @@ pub const DIMENSIONS: usize = 1_536;
 const NOISE: f64 = 0.85;
 
 /// Texts in as many dimensions as OpenAI's vectors have. Angles are preserved but for the noise.
-pub fn lifted_texts(draw: &Draw<'_>) -> Drawn {
+pub fn lifted_texts(draw: &RecipeInput<'_>) -> RecipeOutput {
     let map = orthonormal(&mut draw.random(COMMON));
     let drawn = texts(draw);
     let lift = |texts: &[f32], stream| -> Vec<f32> {
@@ -23,14 +23,14 @@ pub fn lifted_texts(draw: &Draw<'_>) -> Drawn {
         rows.flat_map(|text| lifted(&map, text, &mut random))
             .collect()
     };
-    Drawn {
+    RecipeOutput {
         dimensions: DIMENSIONS,
         base: lift(&drawn.base, BASE),
         queries: lift(&drawn.queries, QUERIES),
     }
 }
 
-fn lifted(map: &[Vec<f32>], text: &[f32], random: &mut Random) -> Vec<f32> {
+fn lifted(map: &[Vec<f32>], text: &[f32], random: &mut SplitMixGenerator) -> Vec<f32> {
     let mut vector = vec![0.0f32; DIMENSIONS];
     for (direction, &share) in map.iter().zip(text) {
         let elements = vector.iter_mut().zip(direction);
@@ -44,7 +44,7 @@ fn lifted(map: &[Vec<f32>], text: &[f32], random: &mut Random) -> Vec<f32> {
 }
 
 /// Directions at right angles to each other, one for each dimension of a text.
-fn orthonormal(random: &mut Random) -> Vec<Vec<f32>> {
+fn orthonormal(random: &mut SplitMixGenerator) -> Vec<Vec<f32>> {
     let mut rows: Vec<Vec<f32>> = Vec::new();
     for _ in 0..texts::DIMENSIONS {
         let mut row = random.direction(DIMENSIONS);

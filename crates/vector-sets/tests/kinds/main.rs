@@ -4,12 +4,12 @@
 mod properties;
 mod sizes;
 
-use vector_sets::{Made, Real, find};
+use vector_sets::{GeneratedSet, RealSamples, find};
 
 /// Makes a set without real vectors.
-fn made(name: &str, rows: usize, queries: usize) -> Made {
+fn made(name: &str, rows: usize, queries: usize) -> GeneratedSet {
     let set = find(name).unwrap_or_else(|| panic!("{name}"));
-    set.make(1, rows, queries, &Real::default())
+    set.make(1, rows, queries, &RealSamples::default())
 }
 
 /// The inner product of two vectors.

@@ -1,6 +1,6 @@
 //! A set is as its name says.
 
-use vector_sets::Metric;
+use vector_sets::NeighbourMetric;
 
 use crate::{best, cosine, made, product, square};
 
@@ -192,8 +192,8 @@ fn made_texts_resemble_real_ones() {
 #[test]
 fn distances_are_those_of_the_formulas() {
     let (a, b) = ([3.0, 4.0], [4.0, -3.0]);
-    assert_eq!(Metric::Cosine.distance(&a, &b), 1.0);
-    assert_eq!(Metric::Euclidean.distance(&a, &b), 50.0);
-    assert_eq!(Metric::DotProduct.distance(&a, &a), -25.0);
-    assert_eq!(Metric::Hamming.distance(&a, &b), 1.0);
+    assert_eq!(NeighbourMetric::Cosine.distance(&a, &b), 1.0);
+    assert_eq!(NeighbourMetric::Euclidean.distance(&a, &b), 50.0);
+    assert_eq!(NeighbourMetric::DotProduct.distance(&a, &a), -25.0);
+    assert_eq!(NeighbourMetric::Hamming.distance(&a, &b), 1.0);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vector_sets::{Change, Real, Samples, TEXT_DIMENSIONS, catalogue, find};
+use vector_sets::{ExistingVectors, RealSamples, TEXT_DIMENSIONS, VectorChange, catalogue, find};
 
 use crate::made;
 
@@ -16,7 +16,7 @@ fn there_are_thirty_sets_with_names_of_their_own() {
 #[test]
 fn a_set_has_as_many_vectors_as_were_asked_for() {
     for set in catalogue() {
-        let made = set.make(1, 600, 20, &Real::default());
+        let made = set.make(1, 600, 20, &RealSamples::default());
         let group = match set.name {
             "nested-clusters" => 1_500,
             "clusters-30x1000-in-order" => 1_000,
@@ -37,7 +37,7 @@ fn a_set_has_as_many_vectors_as_were_asked_for() {
 #[test]
 fn a_seed_gives_one_set() {
     for set in catalogue() {
-        let [a, b, c] = [1, 1, 2].map(|seed| set.make(seed, 300, 5, &Real::default()));
+        let [a, b, c] = [1, 1, 2].map(|seed| set.make(seed, 300, 5, &RealSamples::default()));
         assert!(a.base == b.base && a.queries == b.queries, "{}", set.name);
         assert!(a.changes == b.changes, "{}", set.name);
         assert!(a.base != c.base && a.queries != c.queries, "{}", set.name);
@@ -50,7 +50,7 @@ fn queries_are_not_among_the_vectors() {
         if set.name == "duplicates" {
             continue;
         }
-        let made = set.make(1, 300, 20, &Real::default());
+        let made = set.make(1, 300, 20, &RealSamples::default());
         let vectors: Vec<&[f32]> = made.vectors().collect();
         assert!(
             made.each_query().all(|q| !vectors.contains(&q)),
@@ -64,12 +64,12 @@ fn queries_are_not_among_the_vectors() {
 fn real_vectors_are_taken_where_there_are_any() {
     let base: Vec<f32> = (0..50 * TEXT_DIMENSIONS).map(|x| x as f32).collect();
     let queries = vec![7.0; 3 * TEXT_DIMENSIONS];
-    let real = Real {
-        texts: Some(Samples {
+    let real = RealSamples {
+        texts: Some(ExistingVectors {
             base: &base,
             queries: &queries,
         }),
-        ..Real::default()
+        ..RealSamples::default()
     };
     let made = find("texts").unwrap().make(1, 50, 3, &real);
     let mut first: Vec<f32> = made.vectors().map(|vector| vector[0]).collect();
@@ -95,7 +95,7 @@ fn half_deleted_leaves_a_half() {
 fn a_third_is_replaced_before_half_is_deleted() {
     for name in ["texts-changed", "clusters-changed"] {
         let made = made(name, 900, 1);
-        let replaces = |change: &&Change| matches!(change, Change::Replace(..));
+        let replaces = |change: &&VectorChange| matches!(change, VectorChange::Replace(..));
         let replaced = made.changes.iter().take_while(replaces).count();
         assert!((300..=450).contains(&replaced), "{name}: {replaced}");
         assert_eq!(made.changes.len() - replaced, 450, "{name}");

@@ -4,8 +4,8 @@ mod admitted;
 
 use std::path::{Path, PathBuf};
 
-use ann::{Explanation, IdSet, Way};
-use annulus_bench::data::Metric;
+use ann::{Explanation, IdSet, AccessPath};
+use annulus_bench::data::SimilarityMetric;
 use anyhow::Context;
 use contender::{DataSet, Stopwatch};
 use serde::Serialize;
@@ -17,8 +17,9 @@ use crate::statistics::Spread;
 
 use admitted::{Column, Correlation, of_columns, of_ranks};
 
-/// The index is built, or opened from a snapshot beside the data set. Filtered
-/// searches take turns with unfiltered ones; the ratio of a round is that of their processor times. The ids that a filter admits are known before: finding them is no part of the time.
+/// The index is built, or opened from a snapshot beside the data set. Filtered searches take turns
+/// with unfiltered ones; the ratio of a round is that of their processor times. The ids that a
+/// filter admits are known before: finding them is no part of the time.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Data set (see `bench-ann --help`)
@@ -187,8 +188,8 @@ fn measure(arguments: &Arguments, data: &DataSet, index: &Annulus) -> anyhow::Re
 /// All ids, the nearest to the query first.
 fn rank(data: &DataSet, query: &[f32]) -> Vec<u32> {
     let metric = match data.description().metric {
-        contender::Metric::Cosine => Metric::Cosine,
-        contender::Metric::Euclidean => Metric::Euclidean,
+        contender::Metric::Cosine => SimilarityMetric::Cosine,
+        contender::Metric::Euclidean => SimilarityMetric::Euclidean,
     };
     let base = data.base();
     let mut ranked: Vec<(f64, u32)> = (0..base.count())
@@ -230,9 +231,9 @@ impl Case {
         self.found += found.iter().filter(|id| truth.contains(id)).count();
         self.to_find += truth.len();
         self.ways[match explanation.way {
-            Way::Walk => 0,
-            Way::ScanOfCodes => 1,
-            Way::Scan => 2,
+            AccessPath::Walk => 0,
+            AccessPath::ScanOfCodes => 1,
+            AccessPath::Scan => 2,
         }] += 1;
         self.hops += explanation.hops;
         self.distances += explanation.distances;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use vector_sets::{Change, Made, Metric};
+use vector_sets::{VectorChange, GeneratedSet, NeighbourMetric};
 
 /// The cache of one set.
 pub struct Cache {
@@ -20,7 +20,7 @@ pub struct Cache {
 
 impl Cache {
     /// The cache of a set in `folder`, which is made if it is not there.
-    pub fn new(folder: &Path, name: &str, metric: Metric, made: &Made) -> anyhow::Result<Cache> {
+    pub fn new(folder: &Path, name: &str, metric: NeighbourMetric, made: &GeneratedSet) -> anyhow::Result<Cache> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let mut hash = Hash(0xcbf2_9ce4_8422_2325);
         hash.add(metric as u64);
@@ -28,8 +28,8 @@ impl Cache {
         hash.floats(&made.queries);
         for change in &made.changes {
             match change {
-                Change::Remove(id) => hash.add(u64::from(*id)),
-                Change::Replace(_, vector) => hash.floats(vector),
+                VectorChange::Remove(id) => hash.add(u64::from(*id)),
+                VectorChange::Replace(_, vector) => hash.floats(vector),
             }
         }
         Ok(Cache {

@@ -1,6 +1,6 @@
 //! Vectors and queries multiplied in blocks in `f32`, and how far that can be trusted.
 
-use vector_sets::Metric;
+use vector_sets::NeighbourMetric;
 
 /// Queries multiplied at once. Their products stay in the second-level cache.
 pub const QUERIES_PER_BLOCK: usize = 64;
@@ -23,7 +23,7 @@ pub struct Candidates {
 /// Vectors and queries as they are multiplied: `score = add - 2 product`, of which smaller is
 /// nearer.
 pub struct Flat {
-    metric: Metric,
+    metric: NeighbourMetric,
     dimensions: usize,
     vectors: Vec<f32>,
     queries: Vec<f32>,
@@ -35,9 +35,9 @@ pub struct Flat {
 
 impl Flat {
     /// Prepares vectors and queries.
-    pub fn new(metric: Metric, vectors: &[f32], queries: &[f32], dimensions: usize) -> Flat {
+    pub fn new(metric: NeighbourMetric, vectors: &[f32], queries: &[f32], dimensions: usize) -> Flat {
         let centre = match metric {
-            Metric::Euclidean => centre(vectors, dimensions),
+            NeighbourMetric::Euclidean => centre(vectors, dimensions),
             _ => vec![0.0; dimensions],
         };
         let prepare = |all: &[f32]| -> Vec<f32> {
@@ -58,8 +58,8 @@ impl Flat {
             dimensions,
             longest: (longest(&lengths), longest(&squares(vectors))),
             add: match metric {
-                Metric::Euclidean | Metric::Hamming => lengths,
-                Metric::Cosine | Metric::DotProduct => vec![0.0; lengths.len()],
+                NeighbourMetric::Euclidean | NeighbourMetric::Hamming => lengths,
+                NeighbourMetric::Cosine | NeighbourMetric::DotProduct => vec![0.0; lengths.len()],
             },
             queries: prepare(queries),
             vectors: prepared,
@@ -102,9 +102,9 @@ impl Flat {
         // A vector that is nearer is no longer than this.
         let summed = ERROR * (self.dimensions as f64).sqrt();
         let (score, error) = match self.metric {
-            Metric::Cosine => (2.0 * (distance - 1.0), 2.0 * summed),
-            Metric::DotProduct => (2.0 * distance, 2.0 * summed * length * self.longest.0),
-            Metric::Euclidean | Metric::Hamming => {
+            NeighbourMetric::Cosine => (2.0 * (distance - 1.0), 2.0 * summed),
+            NeighbourMetric::DotProduct => (2.0 * distance, 2.0 * summed * length * self.longest.0),
+            NeighbourMetric::Euclidean | NeighbourMetric::Hamming => {
                 let longest = (length + distance.sqrt()).min(self.longest.0);
                 let products = longest * (longest + 2.0 * length);
                 let shift = ERROR * self.longest.1 * (longest + length);
@@ -116,10 +116,10 @@ impl Flat {
 }
 
 /// A vector as it is multiplied.
-fn prepared(metric: Metric, row: &[f32], centre: &[f32]) -> Vec<f32> {
+fn prepared(metric: NeighbourMetric, row: &[f32], centre: &[f32]) -> Vec<f32> {
     let shifted = row.iter().zip(centre);
     let length = match metric {
-        Metric::Cosine => row
+        NeighbourMetric::Cosine => row
             .iter()
             .map(|x| f64::from(*x).powi(2))
             .sum::<f64>()
@@ -128,9 +128,9 @@ fn prepared(metric: Metric, row: &[f32], centre: &[f32]) -> Vec<f32> {
     };
     shifted
         .map(|(x, centre)| match metric {
-            Metric::Hamming => f32::from(u8::from(*x > 0.0)),
-            Metric::Cosine => (f64::from(*x) / length) as f32,
-            Metric::Euclidean | Metric::DotProduct => x - centre,
+            NeighbourMetric::Hamming => f32::from(u8::from(*x > 0.0)),
+            NeighbourMetric::Cosine => (f64::from(*x) / length) as f32,
+            NeighbourMetric::Euclidean | NeighbourMetric::DotProduct => x - centre,
         })
         .collect()
 }

@@ -1,13 +1,13 @@
 //! Judges answers by the true neighbours.
 
-use vector_sets::{Left, Metric};
+use vector_sets::{RemainingVectors, NeighbourMetric};
 
 use super::truth::Truth;
 
 /// Judges answers to the queries of a set.
 pub struct Judge<'a> {
-    metric: Metric,
-    left: &'a Left,
+    metric: NeighbourMetric,
+    left: &'a RemainingVectors,
     queries: &'a [f32],
     dimensions: usize,
     truth: &'a Truth,
@@ -16,8 +16,8 @@ pub struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// Makes the judge of answers about the vectors that are left of a set.
     pub fn new(
-        metric: Metric,
-        left: &'a Left,
+        metric: NeighbourMetric,
+        left: &'a RemainingVectors,
         queries: &'a [f32],
         dimensions: usize,
         truth: &'a Truth,
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn an_answer_counts_what_is_there_and_near_once() {
-        let left = Left {
+        let left = RemainingVectors {
             ids: vec![3, 5, 8],
             vectors: vec![0.0, 1.0, 5.0],
         };
-        let truth = Truth::compute(Metric::Euclidean, &left.vectors, &[0.1], 1, &[2]);
-        let judge = Judge::new(Metric::Euclidean, &left, &[0.1], 1, &truth);
+        let truth = Truth::compute(NeighbourMetric::Euclidean, &left.vectors, &[0.1], 1, &[2]);
+        let judge = Judge::new(NeighbourMetric::Euclidean, &left, &[0.1], 1, &truth);
         assert_eq!(judge.found(0, 2, &[3, 5]), 2);
         assert_eq!(judge.found(0, 2, &[3, 3]), 1);
         assert_eq!(judge.found(0, 2, &[8, 4]), 0);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Context;
-use vector_sets::{Changes, Set};
+use vector_sets::{ChurnPattern, VectorSet};
 
 use super::cache::Cache;
 use super::contenders::{BUILD_BEAM, Results, Searched, Task, hnswlib, ours, usearch};
@@ -13,7 +13,7 @@ use super::{Arguments, EF_OF_OTHER_M, EFS, KS, M, QUERIES, RealVectors};
 
 /// A set to measure.
 pub struct Job {
-    pub set: Set,
+    pub set: VectorSet,
     pub seed: u64,
     /// Whether the seed is new in this run.
     pub drawn_anew: bool,
@@ -48,7 +48,7 @@ pub struct Build {
 impl Measured {
     /// Whether vectors were deleted or replaced.
     pub fn changed(&self) -> bool {
-        self.job.set.changes != Changes::None
+        self.job.set.changes != ChurnPattern::None
     }
 }
 

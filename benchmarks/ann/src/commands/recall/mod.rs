@@ -24,7 +24,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::Context;
-use vector_sets::{Samples, Set, catalogue, find};
+use vector_sets::{ExistingVectors, VectorSet, catalogue, find};
 
 use crate::data::{mnist, texts};
 
@@ -125,11 +125,11 @@ impl RealVectors {
     }
 
     /// The vectors as recipes take them.
-    pub fn real(&self) -> vector_sets::Real<'_> {
-        fn samples((base, queries): &(Vec<f32>, Vec<f32>)) -> Option<Samples<'_>> {
-            Some(Samples { base, queries })
+    pub fn real(&self) -> vector_sets::RealSamples<'_> {
+        fn samples((base, queries): &(Vec<f32>, Vec<f32>)) -> Option<ExistingVectors<'_>> {
+            Some(ExistingVectors { base, queries })
         }
-        vector_sets::Real {
+        vector_sets::RealSamples {
             texts: samples(&self.texts),
             digits: samples(&self.digits),
         }
@@ -202,11 +202,11 @@ fn jobs(arguments: &Arguments) -> anyhow::Result<Vec<Job>> {
     let named = |name: &String| {
         find(name).with_context(|| format!("there is no set {name}: --list shows them"))
     };
-    let sets: Vec<Set> = match arguments.sets.as_slice() {
+    let sets: Vec<VectorSet> = match arguments.sets.as_slice() {
         [] => catalogue(),
         names => names.iter().map(named).collect::<anyhow::Result<_>>()?,
     };
-    let job = |set: &Set, seed: u64, drawn_anew: bool| Job {
+    let job = |set: &VectorSet, seed: u64, drawn_anew: bool| Job {
         set: set.clone(),
         seed,
         drawn_anew,

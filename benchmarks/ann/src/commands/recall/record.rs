@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use vector_sets::{Real, find};
+use vector_sets::{RealSamples, find};
 
 use super::M;
 use super::contenders::{Task, hnswlib};
@@ -40,7 +40,7 @@ fn recorded(line: &str, python: &Path, folder: &Path) -> anyhow::Result<String> 
         || -> anyhow::Result<usize> { Ok(columns.next().context("a column is missing")?.parse()?) };
     let (rows, queries, seed) = (number()?, number()?, number()?);
     let set = find(name).context("no such set")?;
-    let made = set.make(seed as u64, rows, queries, &Real::default());
+    let made = set.make(seed as u64, rows, queries, &RealSamples::default());
     let left = made.left();
     let (dimensions, ks) = (made.dimensions, [SEARCH.1]);
     let truth = Truth::compute(set.metric, &left.vectors, &made.queries, dimensions, &ks);

@@ -4,7 +4,7 @@
 //! more than needed, are measured again in `f64`. Where the errors of `f32` leave it open whether
 //! one of the others is nearer, all vectors are measured in `f64`.
 
-use vector_sets::Metric;
+use vector_sets::NeighbourMetric;
 
 use super::flat::{Flat, QUERIES_PER_BLOCK};
 
@@ -31,7 +31,7 @@ impl Truth {
 
     /// Measures the distance of the `k`th neighbour of every query, for each of `ks`.
     pub fn compute(
-        metric: Metric,
+        metric: NeighbourMetric,
         vectors: &[f32],
         queries: &[f32],
         dimensions: usize,
@@ -65,7 +65,7 @@ impl Truth {
 
 #[cfg(test)]
 mod tests {
-    use vector_sets::{Real, find};
+    use vector_sets::{RealSamples, find};
 
     use super::*;
 
@@ -83,7 +83,7 @@ mod tests {
             "line",
         ] {
             let set = find(name).unwrap();
-            let made = set.make(3, 3_000, 70, &Real::default());
+            let made = set.make(3, 3_000, 70, &RealSamples::default());
             let (metric, dimensions) = (set.metric, made.dimensions);
             let truth = Truth::compute(metric, &made.base, &made.queries, dimensions, &[10, 100]);
             let mut limits = truth.limits()[0].1.iter().zip(&truth.limits()[1].1);

@@ -5,14 +5,14 @@ use super::*;
 
 /// Deviation of estimated products from the true ones, in lengths of both sides over
 /// `sqrt(dimensions)`, as theory has it: of a code with a vector, or of two codes.
-fn deviation(kind: Kind, of_codes: bool) -> f64 {
+fn deviation(kind: CodeKind, of_codes: bool) -> f64 {
     match kind {
         // The rounding of a query's levels is negligible compared to that of the code.
-        Kind::Nibbles if of_codes => 0.108 * std::f64::consts::SQRT_2,
-        Kind::Nibbles => 0.108,
+        CodeKind::Nibbles if of_codes => 0.108 * std::f64::consts::SQRT_2,
+        CodeKind::Nibbles => 0.108,
         // Both sides are rounded alike.
-        Kind::Bytes => 0.012,
-        Kind::Floats | Kind::Bits => 0.0,
+        CodeKind::Bytes => 0.012,
+        CodeKind::Floats | CodeKind::Bits => 0.0,
     }
 }
 
@@ -47,7 +47,7 @@ fn errors(codebook: &Codebook, vectors: &[Vec<f32>], of_codes: bool) -> Errors {
     let blocks = blocks(codebook, vectors);
     let centred = |vector: &[f32]| minus(vector, &codebook.parts().mean);
     let length = |vector: &[f32]| f64::from(squared_norm(&centred(vector))).sqrt();
-    let mut query = Query::default();
+    let mut query = CodeQuery::default();
     let mut errors = Errors::default();
     for (i, a) in vectors.iter().enumerate() {
         if of_codes {
@@ -72,8 +72,8 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
         for clusters in [false, true] {
             let make = if clusters { clustered } else { gaussian };
             let vectors = make(&mut source, dimensions, 200);
-            for kind in [Kind::Nibbles, Kind::Bytes] {
-                let codebook = codebook(kind, Metric::Euclidean, &vectors);
+            for kind in [CodeKind::Nibbles, CodeKind::Bytes] {
+                let codebook = codebook(kind, DistanceMetric::Euclidean, &vectors);
                 for of_codes in [false, true] {
                     let errors = errors(&codebook, &vectors, of_codes);
                     let expected = deviation(kind, of_codes);
@@ -91,9 +91,9 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
 }
 
 /// The values that estimates approximate, of a search and of linking alike.
-fn expected_estimate(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+fn expected_estimate(metric: DistanceMetric, a: &[f32], b: &[f32]) -> f64 {
     match metric {
-        Metric::DotProduct => -2.0 * dot(a, b),
+        DistanceMetric::DotProduct => -2.0 * dot(a, b),
         _ => squared_l2(a, b),
     }
 }
@@ -106,7 +106,7 @@ fn estimates_follow_the_metric() {
     for dimensions in [1, 2, 3, 31, 96, 384, 784, 1536] {
         for (metric, kind) in METRICS.iter().flat_map(|&m| KINDS.map(|k| (m, k))) {
             let mut vectors = gaussian(&mut source, dimensions, 12);
-            if metric == Metric::Cosine {
+            if metric == DistanceMetric::Cosine {
                 vectors = vectors.iter().map(|v| unit(v)).collect();
             }
             let codebook = codebook(kind, metric, &vectors);
@@ -115,7 +115,7 @@ fn estimates_follow_the_metric() {
             let longest = norms.fold(0.0, f64::max);
             let spread = if dimensions < 32 { 2.5 } else { 1.0 } / (dimensions as f64).sqrt();
             let bound = |of_codes| 10.0 * (deviation(kind, of_codes) * spread + 1e-6) * longest;
-            let mut query = Query::default();
+            let mut query = CodeQuery::default();
             for (i, a) in vectors.iter().enumerate() {
                 codebook.prepare(a, &mut query);
                 let searched = estimates(&codebook, &mut query, &blocks);
@@ -133,7 +133,7 @@ fn estimates_follow_the_metric() {
                     near(searched[j], expected, bound(false));
                     near(linked[j], expected, bound(false));
                     near(pruned[j], expected, bound(true));
-                    let is_distance = metric != Metric::DotProduct;
+                    let is_distance = metric != DistanceMetric::DotProduct;
                     assert!(
                         !is_distance || linked[j] >= 0.0 && pruned[j] >= 0.0,
                         "{case}"
@@ -149,9 +149,9 @@ fn a_vector_is_hardly_any_distance_from_its_own_code() {
     let mut source = Source(3);
     for kind in KINDS {
         let vectors = gaussian(&mut source, 384, 20);
-        let codebook = codebook(kind, Metric::Euclidean, &vectors);
+        let codebook = codebook(kind, DistanceMetric::Euclidean, &vectors);
         let blocks = blocks(&codebook, &vectors);
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         for (vector, block) in vectors.iter().zip(&blocks) {
             let own = std::slice::from_ref(block);
             codebook.prepare_link(vector, &mut query);

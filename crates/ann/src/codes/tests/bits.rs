@@ -8,9 +8,9 @@ fn bits_are_counted() {
     let mut source = Source(4);
     for dimensions in [1, 3, 31, 384, 513, 1536] {
         let vectors = gaussian(&mut source, dimensions, 10);
-        let codebook = codebook(Kind::Bits, Metric::Hamming, &vectors);
+        let codebook = codebook(CodeKind::Bits, DistanceMetric::Hamming, &vectors);
         let blocks = blocks(&codebook, &vectors);
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         for (a, block) in vectors.iter().zip(&blocks) {
             let differ = |b: &Vec<f32>| {
                 a.iter()
@@ -31,7 +31,12 @@ fn bits_are_counted() {
 
 #[test]
 fn bits_fill_bytes_from_the_low_end_and_zero_is_not_positive() {
-    let codebook = Codebook::train(Kind::Bits, Metric::Hamming, 10, std::iter::empty());
+    let codebook = Codebook::train(
+        CodeKind::Bits,
+        DistanceMetric::Hamming,
+        10,
+        std::iter::empty(),
+    );
     let mut code = [0xff; 64];
     let vector = [
         1.0,

@@ -28,7 +28,7 @@ pub(super) fn centre_of(codebook: &Codebook, vectors: &[Vec<f32>]) -> u32 {
 /// codes are from `centre`.
 fn error(codebook: &Codebook, vectors: &[Vec<f32>], centre: u32, of_codes: bool) -> f64 {
     let blocks = blocks_from(codebook, vectors, centre);
-    let mut query = Query::default();
+    let mut query = CodeQuery::default();
     let (mut squares, mut count) = (0.0, 0.0);
     for (i, a) in vectors.iter().enumerate() {
         match of_codes {
@@ -49,8 +49,8 @@ fn errors_fall_with_the_width_of_a_cluster_that_has_a_centre() {
     let mut source = Source(7);
     for dimensions in [96, 384, 1536] {
         let [about, apart] = about_and_apart(&mut source, dimensions);
-        for kind in [Kind::Nibbles, Kind::Bytes] {
-            let codebook = codebook(kind, Metric::Euclidean, &about);
+        for kind in [CodeKind::Nibbles, CodeKind::Bytes] {
+            let codebook = codebook(kind, DistanceMetric::Euclidean, &about);
             let centre = centre_of(&codebook, &apart);
             // That of two codes is rounded on both sides.
             for (of_codes, of_theory) in [(false, 1.0), (true, std::f64::consts::SQRT_2)] {
@@ -61,11 +61,11 @@ fn errors_fall_with_the_width_of_a_cluster_that_has_a_centre() {
                 // angles to its vector, and so nearly to the queries.
                 // Of bytes the rounding of the query is the larger part.
                 let falls = match kind {
-                    Kind::Nibbles => 0.6 * f64::from(NARROW),
+                    CodeKind::Nibbles => 0.6 * f64::from(NARROW),
                     _ => 1.5,
                 };
                 assert!(from_mean > falls * from_centre, "{case}, {from_mean}");
-                if kind == Kind::Nibbles {
+                if kind == CodeKind::Nibbles {
                     let width = 3.0 / NARROW;
                     let lengths = width * width * dimensions as f32;
                     let told = of_theory * f64::from(codebook.error(lengths));
@@ -95,7 +95,7 @@ fn codes_from_many_centres_are_compared_with_one_query() {
             }
             assert_eq!(codebook.centres().len(), 3);
         }
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         codebook.prepare(&apart[0], &mut query);
         let together = estimates(&codebook, &mut query, &all);
         for ((block, found), vector) in all.iter().zip(&together).zip(&vectors) {
@@ -103,7 +103,7 @@ fn codes_from_many_centres_are_compared_with_one_query() {
             let own = std::slice::from_ref(block);
             assert_eq!(estimates(&codebook, &mut query, own), [*found]);
             let expected = match metric {
-                Metric::DotProduct => -2.0 * dot(&apart[0], vector),
+                DistanceMetric::DotProduct => -2.0 * dot(&apart[0], vector),
                 _ => squared_l2(&apart[0], vector),
             };
             let off = (f64::from(*found) - expected).abs();
@@ -120,7 +120,7 @@ fn codes_from_many_centres_are_compared_with_one_query() {
 fn there_are_no_more_centres_than_allowed() {
     let mut source = Source(9);
     let vectors = gaussian(&mut source, 30, 10);
-    let codebook = codebook(Kind::Nibbles, Metric::Euclidean, &vectors);
+    let codebook = codebook(CodeKind::Nibbles, DistanceMetric::Euclidean, &vectors);
     let add = || codebook.add_centre(vectors.iter().map(Vec::as_slice), 2);
     assert_eq!([add(), add(), add()], [Some(1), Some(2), None]);
     // A code from a centre that there isn't is one from the mean.

@@ -14,14 +14,14 @@ enum Way {
 }
 
 /// The true value of an estimate.
-fn expected(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+fn expected(metric: DistanceMetric, a: &[f32], b: &[f32]) -> f64 {
     match metric {
-        Metric::DotProduct => -2.0 * dot(a, b),
-        Metric::Hamming => {
+        DistanceMetric::DotProduct => -2.0 * dot(a, b),
+        DistanceMetric::Hamming => {
             let differ = a.iter().zip(b).filter(|(x, y)| (**x > 0.0) != (**y > 0.0));
             differ.count() as f64
         }
-        Metric::Cosine | Metric::Euclidean => {
+        DistanceMetric::Cosine | DistanceMetric::Euclidean => {
             let squares = a.iter().zip(b).map(|(x, y)| f64::from(*x) - f64::from(*y));
             squares.map(|x| x * x).sum()
         }
@@ -36,7 +36,7 @@ fn relative_error(
     (vectors, blocks): (&[Vec<f32>], &[Block]),
 ) -> f64 {
     let metric = codebook.parts().metric;
-    let mut query = Query::default();
+    let mut query = CodeQuery::default();
     let (mut squares, mut count) = (0.0, 0.0);
     for (i, a) in queries.iter().enumerate() {
         match way {
@@ -60,8 +60,8 @@ fn a_deviation_is_that_of_the_errors() {
     for dimensions in [64, 96, 384, 1536] {
         let [about, apart] = about_and_apart(&mut source, dimensions);
         let outside = &gaussian(&mut source, dimensions, 60)[..];
-        for kind in [Kind::Nibbles, Kind::Bytes] {
-            for metric in [Metric::Euclidean, Metric::DotProduct] {
+        for kind in [CodeKind::Nibbles, CodeKind::Bytes] {
+            for metric in [DistanceMetric::Euclidean, DistanceMetric::DotProduct] {
                 let codebook = codebook(kind, metric, &about);
                 let centre = centre_of(&codebook, &apart);
                 let cases = [
@@ -93,13 +93,13 @@ fn a_deviation_is_that_of_the_errors() {
 fn exact_codes_have_no_deviation() {
     let mut source = Source(11);
     for (kind, metric) in [
-        (Kind::Floats, Metric::Cosine),
-        (Kind::Bits, Metric::Hamming),
+        (CodeKind::Floats, DistanceMetric::Cosine),
+        (CodeKind::Bits, DistanceMetric::Hamming),
     ] {
         let vectors = gaussian(&mut source, 70, 2);
         let codebook = codebook(kind, metric, &vectors);
         let block = Block::new(&codebook, &vectors[0]);
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         codebook.prepare(&vectors[1], &mut query);
         assert_eq!(codebook.deviation(&mut query, &block.meta), 0.0);
         assert_eq!(codebook.error(1.0), 0.0);
@@ -123,7 +123,11 @@ fn varied(source: &mut Source, dimensions: usize, scale: f32, mean: f32) -> Vec<
 
 /// Checks that no estimate is off by more than its bound. Returns the mean quotient of bound and
 /// deviation.
-fn check_bounds(kind: Kind, metric: Metric, vectors: &[Vec<f32>]) -> Result<f64, TestCaseError> {
+fn check_bounds(
+    kind: CodeKind,
+    metric: DistanceMetric,
+    vectors: &[Vec<f32>],
+) -> Result<f64, TestCaseError> {
     let codebook = codebook(kind, metric, &vectors[..12]);
     let centre = match codebook.has_centres() {
         true => centre_of(&codebook, &vectors[14..]),
@@ -131,7 +135,7 @@ fn check_bounds(kind: Kind, metric: Metric, vectors: &[Vec<f32>]) -> Result<f64,
     };
     let mut blocks = blocks(&codebook, vectors);
     blocks.extend(blocks_from(&codebook, vectors, centre));
-    let mut query = Query::default();
+    let mut query = CodeQuery::default();
     let (mut quotients, mut count) = (0.0, 0.0);
     for (i, a) in vectors.iter().enumerate() {
         codebook.prepare(a, &mut query);
@@ -156,9 +160,11 @@ fn check_bounds(kind: Kind, metric: Metric, vectors: &[Vec<f32>]) -> Result<f64,
 }
 
 /// All kinds of codes with the metrics that they are for.
-fn pairs() -> Vec<(Kind, Metric)> {
+fn pairs() -> Vec<(CodeKind, DistanceMetric)> {
     let floats = METRICS.iter().flat_map(|&m| KINDS.map(|k| (k, m)));
-    floats.chain([(Kind::Bits, Metric::Hamming)]).collect()
+    floats
+        .chain([(CodeKind::Bits, DistanceMetric::Hamming)])
+        .collect()
 }
 
 proptest! {
@@ -171,7 +177,7 @@ proptest! {
         (kind, metric) in prop::sample::select(pairs()),
     ) {
         let mut vectors = varied(&mut Source(seed), dimensions, scale, mean);
-        if metric == Metric::Cosine {
+        if metric == DistanceMetric::Cosine {
             vectors.remove(4);
             vectors = vectors.iter().map(|vector| unit(vector)).collect();
         }

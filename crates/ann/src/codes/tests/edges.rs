@@ -8,10 +8,10 @@ use super::*;
 #[test]
 fn zeros_and_the_shortest_vectors_are_measured() {
     for kind in KINDS {
-        let codebook = Codebook::train(kind, Metric::Euclidean, 40, std::iter::empty());
+        let codebook = Codebook::train(kind, DistanceMetric::Euclidean, 40, std::iter::empty());
         let vectors = [0.0, f32::from_bits(1), 1e-30, 1e-19, 1.0].map(|x| vec![x; 40]);
         let blocks = blocks(&codebook, &vectors);
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         for a in &vectors {
             codebook.prepare(a, &mut query);
             for (found, b) in estimates(&codebook, &mut query, &blocks)
@@ -31,7 +31,7 @@ fn overflowing_vectors_are_far_away() {
         let codebook = Codebook::train(kind, metric, 40, std::iter::empty());
         let vectors = [f32::MAX, f32::MIN, 1e20, -1e20, 1.0, 0.0].map(|x| vec![x; 40]);
         let blocks = blocks(&codebook, &vectors);
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         for (a, block) in vectors.iter().zip(&blocks) {
             codebook.prepare(a, &mut query);
             let searched = estimates(&codebook, &mut query, &blocks);
@@ -60,24 +60,24 @@ proptest! {
         dimensions in 1usize..300,
         seed: u64,
         count in 1usize..20,
-        kind in prop::sample::select(vec![Kind::Nibbles, Kind::Bytes]),
+        kind in prop::sample::select(vec![CodeKind::Nibbles, CodeKind::Bytes]),
     ) {
         let mut source = Source(seed);
         let vectors = gaussian(&mut source, dimensions, count);
-        let codebook = codebook(kind, Metric::Euclidean, &vectors);
+        let codebook = codebook(kind, DistanceMetric::Euclidean, &vectors);
         let clean = blocks(&codebook, &vectors);
         let dirty: Vec<_> = clean.iter().map(|block| {
             let mut code = block.code.clone();
             for i in dimensions..codebook.padded_dimensions() {
                 match kind {
-                    Kind::Nibbles if i % 128 < 64 => code[i / 128 * 64 + i % 64] ^= 0x07,
-                    Kind::Nibbles => code[i / 128 * 64 + i % 64] ^= 0x70,
+                    CodeKind::Nibbles if i % 128 < 64 => code[i / 128 * 64 + i % 64] ^= 0x07,
+                    CodeKind::Nibbles => code[i / 128 * 64 + i % 64] ^= 0x70,
                     _ => code[i] ^= 0x5a,
                 }
             }
             Block::of(code, block.meta)
         }).collect();
-        let mut query = Query::default();
+        let mut query = CodeQuery::default();
         codebook.prepare(&vectors[0], &mut query);
         let expected = estimates(&codebook, &mut query, &clean);
         prop_assert_eq!(&estimates(&codebook, &mut query, &dirty), &expected);

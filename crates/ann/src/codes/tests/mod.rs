@@ -10,8 +10,12 @@ mod vectors;
 
 use super::*;
 
-const METRICS: [Metric; 3] = [Metric::Cosine, Metric::Euclidean, Metric::DotProduct];
-const KINDS: [Kind; 3] = [Kind::Nibbles, Kind::Bytes, Kind::Floats];
+const METRICS: [DistanceMetric; 3] = [
+    DistanceMetric::Cosine,
+    DistanceMetric::Euclidean,
+    DistanceMetric::DotProduct,
+];
+const KINDS: [CodeKind; 3] = [CodeKind::Nibbles, CodeKind::Bytes, CodeKind::Floats];
 
 /// A cache line, for its alignment.
 #[repr(C, align(64))]
@@ -21,7 +25,7 @@ struct Line([u8; 64]);
 struct Block {
     lines: Vec<Line>,
     code: Vec<u8>,
-    meta: Meta,
+    meta: CodeMeta,
 }
 
 impl Block {
@@ -35,7 +39,7 @@ impl Block {
         Block::of(code, meta)
     }
 
-    fn of(code: Vec<u8>, meta: Meta) -> Block {
+    fn of(code: Vec<u8>, meta: CodeMeta) -> Block {
         let mut bytes = code.clone();
         bytes.extend_from_slice(&[0; META_OFFSET]);
         for value in [meta.scale, meta.norm, meta.raw_norm] {
@@ -54,7 +58,7 @@ impl Block {
     }
 }
 
-fn estimates(codebook: &Codebook, query: &mut Query, blocks: &[Block]) -> Vec<f32> {
+fn estimates(codebook: &Codebook, query: &mut CodeQuery, blocks: &[Block]) -> Vec<f32> {
     let pointers: Vec<_> = blocks.iter().map(Block::pointer).collect();
     let mut out = vec![f32::NAN; blocks.len()];
     // SAFETY: the blocks were made for this codebook.
@@ -62,7 +66,7 @@ fn estimates(codebook: &Codebook, query: &mut Query, blocks: &[Block]) -> Vec<f3
     out
 }
 
-fn codebook(kind: Kind, metric: Metric, vectors: &[Vec<f32>]) -> Codebook {
+fn codebook(kind: CodeKind, metric: DistanceMetric, vectors: &[Vec<f32>]) -> Codebook {
     let sample = vectors.iter().map(Vec::as_slice);
     Codebook::train(kind, metric, vectors[0].len(), sample)
 }

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Block, DEAD, DEGREE, Header, Layout};
-use crate::codes::{Meta, ORIGIN};
+use super::{DEAD, DEGREE, SlotBlock, SlotHeader, SlotLayout};
+use crate::codes::{CodeMeta, ORIGIN};
 
-/// The offsets of the fields of [`Header`] after the code, as `docs/snapshot-format.md` draws them.
+/// The offsets of the fields of [`SlotHeader`] after the code, as `docs/snapshot-format.md` draws
+/// them.
 const STATE: usize = 0;
 const ID: usize = 4;
 const SCALE: usize = 8;
@@ -15,7 +16,7 @@ const CENTRE: usize = 20;
 const ERROR: usize = 24;
 const IN_DEGREE: usize = 28;
 
-impl Block<'_> {
+impl SlotBlock<'_> {
     /// Copies the block to `bytes`, a stride of zeros, with the links that `keeps` admits. The copy
     /// is dead if `dead`, whatever the block has become meanwhile.
     ///
@@ -23,7 +24,7 @@ impl Block<'_> {
     /// The slot has been filled, and cannot be given away during the call.
     pub(crate) unsafe fn store(&self, bytes: &mut [u8], dead: bool, keeps: impl Fn(u32) -> bool) {
         let (code, rest) = bytes.split_at_mut(self.layout.code_bytes);
-        let (header, room) = rest.split_at_mut(size_of::<Header>());
+        let (header, room) = rest.split_at_mut(size_of::<SlotHeader>());
         // SAFETY: the caller's promise.
         let meta = unsafe {
             code.copy_from_slice(self.code());
@@ -60,10 +61,10 @@ impl Block<'_> {
     ///
     /// # Safety
     /// No one else has the block.
-    pub(crate) unsafe fn modernise(&self, error_of: impl FnOnce(&[u8], &Meta) -> f32) {
+    pub(crate) unsafe fn modernise(&self, error_of: impl FnOnce(&[u8], &CodeMeta) -> f32) {
         // SAFETY: the caller's promise.
         unsafe {
-            let header = self.start.add(self.layout.code_bytes).cast::<Header>();
+            let header = self.start.add(self.layout.code_bytes).cast::<SlotHeader>();
             let mut meta = (*header).meta;
             // It was where the centre is now.
             let in_degree = meta.centre;
@@ -109,7 +110,7 @@ impl Block<'_> {
     }
 }
 
-impl Layout {
+impl SlotLayout {
     /// Turns a stride of zeros into the block of a free slot.
     pub(crate) fn store_free(&self, bytes: &mut [u8]) {
         let at = self.code_bytes + STATE;
@@ -121,12 +122,12 @@ impl Layout {
 mod tests {
     use super::super::tests::with_block;
     use super::*;
-    use crate::codes::Meta;
+    use crate::codes::CodeMeta;
 
     #[test]
     fn a_stored_block_is_restored_with_only_the_retained_links() {
         with_block(|block| {
-            let meta = Meta {
+            let meta = CodeMeta {
                 scale: 0.5,
                 norm: 2.0,
                 raw_norm: 3.0,

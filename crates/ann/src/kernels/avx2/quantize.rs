@@ -12,18 +12,18 @@ const STEP: usize = 2 * WIDTH;
 
 /// The constants that turn values into levels.
 #[derive(Clone, Copy)]
-struct Levels {
+struct F32x8Levels {
     factor: __m256,
     middle: __m256,
     bottom: __m256,
     top: __m256,
 }
 
-impl Levels {
+impl F32x8Levels {
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn new(factor: f32, middle: f32, bottom: f32, top: f32) -> Levels {
-        Levels {
+    fn new(factor: f32, middle: f32, bottom: f32, top: f32) -> F32x8Levels {
+        F32x8Levels {
             factor: _mm256_set1_ps(factor),
             middle: _mm256_set1_ps(middle),
             bottom: _mm256_set1_ps(bottom),
@@ -101,7 +101,7 @@ pub(super) fn max_abs(values: &[f32]) -> f32 {
 #[target_feature(enable = "avx2")]
 pub(super) fn quantize_i8(values: &[f32], factor: f32, out: &mut [i8]) -> i32 {
     assert_eq!(values.len(), out.len(), "one byte for each value");
-    let levels = Levels::new(factor, 0.0, -I8_TOP, I8_TOP);
+    let levels = F32x8Levels::new(factor, 0.0, -I8_TOP, I8_TOP);
     let quantize = |values: &[f32; STEP], out: &mut [i8; STEP]| {
         let (low, high) = narrow(load_step(values).map(|values| levels.of(values)));
         store(_mm_packs_epi16(low, high), out);
@@ -124,7 +124,7 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     let (values, []) = values.as_chunks::<NIBBLES>() else {
         panic!("whole blocks of nibbles")
     };
-    let levels = Levels::new(factor, U4_MIDDLE, 0.0, U4_TOP);
+    let levels = F32x8Levels::new(factor, U4_MIDDLE, 0.0, U4_TOP);
     let mut sums = [_mm256_setzero_ps(); LANES / WIDTH];
     let (low_sums, high_sums) = sums.split_at_mut(LANES / WIDTH / 2);
     for (values, out) in values.iter().zip(out.chunks_mut(NIBBLE_BYTES)) {

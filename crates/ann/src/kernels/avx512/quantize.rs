@@ -33,18 +33,18 @@ fn store_some<T>(elements: __m512i, out: &mut [T]) {
 
 /// The constants that turn values into levels.
 #[derive(Clone, Copy)]
-struct Levels {
+struct F32x16Levels {
     factor: __m512,
     middle: __m512,
     bottom: __m512,
     top: __m512,
 }
 
-impl Levels {
+impl F32x16Levels {
     #[target_feature(enable = "avx512f")]
     #[inline]
-    fn new(factor: f32, middle: f32, bottom: f32, top: f32) -> Levels {
-        Levels {
+    fn new(factor: f32, middle: f32, bottom: f32, top: f32) -> F32x16Levels {
+        F32x16Levels {
             factor: _mm512_set1_ps(factor),
             middle: _mm512_set1_ps(middle),
             bottom: _mm512_set1_ps(bottom),
@@ -84,7 +84,7 @@ pub(super) fn max_abs(values: &[f32]) -> f32 {
 #[target_feature(enable = "avx512f")]
 pub(super) fn quantize_i8(values: &[f32], factor: f32, out: &mut [i8]) -> i32 {
     assert_eq!(values.len(), out.len(), "one byte for each value");
-    let levels = Levels::new(factor, 0.0, -I8_TOP, I8_TOP);
+    let levels = F32x16Levels::new(factor, 0.0, -I8_TOP, I8_TOP);
     let mut sum = _mm512_setzero_si512();
     for (values, out) in values.chunks(WIDTH).zip(out.chunks_mut(WIDTH)) {
         let bytes = _mm512_maskz_mov_epi32(first(values.len()), levels.of(load_some(values)));
@@ -100,7 +100,7 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     let (values, []) = values.as_chunks::<NIBBLES>() else {
         panic!("whole blocks of nibbles")
     };
-    let levels = Levels::new(factor, U4_MIDDLE, 0.0, U4_TOP);
+    let levels = F32x16Levels::new(factor, U4_MIDDLE, 0.0, U4_TOP);
     let mut low_sum = _mm512_setzero_ps();
     let mut high_sum = _mm512_setzero_ps();
     for (values, out) in values.iter().zip(out.chunks_mut(NIBBLE_BYTES)) {

@@ -11,57 +11,57 @@ use proptest::prelude::*;
 use super::*;
 
 /// Both places. Miri has no files, so it gets one.
-fn places() -> Vec<Place> {
-    let mut places = vec![Place::Memory];
+fn places() -> Vec<RecordPlacement> {
+    let mut places = vec![RecordPlacement::Memory];
     if !cfg!(miri) {
-        places.push(Place::File(std::env::temp_dir()));
+        places.push(RecordPlacement::File(std::env::temp_dir()));
     }
     places
 }
 
 /// A record of at least eight bytes as a number that threads may share.
-fn number(array: &Array, index: u32) -> &AtomicU64 {
+fn number(array: &RecordArray, index: u32) -> &AtomicU64 {
     let record = array.get(index).expect("the chunk exists");
     // SAFETY: the record lives as long as the array, is aligned to eight bytes by the strides that
     // the tests use, and is accessed only by atomics.
     unsafe { AtomicU64::from_ptr(record.cast()) }
 }
 
-fn piece_of(bytes: &[u8]) -> Piece {
+fn piece_of(bytes: &[u8]) -> MappedPiece {
     use std::io::Write;
 
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
-    let of = Arc::<Faults>::default().file("a file".to_owned());
-    Piece {
+    let of = Arc::<FileFaults>::default().file("a file".to_owned());
+    MappedPiece {
         mapping: Arc::new(Mapping::read_only(&file, bytes.len(), &of).unwrap()),
         offset: 0,
     }
 }
 
 /// Every record of `array`'s first chunk as its own number plus 1.
-fn counted(array: &Array) -> Vec<u8> {
+fn counted(array: &RecordArray) -> Vec<u8> {
     let numbers = 1..=array.records_per_chunk() as u64;
     numbers.flat_map(u64::to_ne_bytes).collect()
 }
 
 #[test]
 fn chunks_have_a_power_of_two_of_records_near_the_size_aimed_at() {
-    let records = |stride, place| Array::new(stride, place).records_per_chunk();
-    let file = || Place::File("nowhere".into());
-    assert_eq!(records(1, Place::Memory), 65_536);
-    assert_eq!(records(32, Place::Memory), 65_536);
-    assert_eq!(records(64, Place::Memory), 32_768);
-    assert_eq!(records(448, Place::Memory), 4_096);
+    let records = |stride, place| RecordArray::new(stride, place).records_per_chunk();
+    let file = || RecordPlacement::File("nowhere".into());
+    assert_eq!(records(1, RecordPlacement::Memory), 65_536);
+    assert_eq!(records(32, RecordPlacement::Memory), 65_536);
+    assert_eq!(records(64, RecordPlacement::Memory), 32_768);
+    assert_eq!(records(448, RecordPlacement::Memory), 4_096);
     assert_eq!(records(1_536, file()), 2_048);
     assert_eq!(records(64_000, file()), 64);
-    assert_eq!(records(1 << 20, Place::Memory), 64);
+    assert_eq!(records(1 << 20, RecordPlacement::Memory), 64);
 }
 
 #[test]
 fn records_are_zeros_apart_and_aligned_as_their_stride() {
     for place in places() {
-        let array = Array::new(192, place);
+        let array = RecordArray::new(192, place);
         let last = array.records_per_chunk() as u32 * 2 - 1;
         for index in [0, 1, last - 1, last] {
             array.ensure(index).unwrap();
@@ -85,7 +85,7 @@ fn records_are_zeros_apart_and_aligned_as_their_stride() {
 #[test]
 fn indexes_may_be_sparse() {
     for place in places() {
-        let array = Array::new(8, place);
+        let array = RecordArray::new(8, place);
         let indexes = [u32::MAX, 0, 1 << 31, 70_000];
         for index in indexes {
             assert_eq!(array.get(index), None);
@@ -106,7 +106,7 @@ fn indexes_may_be_sparse() {
 #[test]
 fn readers_see_whole_records_while_the_array_grows() {
     for place in places() {
-        let array = Array::new(1 << 12, place);
+        let array = RecordArray::new(1 << 12, place);
         let records = if cfg!(miri) { 2 } else { 20 } * array.records_per_chunk() as u32;
         // Records below this number are written.
         let written = AtomicU32::new(0);
@@ -157,8 +157,8 @@ proptest! {
     ) {
         let stride = stride * 8;
         let in_file = in_file && !cfg!(miri);
-        let place = if in_file { Place::File(std::env::temp_dir()) } else { Place::Memory };
-        let array = Array::new(stride, place);
+        let place = if in_file { RecordPlacement::File(std::env::temp_dir()) } else { RecordPlacement::Memory };
+        let array = RecordArray::new(stride, place);
         let mut model = BTreeMap::new();
         for (index, value) in steps {
             array.ensure(index).unwrap();
@@ -174,7 +174,7 @@ proptest! {
 #[test]
 fn bytes_are_filled_in_across_chunks() {
     for place in places() {
-        let mut array = Array::new(24, place);
+        let mut array = RecordArray::new(24, place);
         let records = array.records_per_chunk() as u32;
         array.ensure(0).unwrap();
         array.ensure(records).unwrap();
@@ -195,7 +195,7 @@ fn bytes_are_filled_in_across_chunks() {
 #[test]
 fn a_read_only_chunk_is_copied_before_it_is_written() {
     for place in places() {
-        let array = Array::new(8, place);
+        let array = RecordArray::new(8, place);
         let records = array.records_per_chunk() as u32;
         let piece = piece_of(&counted(&array));
         array.adopt(records, piece).unwrap();
@@ -223,7 +223,7 @@ fn a_read_only_chunk_is_copied_before_it_is_written() {
 #[test]
 #[should_panic(expected = "shorter than a chunk")]
 fn a_piece_that_is_too_short_is_a_bug() {
-    let array = Array::new(8, Place::Memory);
+    let array = RecordArray::new(8, RecordPlacement::Memory);
     let bytes = counted(&array);
     let piece = piece_of(&bytes[1..]);
     let _ = array.adopt(0, piece);
@@ -240,8 +240,8 @@ fn small_disk(file: &File, range: Range<u64>) -> io::Result<()> {
 #[cfg(not(miri))]
 #[test]
 fn a_full_disk_is_an_error_and_harms_nothing() {
-    let place = Place::File(std::env::temp_dir());
-    let array = Array::with_allocate(64 << 10, place, small_disk);
+    let place = RecordPlacement::File(std::env::temp_dir());
+    let array = RecordArray::with_allocate(64 << 10, place, small_disk);
     array.ensure(0).unwrap();
     array.ensure(64).unwrap();
     number(&array, 127).store(5, Ordering::Relaxed);
@@ -262,7 +262,7 @@ fn a_full_disk_is_an_error_and_harms_nothing() {
 #[cfg(not(miri))]
 #[test]
 fn a_directory_that_is_missing_is_an_error_that_names_it() {
-    let array = Array::new(64, Place::File("/nonexistent/directory".into()));
+    let array = RecordArray::new(64, RecordPlacement::File("/nonexistent/directory".into()));
     let error = array.ensure(0).unwrap_err();
     assert!(matches!(error, GrowError::File { .. }));
     assert!(

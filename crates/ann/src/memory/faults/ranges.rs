@@ -15,29 +15,29 @@ use super::{MappedFile, handler};
 const BLOCK_LEN: usize = 64;
 
 /// The newest block; none is ever freed.
-static BLOCKS: AtomicPtr<Block> = AtomicPtr::new(null_mut());
+static BLOCKS: AtomicPtr<EntryBlock> = AtomicPtr::new(null_mut());
 
 /// Entries without a range.
-static FREE: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static RangeEntry>> = Mutex::new(Vec::new());
 
-struct Block {
-    entries: [Entry; BLOCK_LEN],
+struct EntryBlock {
+    entries: [RangeEntry; BLOCK_LEN],
     /// The block made before.
-    next: *const Block,
+    next: *const EntryBlock,
 }
 
 // SAFETY: `next` leads to a block that is never freed nor written to but by its atomics.
-unsafe impl Sync for Block {}
+unsafe impl Sync for EntryBlock {}
 
 /// The entry of one range. All zeros are no range.
 #[derive(Default)]
-struct Entry {
+struct RangeEntry {
     /// The version, which is odd while the rest changes.
     version: AtomicU64,
     start: AtomicUsize,
     bytes: AtomicUsize,
     writable: AtomicBool,
-    /// The flag of the file's array, [`super::Faults::first`].
+    /// The flag of the file's array, [`super::FileFaults::first`].
     first: AtomicPtr<AtomicUsize>,
     /// The number of the file in its array, which the flag becomes.
     number: AtomicUsize,
@@ -45,7 +45,7 @@ struct Entry {
 
 /// A range, as far as the handler needs to know it.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FaultRange {
     pub start: usize,
     pub bytes: usize,
     pub writable: bool,
@@ -55,45 +55,45 @@ pub(super) struct Found {
 
 /// A range that the handler knows, until this is dropped. It is dropped before the range is
 /// unmapped.
-pub(in crate::memory) struct Entered {
-    entry: &'static Entry,
+pub(in crate::memory) struct RegisteredRange {
+    entry: &'static RangeEntry,
     /// The file, which keeps the flag alive that the entry leads to.
     _file: MappedFile,
 }
 
-impl Entered {
+impl RegisteredRange {
     /// Makes a range known, and installs the handler. No one may have read there yet.
     pub(in crate::memory) fn new(
         start: NonNull<u8>,
         bytes: usize,
         writable: bool,
         file: &MappedFile,
-    ) -> Entered {
+    ) -> RegisteredRange {
         handler::install();
-        let entry = Entry::take();
-        entry.write(Found {
+        let entry = RangeEntry::take();
+        entry.write(FaultRange {
             start: start.as_ptr().addr(),
             bytes,
             writable,
             first: &raw const file.faults.first,
             number: file.number,
         });
-        Entered {
+        RegisteredRange {
             entry,
             _file: file.clone(),
         }
     }
 }
 
-impl Drop for Entered {
+impl Drop for RegisteredRange {
     fn drop(&mut self) {
-        self.entry.write(Found::NOTHING);
+        self.entry.write(FaultRange::NOTHING);
         FREE.lock().push(self.entry);
     }
 }
 
-impl Found {
-    const NOTHING: Found = Found {
+impl FaultRange {
+    const NOTHING: FaultRange = FaultRange {
         start: 0,
         bytes: 0,
         writable: false,
@@ -106,23 +106,23 @@ impl Found {
     /// # Safety
     /// A thread is reading or writing in the range, so the range stays entered.
     pub(super) unsafe fn note(&self) {
-        // SAFETY: `Entered` keeps the flag; the caller's promise is that it lives.
+        // SAFETY: `RegisteredRange` keeps the flag; the caller's promise is that it lives.
         let first = unsafe { &*self.first };
         // The file that was noted first stays.
         let _ = first.compare_exchange(0, self.number, Ordering::SeqCst, Ordering::SeqCst);
     }
 }
 
-impl Entry {
+impl RangeEntry {
     /// Takes an entry, which only the caller may write.
-    fn take() -> &'static Entry {
+    fn take() -> &'static RangeEntry {
         let mut free = FREE.lock();
         if let Some(entry) = free.pop() {
             return entry;
         }
         // Leaked, as a handler may be on its way through the blocks at any time.
-        let block: &'static Block = Box::leak(Box::new(Block {
-            entries: std::array::from_fn(|_| Entry::default()),
+        let block: &'static EntryBlock = Box::leak(Box::new(EntryBlock {
+            entries: std::array::from_fn(|_| RangeEntry::default()),
             next: BLOCKS.load(Ordering::Acquire),
         }));
         BLOCKS.store(std::ptr::from_ref(block).cast_mut(), Ordering::Release);
@@ -132,7 +132,7 @@ impl Entry {
     }
 
     /// Changes the range of an entry. Only one thread may have the entry to write.
-    fn write(&self, range: Found) {
+    fn write(&self, range: FaultRange) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -145,9 +145,9 @@ impl Entry {
     }
 
     /// Reads an entry. None while it changes, which it does not while anybody reads in its range.
-    fn read(&self) -> Option<Found> {
+    fn read(&self) -> Option<FaultRange> {
         let version = self.version.load(Ordering::Acquire);
-        let found = Found {
+        let found = FaultRange {
             start: self.start.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             writable: self.writable.load(Ordering::Relaxed),
@@ -162,12 +162,16 @@ impl Entry {
 
 /// Finds the range that holds an address. It waits for nothing and allocates nothing, so a handler
 /// may call it.
-pub(super) fn find(address: usize) -> Option<Found> {
-    let mut next: *const Block = BLOCKS.load(Ordering::Acquire);
+pub(super) fn find(address: usize) -> Option<FaultRange> {
+    let mut next: *const EntryBlock = BLOCKS.load(Ordering::Acquire);
     // SAFETY: a pointer in the list is null or leads to a block that is never freed.
     while let Some(block) = unsafe { next.as_ref() } {
-        let holds = |found: &Found| address.wrapping_sub(found.start) < found.bytes;
-        let found = block.entries.iter().filter_map(Entry::read).find(holds);
+        let holds = |found: &FaultRange| address.wrapping_sub(found.start) < found.bytes;
+        let found = block
+            .entries
+            .iter()
+            .filter_map(RangeEntry::read)
+            .find(holds);
         if found.is_some() {
             return found;
         }
@@ -180,18 +184,18 @@ pub(super) fn find(address: usize) -> Option<Found> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::Faults;
+    use super::super::FileFaults;
     use super::*;
 
     #[test]
     fn ranges_are_found_while_they_are_there() {
-        let faults = Arc::<Faults>::default();
+        let faults = Arc::<FileFaults>::default();
         let file = faults.file("a file".to_owned());
         // More than a block. No other test maps anything at these addresses.
         let start =
             |number: usize| NonNull::without_provenance((number * 16 + 1).try_into().unwrap());
-        let enter = |number| Entered::new(start(number), 8, false, &file);
-        let mut entered: Vec<Entered> = (0..3 * BLOCK_LEN).map(enter).collect();
+        let enter = |number| RegisteredRange::new(start(number), 8, false, &file);
+        let mut entered: Vec<RegisteredRange> = (0..3 * BLOCK_LEN).map(enter).collect();
         for number in 0..entered.len() {
             let first = number * 16 + 1;
             for address in [first, first + 7] {
@@ -214,7 +218,7 @@ mod tests {
 
     fn blocks() -> usize {
         let mut count = 0;
-        let mut next: *const Block = BLOCKS.load(Ordering::Acquire);
+        let mut next: *const EntryBlock = BLOCKS.load(Ordering::Acquire);
         // SAFETY: as in `find`.
         while let Some(block) = unsafe { next.as_ref() } {
             (count, next) = (count + 1, block.next);

@@ -1,6 +1,9 @@
 //! The steps of a run, each made in the index and in the oracle.
 
-use ann::{Error, Filter, IdSet, Index, Options, Placement, SearchOptions, VectorsState, Way};
+use ann::{
+    AccessPath, IdFilter, IdSet, IndexError, NeighbourIndex, NeighbourIndexOptions, SearchOptions,
+    VectorPlacement, VectorsState,
+};
 use tempfile::TempDir;
 
 use super::scenario::Scenario;
@@ -26,7 +29,7 @@ pub struct Driver {
     scenario: Scenario,
     /// The vectors that most are drawn from.
     vectors: Vec<Vec<f32>>,
-    index: Index,
+    index: NeighbourIndex,
     oracle: Oracle,
     rng: Rng,
     trend: Trend,
@@ -57,7 +60,7 @@ impl Driver {
         let mut driver = Driver {
             scenario,
             vectors: scenario.vectors(),
-            index: Index::new(scenario.options).expect("valid options"),
+            index: NeighbourIndex::new(scenario.options).expect("valid options"),
             oracle: Oracle::new(scenario.options.metric),
             rng: Rng(scenario.seed),
             trend: Trend::Up,
@@ -114,7 +117,7 @@ impl Driver {
     fn insert(&mut self, id: u32) {
         let vector = self.scenario.draw(&self.vectors, &mut self.rng);
         let expected = match self.oracle.vectors.contains_key(&id) {
-            true => Err(Error::Exists(id)),
+            true => Err(IndexError::Exists(id)),
             false => Ok(()),
         };
         assert_eq!(self.index.insert(id, &vector), expected);
@@ -157,16 +160,16 @@ impl Driver {
         let saved = self.index.save(snapshot.path()).expect("save");
         assert_eq!(saved.vectors, self.oracle.vectors.len());
         let placement = match self.rng.below(3) {
-            0 => Placement::Memory,
-            _ => Placement::File,
+            0 => VectorPlacement::Memory,
+            _ => VectorPlacement::File,
         };
-        let options = Options {
+        let options = NeighbourIndexOptions {
             placement,
             ..self.scenario.options
         };
-        let opened = Index::open(snapshot.path(), options).expect("a sound snapshot");
+        let opened = NeighbourIndex::open(snapshot.path(), options).expect("a sound snapshot");
         let query = self.query();
-        let answers = |index: &Index| index.explain(&query, &SearchOptions::new(20));
+        let answers = |index: &NeighbourIndex| index.explain(&query, &SearchOptions::new(20));
         assert_eq!(answers(&opened), answers(&self.index));
         self.index = opened;
         if self.rng.below(2) == 0 {
@@ -199,8 +202,8 @@ impl Driver {
                 ids.insert(id);
             });
         let filter = match self.rng.below(4) {
-            0 => Some(Filter::Ids(&ids)),
-            1 => Some(Filter::Predicate(&is_wanted)),
+            0 => Some(IdFilter::Ids(&ids)),
+            1 => Some(IdFilter::Predicate(&is_wanted)),
             _ => None,
         };
         let beam = match self.rng.below(3) {
@@ -240,19 +243,19 @@ impl Driver {
         let share = self.oracle.judge(&found, query, search, TOLERANCE);
         assert!(told.hops <= told.distances, "{told:?}");
         let sum = match told.way {
-            Way::Walk => &mut self.recall.walks,
-            Way::ScanOfCodes => &mut self.recall.scans_of_codes,
-            Way::Scan => &mut self.recall.scans,
+            AccessPath::Walk => &mut self.recall.walks,
+            AccessPath::ScanOfCodes => &mut self.recall.scans_of_codes,
+            AccessPath::Scan => &mut self.recall.scans,
         };
         *sum = (sum.0 + share, sum.1 + 1);
     }
 }
 
 /// The result of a replace or a remove.
-fn only_if(held: bool, id: u32) -> Result<(), Error> {
+fn only_if(held: bool, id: u32) -> Result<(), IndexError> {
     match held {
         true => Ok(()),
-        false => Err(Error::Missing(id)),
+        false => Err(IndexError::Missing(id)),
     }
 }
 

@@ -7,7 +7,7 @@
 mod driver;
 mod scenario;
 
-use ann::Metric;
+use ann::DistanceMetric;
 use driver::{Driver, Recall};
 use scenario::Scenario;
 
@@ -27,7 +27,7 @@ pub fn setting(name: &str, default: usize) -> usize {
 
 /// Runs the scenarios of a metric, of another kind of data each. `walks_min` is the least average
 /// recall of walks of 100 to 300 candidates.
-fn run(metric: Metric, walks_min: f64) {
+fn run(metric: DistanceMetric, walks_min: f64) {
     let scenarios = setting("ANN_MODEL_STEPS", STEPS_DEFAULT).div_ceil(STEPS);
     let seed = setting("ANN_MODEL_SEED", 0);
     let mut recall = Recall::default();
@@ -44,21 +44,21 @@ fn run(metric: Metric, walks_min: f64) {
 
 #[test]
 fn cosine() {
-    run(Metric::Cosine, 0.99);
+    run(DistanceMetric::Cosine, 0.99);
 }
 
 #[test]
 fn euclidean() {
-    run(Metric::Euclidean, 0.99);
+    run(DistanceMetric::Euclidean, 0.99);
 }
 
 /// The dot product is harder where some vectors are much longer than others.
 #[test]
 fn dot_product() {
-    run(Metric::DotProduct, 0.98);
+    run(DistanceMetric::DotProduct, 0.98);
 }
 
 #[test]
 fn hamming() {
-    run(Metric::Hamming, 0.99);
+    run(DistanceMetric::Hamming, 0.99);
 }

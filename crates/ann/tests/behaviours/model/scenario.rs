@@ -1,17 +1,17 @@
 //! The scenarios of the model: which index, which vectors, how many.
 
-use ann::{Codes, Metric, Options, Placement};
+use ann::{CodeChoice, DistanceMetric, NeighbourIndexOptions, VectorPlacement};
 
 use crate::data::{Rng, of_some_kind};
 
 /// The codes, taken in turn. Vectors of bits have codes of bits in any case.
-const CODES: [Codes; 3] = [Codes::Nibbles, Codes::Bytes, Codes::Floats];
+const CODES: [CodeChoice; 3] = [CodeChoice::Nibbles, CodeChoice::Bytes, CodeChoice::Floats];
 
 /// Number of ids of a scenario. The fewest get no graph; the others grow past the 512 vectors that
 /// it takes, and shrink below them.
 const IDS: [usize; 4] = [300, 900, 1_500, 2_500];
 
-/// The dimensions, around the sizes of words, of lines and of [`Codes::Auto`]'s choice.
+/// The dimensions, around the sizes of words, of lines and of [`CodeChoice::Auto`]'s choice.
 const DIMENSIONS: [usize; 14] = [1, 2, 3, 5, 8, 15, 16, 17, 33, 63, 64, 65, 128, 200];
 
 /// Number of vectors that most are drawn from, for each id: few are drawn twice.
@@ -20,7 +20,7 @@ const DRAWN_FROM: usize = 4;
 /// A run, whose steps all follow from its number.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    pub options: Options,
+    pub options: NeighbourIndexOptions,
     pub seed: u64,
     number: usize,
     /// Ids are drawn below this. Most of them are held in times of growth.
@@ -28,21 +28,21 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    pub fn numbered(metric: Metric, number: usize) -> Scenario {
+    pub fn numbered(metric: DistanceMetric, number: usize) -> Scenario {
         let mut rng = Rng(1_000 * number as u64 + metric as u64);
         let dimensions = DIMENSIONS[rng.below(DIMENSIONS.len())];
         let codes = CODES[number % CODES.len()];
         let placement = match rng.below(2) {
-            0 => Placement::File,
-            _ => Placement::Memory,
+            0 => VectorPlacement::File,
+            _ => VectorPlacement::Memory,
         };
-        let options = Options {
+        let options = NeighbourIndexOptions {
             metric,
             codes,
             placement,
             max_connections: 4 + rng.below(13),
             build_beam_width: 32 + rng.below(97),
-            ..Options::new(dimensions)
+            ..NeighbourIndexOptions::new(dimensions)
         };
         Scenario {
             options,

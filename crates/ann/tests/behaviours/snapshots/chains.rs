@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use ann::{Codes, Index, Metric, Options, SaveProgress, Saved, SnapshotError};
+use ann::{
+    CodeChoice, DistanceMetric, NeighbourIndex, NeighbourIndexOptions, SaveProgress, SnapshotError,
+    SnapshotSummary,
+};
 
 use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
@@ -28,7 +31,7 @@ fn inode(directory: &Path, number: u32) -> u64 {
     fs::metadata(directory.join(name)).expect("the file").ino()
 }
 
-fn saved(index: &Index, directory: &Path) -> Saved {
+fn saved(index: &NeighbourIndex, directory: &Path) -> SnapshotSummary {
     fs::create_dir(directory).expect("a directory");
     index.save(directory).expect("save")
 }
@@ -36,20 +39,20 @@ fn saved(index: &Index, directory: &Path) -> Saved {
 #[test]
 fn files_without_changes_are_linked_from_one_to_the_next() {
     let mut rng = Rng(71);
-    let options = Options {
-        metric: Metric::Euclidean,
-        codes: Codes::Nibbles,
+    let options = NeighbourIndexOptions {
+        metric: DistanceMetric::Euclidean,
+        codes: CodeChoice::Nibbles,
         max_connections: 2,
         build_beam_width: 4,
-        ..Options::new(DIMENSIONS)
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     };
-    let index = Index::new(options).expect("valid options");
+    let index = NeighbourIndex::new(options).expect("valid options");
     for id in 0..FILE_VECTORS + 100 {
         index.insert(id, &vector(&mut rng)).expect("a new id");
     }
     let parent = tempfile::tempdir().expect("a directory");
     let path = |number: u32| parent.path().join(number.to_string());
-    let counts = |saved: Saved| (saved.files_written, saved.files_kept);
+    let counts = |saved: SnapshotSummary| (saved.files_written, saved.files_kept);
     assert_eq!(counts(saved(&index, &path(0))), (2, 0));
     // Nothing has changed. The snapshot is moved before the next, as owners do.
     fs::rename(path(0), path(10)).expect("rename");
@@ -93,10 +96,10 @@ fn files_without_changes_are_linked_from_one_to_the_next() {
 fn a_save_that_is_stopped_is_as_good_as_none() {
     let mut rng = Rng(72);
     let vectors: Vec<Vec<f32>> = (0..2_300).map(|_| rng.vector(384)).collect();
-    let options = Options {
+    let options = NeighbourIndexOptions {
         max_connections: 4,
         build_beam_width: 8,
-        ..Options::new(384)
+        ..NeighbourIndexOptions::new(384)
     };
     let index = build(options, &vectors);
     let parent = tempfile::tempdir().expect("a directory");
@@ -115,7 +118,7 @@ fn a_save_that_is_stopped_is_as_good_as_none() {
         });
         let Err(error) = asked else { break };
         assert!(matches!(error, SnapshotError::Stopped), "{error}");
-        Index::open(&path(1 + stopped), options).expect_err("it was never finished");
+        NeighbourIndex::open(&path(1 + stopped), options).expect_err("it was never finished");
         stopped += 1;
         assert!(stopped < 100, "it ends");
     }
@@ -130,7 +133,7 @@ fn a_save_that_is_stopped_is_as_good_as_none() {
     // The changed vector is in the snapshot that was finished, and not in the one before.
     let changed = open_verified(&path(1 + stopped), &index);
     assert_alike(&changed, &index);
-    let nearest = |index: &Index| index.search(&vectors[7], 1).expect("search")[0].id;
+    let nearest = |index: &NeighbourIndex| index.search(&vectors[7], 1).expect("search")[0].id;
     assert_ne!(nearest(&changed), 7);
     assert_eq!(nearest(&open_verified(&path(0), &index)), 7);
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ann::{Index, Metric, Options, SnapshotError, VectorsState};
+use ann::{DistanceMetric, NeighbourIndex, NeighbourIndexOptions, SnapshotError, VectorsState};
 use tempfile::TempDir;
 
 use super::{answers, assert_alike, open_verified};
@@ -14,13 +14,13 @@ use crate::oracle::build;
 pub(super) const DIMENSIONS: usize = 384;
 
 /// A saved index of more than a chunk of vectors, so that some are mapped.
-pub(super) fn saved() -> (Index, TempDir) {
+pub(super) fn saved() -> (NeighbourIndex, TempDir) {
     let mut rng = Rng(55);
     let vectors: Vec<Vec<f32>> = (0..2_300).map(|_| rng.vector(DIMENSIONS)).collect();
-    let options = Options {
+    let options = NeighbourIndexOptions {
         max_connections: 4,
         build_beam_width: 8,
-        ..Options::new(DIMENSIONS)
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     };
     let index = build(options, &vectors);
     let directory = tempfile::tempdir().expect("a directory");
@@ -59,7 +59,7 @@ fn every_flipped_byte_is_found() {
     let path = |name: &str| directory.path().join(name);
     for offset in offsets(&path("graph"), &mut rng) {
         flip(&path("graph"), offset, 1 << rng.below(8));
-        let error = Index::open(directory.path(), *index.options()).expect_err("refused");
+        let error = NeighbourIndex::open(directory.path(), *index.options()).expect_err("refused");
         assert!(error.to_string().contains("graph"), "{offset}: {error}");
         index.save(directory.path()).expect_err("not over another");
         restore(&index, &directory);
@@ -67,7 +67,7 @@ fn every_flipped_byte_is_found() {
     for offset in offsets(&path("vectors-00000"), &mut rng) {
         let bits = 1 << rng.below(8);
         flip(&path("vectors-00000"), offset, bits);
-        match Index::open(directory.path(), *index.options()) {
+        match NeighbourIndex::open(directory.path(), *index.options()) {
             Err(error) => assert!(error.to_string().contains("vectors-00000"), "{error}"),
             Ok(opened) => {
                 // Candidates come from sound codes, and nothing breaks.
@@ -98,7 +98,7 @@ fn every_flipped_byte_is_found() {
 }
 
 /// Writes `graph` anew, as it is not known any more which bit was flipped.
-fn restore(index: &Index, directory: &TempDir) {
+fn restore(index: &NeighbourIndex, directory: &TempDir) {
     let sound = tempfile::tempdir().expect("a directory");
     index.save(sound.path()).expect("save");
     fs::copy(sound.path().join("graph"), directory.path().join("graph")).expect("copy");
@@ -108,7 +108,8 @@ fn restore(index: &Index, directory: &TempDir) {
 fn damage_that_was_not_found_yet_is_found_before_it_is_copied() {
     let (index, directory) = saved();
     flip(&directory.path().join("vectors-00000"), 4_096 + 77, 4);
-    let opened = Index::open(directory.path(), *index.options()).expect("the graph is sound");
+    let opened =
+        NeighbourIndex::open(directory.path(), *index.options()).expect("the graph is sound");
     let mut rng = Rng(9);
     // While the file can be linked, damage can be found later.
     let linked = tempfile::tempdir().expect("a directory");
@@ -120,7 +121,7 @@ fn damage_that_was_not_found_yet_is_found_before_it_is_copied() {
     let error = opened.save(copied.path()).expect_err("it is found");
     assert!(error.to_string().contains("vectors-00000"), "{error}");
     assert!(matches!(opened.vectors_state(), VectorsState::Damaged(_)));
-    assert!(Index::open(copied.path(), *index.options()).is_err());
+    assert!(NeighbourIndex::open(copied.path(), *index.options()).is_err());
 }
 
 #[test]
@@ -135,14 +136,14 @@ fn files_of_another_length_and_of_another_snapshot_are_refused() {
         let lengths = [0, 1, 4_095, 4_096, 4_097, sound.len() - 1];
         for length in random.chain(lengths).collect::<Vec<_>>() {
             fs::write(&path, &sound[..length]).expect("write");
-            let error = Index::open(directory.path(), options).expect_err("refused");
+            let error = NeighbourIndex::open(directory.path(), options).expect_err("refused");
             assert!(error.to_string().contains(name), "{length}: {error}");
         }
         let longer = [&sound[..], &[0]].concat();
         fs::write(&path, longer).expect("write");
-        Index::open(directory.path(), options).expect_err("refused");
+        NeighbourIndex::open(directory.path(), options).expect_err("refused");
         fs::remove_file(&path).expect("remove");
-        let error = Index::open(directory.path(), options).expect_err("refused");
+        let error = NeighbourIndex::open(directory.path(), options).expect_err("refused");
         assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
         fs::write(&path, sound).expect("write");
     }
@@ -156,7 +157,7 @@ fn files_of_another_length_and_of_another_snapshot_are_refused() {
         directory.path().join("vectors-00000"),
     )
     .expect("copy");
-    match Index::open(directory.path(), options) {
+    match NeighbourIndex::open(directory.path(), options) {
         Err(error) => assert!(error.to_string().contains("vectors-00000"), "{error}"),
         Ok(opened) => {
             let state = opened.verify_vectors(|| true);
@@ -169,16 +170,16 @@ fn files_of_another_length_and_of_another_snapshot_are_refused() {
 fn an_index_of_other_options_is_refused() {
     let (index, directory) = saved();
     let options = *index.options();
-    let open = |options| Index::open(directory.path(), options);
+    let open = |options| NeighbourIndex::open(directory.path(), options);
     let refused = |options, part: &str| {
         let error = open(options).expect_err("refused");
         assert!(error.to_string().contains(part), "{error}");
     };
-    let metric = Metric::Euclidean;
-    refused(Options { metric, ..options }, "metric");
+    let metric = DistanceMetric::Euclidean;
+    refused(NeighbourIndexOptions { metric, ..options }, "metric");
     let dimensions = DIMENSIONS - 1;
     refused(
-        Options {
+        NeighbourIndexOptions {
             dimensions,
             ..options
         },
@@ -186,7 +187,7 @@ fn an_index_of_other_options_is_refused() {
     );
     let max_connections = 5;
     refused(
-        Options {
+        NeighbourIndexOptions {
             max_connections,
             ..options
         },
@@ -194,19 +195,19 @@ fn an_index_of_other_options_is_refused() {
     );
     let search_beam_width = 0;
     refused(
-        Options {
+        NeighbourIndexOptions {
             search_beam_width,
             ..options
         },
         "out of the valid range",
     );
     let search_beam_width = 500;
-    open(Options {
+    open(NeighbourIndexOptions {
         search_beam_width,
         ..options
     })
     .expect("of the process, not of the data");
     let missing: PathBuf = directory.path().join("nothing");
-    let error = Index::open(&missing, options).expect_err("refused");
+    let error = NeighbourIndex::open(&missing, options).expect_err("refused");
     assert!(error.to_string().contains("nothing"), "{error}");
 }

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ann::{Index, Metric, Options, Quantization, SearchOptions};
+use ann::{
+    DistanceMetric, NeighbourIndex, NeighbourIndexOptions, SearchOptions, VectorQuantization,
+};
 
 use super::{assert_alike, open_verified};
 use crate::data::Rng;
@@ -19,18 +21,18 @@ const DIMENSIONS: usize = 65;
 /// The error of the distances of vectors with 8 bits an element.
 const TOLERANCE: f64 = 0.01;
 
-/// The most calls of [`Index::tend`] that renew the index.
+/// The most calls of [`NeighbourIndex::maintain`] that renew the index.
 const CALLS_MAX: usize = 10_000;
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/behaviours/snapshots/version_1")
 }
 
-fn options() -> Options {
-    Options {
-        metric: Metric::Cosine,
-        quantization: Quantization::I8,
-        ..Options::new(DIMENSIONS)
+fn options() -> NeighbourIndexOptions {
+    NeighbourIndexOptions {
+        metric: DistanceMetric::Cosine,
+        quantization: VectorQuantization::I8,
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     }
 }
 
@@ -54,7 +56,7 @@ fn held() -> BTreeMap<u32, Vec<f32>> {
 }
 
 /// Checks that an index finds what measuring each vector finds.
-fn check(index: &Index, oracle: &Oracle) {
+fn check(index: &NeighbourIndex, oracle: &Oracle) {
     let mut rng = Rng(7);
     let mut recall = 0.0;
     for _ in 0..50 {
@@ -80,14 +82,14 @@ fn version(snapshot: &Path) -> u32 {
 fn version_1_is_read_renewed_and_saved_as_version_2() {
     let vectors = held();
     let oracle = Oracle {
-        metric: Metric::Cosine,
+        metric: DistanceMetric::Cosine,
         vectors,
     };
     assert_eq!(version(&fixture()), 1);
-    let index = Index::open(&fixture(), options()).expect("a sound snapshot");
+    let index = NeighbourIndex::open(&fixture(), options()).expect("a sound snapshot");
     assert!(index.ids().iter().eq(oracle.vectors.keys().copied()));
     check(&index, &oracle);
-    let calls = (0..CALLS_MAX).take_while(|_| index.tend()).count();
+    let calls = (0..CALLS_MAX).take_while(|_| index.maintain()).count();
     assert!((1..CALLS_MAX).contains(&calls), "{calls}");
     assert_eq!(index.len(), oracle.vectors.len());
     check(&index, &oracle);
@@ -97,5 +99,5 @@ fn version_1_is_read_renewed_and_saved_as_version_2() {
     let opened = open_verified(directory.path(), &index);
     assert_alike(&opened, &index);
     check(&opened, &oracle);
-    assert!(!opened.tend(), "it is renewed once");
+    assert!(!opened.maintain(), "it is renewed once");
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ann::{Index, Options, SnapshotError};
+use ann::{NeighbourIndex, NeighbourIndexOptions, SnapshotError};
 
 use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
@@ -17,11 +17,11 @@ const DIMENSIONS: usize = 256;
 const VECTORS: u32 = 1_200;
 const KILLS: u64 = 12;
 
-fn options() -> Options {
-    Options {
+fn options() -> NeighbourIndexOptions {
+    NeighbourIndexOptions {
         max_connections: 4,
         build_beam_width: 8,
-        ..Options::new(DIMENSIONS)
+        ..NeighbourIndexOptions::new(DIMENSIONS)
     }
 }
 
@@ -80,7 +80,7 @@ fn the_last_snapshot_survives_a_kill_at_any_time() {
 
         let generation = latest(directory.path()).expect("one was published");
         let path = directory.path().join(generation.to_string());
-        let index = Index::open(&path, options()).expect("a sound snapshot");
+        let index = NeighbourIndex::open(&path, options()).expect("a sound snapshot");
         let sound = open_verified(&path, &index);
         assert_eq!(sound.len(), VECTORS as usize);
         for id in (0..VECTORS).step_by(7).chain([generation - 1, generation]) {
@@ -89,7 +89,7 @@ fn the_last_snapshot_survives_a_kill_at_any_time() {
             assert!(nearest[0].distance < 1e-6, "{id} is of another generation");
         }
         // An unfinished snapshot is refused, unless it was finished and only not renamed yet.
-        match Index::open(&directory.path().join("unfinished"), options()) {
+        match NeighbourIndex::open(&directory.path().join("unfinished"), options()) {
             Ok(next) => assert_eq!(answers(&next).len(), answers(&sound).len()),
             Err(error) => assert!(
                 matches!(
@@ -114,7 +114,7 @@ fn an_unfinished_snapshot_is_refused() {
     let graph = fs::read(path("graph")).expect("read");
     let segment = fs::read(path("vectors-00000")).expect("read");
     let refused = |why: &str| {
-        let result = Index::open(directory.path(), options());
+        let result = NeighbourIndex::open(directory.path(), options());
         assert!(result.is_err(), "{why}");
     };
     fs::remove_file(path("graph")).expect("remove");

@@ -9,12 +9,12 @@ mod unreadable;
 
 use std::path::Path;
 
-use ann::{Explanation, Index, Neighbour, SearchOptions, VectorsState};
+use ann::{Explanation, Neighbour, NeighbourIndex, SearchOptions, VectorsState};
 
 use crate::data::Rng;
 
 /// The answers of an index to a few queries, and the work that it did for them.
-fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
+fn answers(index: &NeighbourIndex) -> Vec<(Vec<Neighbour>, Explanation)> {
     let mut rng = Rng(412);
     let queries: Vec<Vec<f32>> = (0..8)
         .map(|_| rng.vector(index.options().dimensions))
@@ -37,7 +37,7 @@ fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
 
 /// Checks that two indexes answer alike and work alike. Dead slots of the upper level, which walks
 /// pass through, are not part of a snapshot: so one index may take a few hops more.
-fn assert_alike(one: &Index, other: &Index) {
+fn assert_alike(one: &NeighbourIndex, other: &NeighbourIndex) {
     assert_eq!(one.len(), other.len());
     for (number, (a, b)) in answers(one).iter().zip(answers(other)).enumerate() {
         let work = |work: &Explanation| (work.way, work.walk_given_up, work.rescored);
@@ -59,8 +59,8 @@ fn assert_alike(one: &Index, other: &Index) {
 }
 
 /// Opens, and verifies the full vectors to the end.
-fn open_verified(snapshot: &Path, like: &Index) -> Index {
-    let index = Index::open(snapshot, *like.options()).expect("a sound snapshot");
+fn open_verified(snapshot: &Path, like: &NeighbourIndex) -> NeighbourIndex {
+    let index = NeighbourIndex::open(snapshot, *like.options()).expect("a sound snapshot");
     let state = index.verify_vectors(|| true);
     assert!(matches!(state, VectorsState::Verified), "{state}");
     index

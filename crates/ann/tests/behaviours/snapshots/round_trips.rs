@@ -1,6 +1,9 @@
 //! An opened index is the one that was saved, to the last hop of a walk, and can be changed.
 
-use ann::{Codes, Index, Metric, Options, Placement, Quantization, VectorsState};
+use ann::{
+    CodeChoice, DistanceMetric, NeighbourIndex, NeighbourIndexOptions, VectorPlacement,
+    VectorQuantization, VectorsState,
+};
 
 use super::{assert_alike, open_verified};
 use crate::data::Rng;
@@ -19,7 +22,7 @@ fn vectors(rng: &mut Rng, n: usize, dimensions: usize) -> Vec<Vec<f32>> {
 }
 
 /// Replaces and removes some, so that there are dead slots and free ones.
-fn churn(index: &Index, rng: &mut Rng) {
+fn churn(index: &NeighbourIndex, rng: &mut Rng) {
     let held = index.len() as u32;
     for _ in 0..held / 3 {
         let id = rng.below(held as usize) as u32;
@@ -33,7 +36,7 @@ fn churn(index: &Index, rng: &mut Rng) {
     }
 }
 
-fn check(options: Options, size: usize) {
+fn check(options: NeighbourIndexOptions, size: usize) {
     let mut rng = Rng(size as u64);
     let index = build(options, &vectors(&mut rng, size, options.dimensions));
     let directory = tempfile::tempdir().expect("a directory");
@@ -61,29 +64,29 @@ fn check(options: Options, size: usize) {
     churn(&opened, &mut Rng(8));
     churn(&index, &mut Rng(8));
     assert_eq!(opened.len(), index.len());
-    let all = |index: &Index| index.search(&vec![0.3; options.dimensions], usize::MAX);
+    let all = |index: &NeighbourIndex| index.search(&vec![0.3; options.dimensions], usize::MAX);
     assert!(all(&opened) == all(&index), "{options:?}, {size}");
     // The saved files are untouched by all that.
     open_verified(&first, &index);
     open_verified(&second, &index);
 }
 
-fn check_all(metric: Metric, dimensions: usize) {
-    use Quantization::*;
+fn check_all(metric: DistanceMetric, dimensions: usize) {
+    use VectorQuantization::*;
     let mut number = 0;
     for quantization in [F32, F16, Bf16, I8, B1] {
-        for codes in [Codes::Nibbles, Codes::Bytes, Codes::Floats] {
+        for codes in [CodeChoice::Nibbles, CodeChoice::Bytes, CodeChoice::Floats] {
             for size in SIZES {
                 number += 1;
                 check(
-                    Options {
+                    NeighbourIndexOptions {
                         metric,
                         quantization,
                         codes,
-                        placement: [Placement::File, Placement::Memory][number % 2],
+                        placement: [VectorPlacement::File, VectorPlacement::Memory][number % 2],
                         max_connections: 6,
                         build_beam_width: 24,
-                        ..Options::new(dimensions)
+                        ..NeighbourIndexOptions::new(dimensions)
                     },
                     size,
                 );
@@ -94,32 +97,32 @@ fn check_all(metric: Metric, dimensions: usize) {
 
 #[test]
 fn cosine() {
-    check_all(Metric::Cosine, 20);
+    check_all(DistanceMetric::Cosine, 20);
 }
 
 #[test]
 fn euclidean() {
-    check_all(Metric::Euclidean, 7);
+    check_all(DistanceMetric::Euclidean, 7);
 }
 
 #[test]
 fn dot_product() {
-    check_all(Metric::DotProduct, 66);
+    check_all(DistanceMetric::DotProduct, 66);
 }
 
 #[test]
 fn hamming() {
-    check_all(Metric::Hamming, 33);
+    check_all(DistanceMetric::Hamming, 33);
 }
 
 /// Checks that mapped vectors are copied before they are changed. Chunks of 2,048 vectors are
 /// mapped; the rest is copied when the snapshot is opened.
 #[test]
 fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
-    let options = Options {
+    let options = NeighbourIndexOptions {
         max_connections: 4,
         build_beam_width: 8,
-        ..Options::new(384)
+        ..NeighbourIndexOptions::new(384)
     };
     let mut rng = Rng(3);
     let mut vectors = vectors(&mut rng, 5_000, 384);
@@ -140,7 +143,7 @@ fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
             }
         }
     }
-    let mut oracle = Oracle::of(Metric::Cosine, &vectors);
+    let mut oracle = Oracle::of(DistanceMetric::Cosine, &vectors);
     let share = oracle.check(&opened, &rng.vector(384), 5_000, 1e-6);
     assert_eq!(share, 1.0);
     oracle.vectors.clear();
@@ -150,11 +153,14 @@ fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
 #[test]
 fn the_state_of_vectors_is_visible_while_they_are_verified() {
     let mut rng = Rng(4);
-    let index = build(Options::new(384), &vectors(&mut rng, 3_000, 384));
+    let index = build(
+        NeighbourIndexOptions::new(384),
+        &vectors(&mut rng, 3_000, 384),
+    );
     assert!(matches!(index.vectors_state(), VectorsState::Verified));
     let directory = tempfile::tempdir().expect("a directory");
     index.save(directory.path()).expect("save");
-    let opened = Index::open(directory.path(), *index.options()).expect("open");
+    let opened = NeighbourIndex::open(directory.path(), *index.options()).expect("open");
     let bytes = 4096 + 1536 * (index.len() - index.len() / 13) as u64;
     let VectorsState::Verifying { done: 0, total } = opened.vectors_state() else {
         panic!("{}", opened.vectors_state());
@@ -180,11 +186,11 @@ fn the_state_of_vectors_is_visible_while_they_are_verified() {
     // Vectors that have to stay in memory are read and verified at once.
     let directory = tempfile::tempdir().expect("a directory");
     index.save(directory.path()).expect("save");
-    let options = Options {
-        placement: Placement::Memory,
+    let options = NeighbourIndexOptions {
+        placement: VectorPlacement::Memory,
         ..*index.options()
     };
-    let pinned = Index::open(directory.path(), options).expect("open");
+    let pinned = NeighbourIndex::open(directory.path(), options).expect("open");
     assert!(matches!(pinned.vectors_state(), VectorsState::Verified));
     assert_eq!(pinned.memory().mapped(), 0);
     assert_alike(&pinned, &index);

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ann::{Error, Index, SearchOptions, VectorsState};
+use ann::{IndexError, NeighbourIndex, SearchOptions, VectorsState};
 
 use super::damage::{DIMENSIONS, saved};
 use super::{answers, assert_alike, open_verified};
@@ -27,7 +27,7 @@ fn query() -> Vec<f32> {
 }
 
 /// A call that reads vectors, with its name. Each of them may be the first.
-type Reader = (&'static str, fn(&Index) -> Result<(), String>);
+type Reader = (&'static str, fn(&NeighbourIndex) -> Result<(), String>);
 
 const READERS: [Reader; 5] = [
     ("a walk", |index| refused(index.search(&query(), 10))),
@@ -40,7 +40,7 @@ const READERS: [Reader; 5] = [
     ("a save", |index| {
         let directory = tempfile::tempdir().expect("a directory");
         let saved = index.save(directory.path());
-        Index::open(directory.path(), *index.options()).expect_err("it has no header");
+        NeighbourIndex::open(directory.path(), *index.options()).expect_err("it has no header");
         saved.map(drop).map_err(|error| error.to_string())
     }),
     ("changes", |index| {
@@ -52,16 +52,16 @@ const READERS: [Reader; 5] = [
     }),
 ];
 
-fn refused<T>(answer: Result<T, Error>) -> Result<(), String> {
+fn refused<T>(answer: Result<T, IndexError>) -> Result<(), String> {
     match answer {
         Ok(_) => Ok(()),
-        Err(error @ Error::Unreadable(_)) => Err(error.to_string()),
+        Err(error @ IndexError::Unreadable(_)) => Err(error.to_string()),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[test]
-fn whoever_reads_a_file_that_was_cut_short_says_so() {
+fn readers_of_a_truncated_file_report_it() {
     let (index, directory) = saved();
     let sound = open_verified(directory.path(), &index);
     for (name, read) in READERS {
@@ -95,7 +95,7 @@ fn whoever_reads_a_file_that_was_cut_short_says_so() {
 }
 
 #[test]
-fn many_who_read_it_at_once_all_say_so() {
+fn concurrent_readers_all_report_the_fault() {
     let (index, directory) = saved();
     let opened = open_verified(directory.path(), &index);
     cut(directory.path());

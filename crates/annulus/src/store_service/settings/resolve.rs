@@ -3,17 +3,18 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use cpu_scheduler::CpuScheduler;
 use credentials::files::{self, password, pem};
 use http_server::TokenSet;
 use net::tls::{TlsClients, TlsOptions};
 use store::{
-    CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
-    Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions,
+    ApiSocketOptions, DatabaseOptions, FullVectorPlacement, IndexesOptions, LogReadingOptions,
+    MemoryOptions, PeriodicRepair, PreferredNodes, ReaderOptions, RepairOptions,
+    SessionCredentials, StoreOptions,
 };
-use turns::Turns;
 
 use super::{AnswerOrError, StoreSettings};
-use crate::exit::{Failure, lacks};
+use crate::exit::{ProcessFailure, lacks};
 use crate::heap;
 use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
@@ -25,7 +26,7 @@ const THREADS_MAX: usize = 65_536;
 
 /// The settings with every default filled in and every file read.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct EffectiveStoreSettings {
     /// The options of the index service.
     pub options: StoreOptions,
     /// The number of threads for sockets and other work that waits.
@@ -43,7 +44,7 @@ impl StoreSettings {
     ///
     /// # Errors
     /// If the file can't be used.
-    pub fn tokens(&self) -> Result<Option<TokenSet>, Failure> {
+    pub fn tokens(&self) -> Result<Option<TokenSet>, ProcessFailure> {
         Ok(self.token_file.as_deref().map(files::tokens).transpose()?)
     }
 
@@ -52,7 +53,7 @@ impl StoreSettings {
     ///
     /// # Errors
     /// If a setting or a file can't be used.
-    pub fn resolve(self) -> Result<Resolved, Failure> {
+    pub fn resolve(self) -> Result<EffectiveStoreSettings, ProcessFailure> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listeners = self.listeners()?;
         let database = self.database()?;
@@ -73,7 +74,7 @@ impl StoreSettings {
                 directory: self.index_dir.unwrap_or(defaults.indexes.directory),
                 vectors: self
                     .index_vectors
-                    .map_or(Placement::File, IndexVectors::placement),
+                    .map_or(FullVectorPlacement::File, IndexVectors::placement),
                 ..defaults.indexes
             },
             snapshots: snapshots(self.snapshot_interval)?,
@@ -93,7 +94,7 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
-            turns: Turns::of_shares(
+            turns: CpuScheduler::of_shares(
                 threads("threads", self.threads.unwrap_or(cores))?,
                 shares(self.search_share, self.ingest_share)?,
             ),
@@ -108,7 +109,7 @@ impl StoreSettings {
             ..StoreOptions::default()
         };
         options.share_memory();
-        Ok(Resolved {
+        Ok(EffectiveStoreSettings {
             options,
             async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,
             check_interval: check_interval(self.tls_file_check_interval)?,
@@ -119,7 +120,7 @@ impl StoreSettings {
     }
 
     /// The listener for everyone and, if it is set, the one for clients with a certificate.
-    fn listeners(&self) -> Result<Vec<ListenerOptions>, Failure> {
+    fn listeners(&self) -> Result<Vec<ApiSocketOptions>, ProcessFailure> {
         let own = TlsFiles {
             certificate: self.tls_cert_path.as_deref(),
             key: self.tls_key_path.as_deref(),
@@ -129,27 +130,27 @@ impl StoreSettings {
         let tls = |clients| own.clone().map(|own| TlsOptions { clients, ..own });
         let uri = self.uri.as_deref().unwrap_or("127.0.0.1:6080");
         let names = names(self.http_host.as_deref());
-        let mut listeners = vec![ListenerOptions {
+        let mut listeners = vec![ApiSocketOptions {
             names: names.clone(),
             tls: tls(TlsClients::Anyone),
-            ..ListenerOptions::new(address("uri", uri)?)
+            ..ApiSocketOptions::new(address("uri", uri)?)
         }];
         if let Some(authorities) = &self.mtls_ca_cert_path {
             let authorities = pem(authorities)?;
             let uri = self.mtls_uri.as_deref().unwrap_or("127.0.0.1:6081");
-            listeners.push(ListenerOptions {
+            listeners.push(ApiSocketOptions {
                 names,
                 tls: Some(
                     tls(TlsClients::SignedBy(authorities))
                         .ok_or_else(|| lacks("mtls-ca-cert-path", "tls-cert-path"))?,
                 ),
-                ..ListenerOptions::new(address("mtls-uri", uri)?)
+                ..ApiSocketOptions::new(address("mtls-uri", uri)?)
             });
         }
         Ok(listeners)
     }
 
-    fn database(&self) -> Result<DatabaseOptions, Failure> {
+    fn database(&self) -> Result<DatabaseOptions, ProcessFailure> {
         let defaults = DatabaseOptions::default();
         let contact_points = match &self.scylladb_uri {
             Some(uris) => uris
@@ -160,12 +161,12 @@ impl StoreSettings {
             None => defaults.contact_points,
         };
         if contact_points.is_empty() {
-            return Err(Failure::Configuration(
+            return Err(ProcessFailure::Configuration(
                 "scylladb-uri names no node of the database; write HOST:PORT".to_owned(),
             ));
         }
         let credentials = match (&self.scylladb_username, &self.scylladb_password_file) {
-            (Some(user), Some(file)) => Some(Credentials {
+            (Some(user), Some(file)) => Some(SessionCredentials {
                 user: user.clone(),
                 password: password(file)?,
             }),
@@ -174,7 +175,7 @@ impl StoreSettings {
             (None, Some(_)) => return Err(lacks("scylladb-password-file", "scylladb-username")),
         };
         let preferred = match (&self.cql_preferred_datacenter, &self.cql_preferred_rack) {
-            (Some(datacenter), rack) => Some(Preferred {
+            (Some(datacenter), rack) => Some(PreferredNodes {
                 datacenter: datacenter.clone(),
                 rack: rack.clone(),
             }),
@@ -210,7 +211,7 @@ impl StoreSettings {
     /// The schedule that is set, and the one that is used with gateways if none is set.
     fn repair_schedules(
         &self,
-    ) -> Result<(Option<RepairSchedule>, Option<RepairSchedule>), Failure> {
+    ) -> Result<(Option<PeriodicRepair>, Option<PeriodicRepair>), ProcessFailure> {
         if self.repair_interval.is_some_and(|span| span.0.is_zero()) {
             return Ok((None, None));
         }
@@ -218,16 +219,16 @@ impl StoreSettings {
         if interval.is_none() && self.repair_intensity.is_some() {
             return Err(lacks("repair-intensity", "repair-interval"));
         }
-        let set = interval.map(|interval| RepairSchedule {
+        let set = interval.map(|interval| PeriodicRepair {
             interval,
             parallel: 0,
             intensity: self.repair_intensity.unwrap_or(1),
         });
-        Ok((set, Some(RepairSchedule::DAILY)))
+        Ok((set, Some(PeriodicRepair::DAILY)))
     }
 
-    fn cdc(&self) -> Result<CdcOptions, Failure> {
-        let mut cdc = CdcOptions::default();
+    fn cdc(&self) -> Result<LogReadingOptions, ProcessFailure> {
+        let mut cdc = LogReadingOptions::default();
         let wide_safety = distance("cdc-safety-interval", self.cdc_safety_interval)?;
         let fine_safety = distance("cdc-fine-safety-interval", self.cdc_fine_safety_interval)?;
         let wide_sleep = bounded("cdc-sleep-interval", self.cdc_sleep_interval)?;
@@ -247,18 +248,18 @@ impl StoreSettings {
     }
 }
 
-fn threads(name: &str, value: usize) -> Result<usize, Failure> {
+fn threads(name: &str, value: usize) -> Result<usize, ProcessFailure> {
     if !(1..=THREADS_MAX).contains(&value) {
-        return Err(Failure::Configuration(format!(
+        return Err(ProcessFailure::Configuration(format!(
             "{name} must be at least 1 and at most {THREADS_MAX}"
         )));
     }
     Ok(value)
 }
 
-fn address(name: &str, text: &str) -> Result<SocketAddr, Failure> {
+fn address(name: &str, text: &str) -> Result<SocketAddr, ProcessFailure> {
     let wrong = |why: &str| {
-        Failure::Configuration(format!(
+        ProcessFailure::Configuration(format!(
             "{name} `{text}`: {why}; write HOST:PORT, as 127.0.0.1:6080"
         ))
     };
@@ -280,13 +281,13 @@ mod tests {
         settings: StoreSettings,
     }
 
-    fn resolve(arguments: &[&str]) -> Result<Resolved, String> {
+    fn resolve(arguments: &[&str]) -> Result<EffectiveStoreSettings, String> {
         let line = Line::parse_from([&["annulus"], arguments].concat());
         line.settings.resolve().map_err(|error| error.to_string())
     }
 
     #[test]
-    fn unless_told_otherwise_all_is_on_loopback_and_as_the_original_has_it() {
+    fn defaults_are_on_loopback_and_those_of_the_original() {
         let options = resolve(&[]).unwrap().options;
         let addresses = options.listeners.iter().map(|l| l.address.to_string());
         assert_eq!(addresses.collect::<Vec<_>>(), ["127.0.0.1:6080"]);

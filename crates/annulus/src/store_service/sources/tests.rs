@@ -1,22 +1,25 @@
 use super::*;
-use crate::store_service::host::{Asks, OfGateway};
+use crate::store_service::host::{ClientTlsPolicy, EnclosingGateway};
 
-fn alone(flags: &[&str]) -> Host {
-    Host::Alone(flags.iter().map(OsString::from).collect())
+fn alone(flags: &[&str]) -> ServiceHost {
+    ServiceHost::Alone(flags.iter().map(OsString::from).collect())
 }
 
 /// A gateway with this settings file.
-fn in_gateway(file: &Path) -> Host {
-    Host::Gateway(OfGateway {
+fn in_gateway(file: &Path) -> ServiceHost {
+    ServiceHost::Gateway(EnclosingGateway {
         memory: crate::memory_limit::MemoryLimit { bytes: None },
         file: Some(file.to_owned()),
         address: "127.0.0.1:9043".parse().unwrap(),
-        asks: Asks::Nothing,
+        asks: ClientTlsPolicy::Nothing,
     })
 }
 
 /// All settings, of which flags and the environment give the first.
-fn all(host: &Host, dot_env: &BTreeMap<String, String>) -> Result<StoreSettings, Failure> {
+fn all(
+    host: &ServiceHost,
+    dot_env: &BTreeMap<String, String>,
+) -> Result<StoreSettings, ProcessFailure> {
     layered(host, given(host)?, dot_env)
 }
 
@@ -215,7 +218,7 @@ fn settings_without_effect_are_reported() {
         "VECTOR_STORE_THREADS",
     ];
     let in_environment = |name: &str| names.contains(&name);
-    let of = |host: &Host, dot_env: &[(&str, &str)]| {
+    let of = |host: &ServiceHost, dot_env: &[(&str, &str)]| {
         without_effect_in(host, &in_environment, &variables(dot_env))
     };
     assert_eq!(of(&alone(&[]), &[]), names[..1]);

@@ -17,9 +17,9 @@ use anyhow::ensure;
 use clap::Args;
 
 use self::ratios::{Rounds, at_recall, recalls_apart, summary};
-use self::side::Side;
-use super::searching::{SearchArguments, Searching, questions};
-use crate::report::{Output, OutputArguments};
+use self::side::LabelledTarget;
+use super::search_setup::{SearchArguments, SearchSetup, questions};
+use crate::report::{OutputArguments, ResultOutput};
 
 /// The arguments of `compare`.
 #[derive(Args, Debug)]
@@ -31,10 +31,10 @@ pub struct CompareArguments {
     /// With --recall a target has several indexes on the same vectors, made with ever larger
     /// --ef-search: /KEYSPACE/INDEX,INDEX,INDEX. By CQL name several tables, each with one index.
     #[arg(long, value_name = "TARGET")]
-    a: Side,
+    a: LabelledTarget,
     /// The other target
     #[arg(long, value_name = "TARGET")]
-    b: Side,
+    b: LabelledTarget,
     /// Compare at these recalls, each read off between the indexes of a target
     #[arg(long, value_name = "RECALL", value_delimiter = ',')]
     recall: Vec<f64>,
@@ -60,9 +60,9 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
     let search = &arguments.search;
     let plan = search.load.plan()?;
     let questions = questions(&search.data, search.load.k, &HashSet::new())?;
-    let mut output = Output::new(&arguments.output)?;
+    let mut output = ResultOutput::new(&arguments.output)?;
     let sides = [&arguments.a, &arguments.b];
-    let mut searchings: [Vec<Searching>; 2] = Default::default();
+    let mut searchings: [Vec<SearchSetup>; 2] = Default::default();
     for (side, searchings) in sides.iter().zip(&mut searchings) {
         let names = side.names(&search.names);
         ensure!(
@@ -73,7 +73,7 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
         for names in names {
             let dataset = search.data.name();
             let requests = &search.requests;
-            let searching = Searching::new(&side.target, &names, requests, &questions, dataset);
+            let searching = SearchSetup::new(&side.target, &names, requests, &questions, dataset);
             searchings.push(searching.await?);
         }
     }
@@ -103,7 +103,7 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
 fn compare(
     arguments: &CompareArguments,
     [a, b]: &[Vec<Rounds>; 2],
-    output: &mut Output,
+    output: &mut ResultOutput,
 ) -> anyhow::Result<()> {
     let sides = [&arguments.a, &arguments.b];
     let names = format!("{} / {}", sides[0].name, sides[1].name);

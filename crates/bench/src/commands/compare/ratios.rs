@@ -1,6 +1,6 @@
 //! Computes the ratios of two sides, A by B, from rounds in which both were measured.
 
-use annulus_bench::front::{self, Measured};
+use annulus_bench::front::{self, RecallCost};
 
 use crate::report::Measurement;
 
@@ -50,14 +50,15 @@ pub fn recalls_apart(a: &Rounds, b: &Rounds) -> Option<(f64, f64)> {
 pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usize, f64)> {
     let mut places = Vec::new();
     for (number, side) in sides.into_iter().enumerate() {
-        let measured: Vec<Measured> = side.iter().map(measured).collect();
+        let measured: Vec<RecallCost> = side.iter().map(measured).collect();
         let best = measured.iter().map(|m| m.recall).fold(0.0, f64::max);
         let place = front::place(&measured, &front::front(&measured), recall);
         let place = place.ok_or((number, best))?;
         // If even the fastest index is above the recall, it is compared as it is, and its recall is
         // reported.
         let reached = measured[place.setting()].recall;
-        let above = matches!(place, front::Place::Below(_)) && reached > recall + RECALL_TOLERANCE;
+        let above =
+            matches!(place, front::RecallPosition::Below(_)) && reached > recall + RECALL_TOLERANCE;
         places.push((place, above.then_some(reached)));
     }
     let rounds = answered(sides.into_iter().flatten());
@@ -109,9 +110,9 @@ fn empty() -> Measurement {
 }
 
 /// The mean recall and time of an index over all rounds.
-fn measured(rounds: &Rounds) -> Measured {
+fn measured(rounds: &Rounds) -> RecallCost {
     let rates = rounds.iter().map(|m| m.rate_per_s).sum::<f64>() / rounds.len() as f64;
-    Measured {
+    RecallCost {
         recall: mean_recall(rounds).unwrap_or(0.0),
         seconds: 1.0 / rates,
     }

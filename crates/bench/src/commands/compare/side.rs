@@ -2,32 +2,32 @@
 
 use std::str::FromStr;
 
-use crate::commands::arguments::Target;
-use crate::servers::Names;
-use crate::servers::wire::Wire;
+use crate::commands::arguments::SearchTarget;
+use crate::servers::TableNames;
+use crate::servers::wire::SearchEncoding;
 
 /// A target with a name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Side {
+pub struct LabelledTarget {
     /// The name in tables and charts.
     pub name: String,
     /// The server.
-    pub target: Target,
-    path: Option<Path>,
+    pub target: SearchTarget,
+    path: Option<TargetPath>,
 }
 
 /// The keyspace and the indexes or tables, if they differ from the other arguments.
 #[derive(Clone, Debug, PartialEq)]
-struct Path {
+struct TargetPath {
     keyspace: String,
     /// The indexes by HTTP, or the tables by CQL. All have the same vectors and are searched more
     /// or less widely.
     items: Vec<String>,
 }
 
-impl Side {
+impl LabelledTarget {
     /// The names for each search of this side, one for each index or table.
-    pub fn names(&self, of_arguments: &Names) -> Vec<Names> {
+    pub fn names(&self, of_arguments: &TableNames) -> Vec<TableNames> {
         let Some(path) = &self.path else {
             return vec![of_arguments.clone()];
         };
@@ -35,8 +35,8 @@ impl Side {
             let mut names = of_arguments.clone();
             names.keyspace.clone_from(&path.keyspace);
             match self.target {
-                Target::Http(..) => names.index.clone_from(item),
-                Target::Cql(_) => names.table.clone_from(item),
+                SearchTarget::Http(..) => names.index.clone_from(item),
+                SearchTarget::Cql(_) => names.table.clone_from(item),
             }
             names
         };
@@ -44,10 +44,10 @@ impl Side {
     }
 }
 
-impl FromStr for Side {
+impl FromStr for LabelledTarget {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Side, String> {
+    fn from_str(text: &str) -> Result<LabelledTarget, String> {
         let expected = || {
             format!(
                 "{text:?} is not NAME=http[s]://HOST:PORT, NAME=binary+http[s]://HOST:PORT or NAME=cql://HOST:PORT, \
@@ -60,7 +60,7 @@ impl FromStr for Side {
         let authority = parts.next().unwrap_or_default();
         let path = match (parts.next(), parts.next()) {
             (None, _) => None,
-            (Some(keyspace), Some(items)) => Some(Path {
+            (Some(keyspace), Some(items)) => Some(TargetPath {
                 keyspace: keyspace.to_owned(),
                 items: items.split(',').map(str::to_owned).collect(),
             }),
@@ -72,17 +72,17 @@ impl FromStr for Side {
             return Err(expected());
         }
         let target = match scheme {
-            "cql" if authority.contains(':') => Target::Cql(authority.to_owned()),
+            "cql" if authority.contains(':') => SearchTarget::Cql(authority.to_owned()),
             _ => {
                 let (wire, scheme) = match scheme.strip_prefix("binary+") {
-                    Some(scheme) => (Wire::Binary, scheme),
-                    None => (Wire::Json, scheme),
+                    Some(scheme) => (SearchEncoding::Binary, scheme),
+                    None => (SearchEncoding::Json, scheme),
                 };
                 let url = format!("{scheme}://{authority}").parse();
-                Target::Http(url.map_err(|_| expected())?, wire)
+                SearchTarget::Http(url.map_err(|_| expected())?, wire)
             }
         };
-        Ok(Side {
+        Ok(LabelledTarget {
             name: name.to_owned(),
             target,
             path,
@@ -94,9 +94,9 @@ impl FromStr for Side {
 mod tests {
     use super::*;
 
-    fn of_arguments() -> Names {
+    fn of_arguments() -> TableNames {
         let [keyspace, table, index, key_column, vector_column] = [(); 5].map(|()| "x".to_owned());
-        Names {
+        TableNames {
             keyspace,
             table,
             index,
@@ -107,16 +107,16 @@ mod tests {
 
     #[test]
     fn targets_have_a_name_and_perhaps_a_path() {
-        let plain: Side = "us=http://127.0.0.1:6080".parse().unwrap();
+        let plain: LabelledTarget = "us=http://127.0.0.1:6080".parse().unwrap();
         assert_eq!((plain.name.as_str(), &plain.path), ("us", &None));
-        let other: Side = "them=cql://h:9042/ks/t".parse().unwrap();
-        assert_eq!(other.target, Target::Cql("h:9042".to_owned()));
+        let other: LabelledTarget = "them=cql://h:9042/ks/t".parse().unwrap();
+        assert_eq!(other.target, SearchTarget::Cql("h:9042".to_owned()));
         let names = other.names(&of_arguments());
         let found: Vec<_> = names.iter().map(|n| (&*n.keyspace, &*n.table)).collect();
         assert_eq!(found, [("ks", "t")]);
-        let binary: Side = "us=binary+http://h:1/ks/a,b".parse().unwrap();
+        let binary: LabelledTarget = "us=binary+http://h:1/ks/a,b".parse().unwrap();
         assert_eq!(binary.target.to_string(), "http://h:1 binary");
-        let secure: Side = "us=binary+https://h:1".parse().unwrap();
+        let secure: LabelledTarget = "us=binary+https://h:1".parse().unwrap();
         assert_eq!(secure.target.to_string(), "https://h:1 binary");
         let names = binary.names(&of_arguments());
         let found: Vec<_> = names.iter().map(|n| &*n.index).collect();
@@ -130,7 +130,7 @@ mod tests {
             "a=http://h:1/ks",
             "a=http://h:1/ks/a,",
         ] {
-            assert!(text.parse::<Side>().is_err(), "{text}");
+            assert!(text.parse::<LabelledTarget>().is_err(), "{text}");
         }
     }
 }

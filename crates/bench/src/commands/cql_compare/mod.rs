@@ -11,13 +11,13 @@
 mod server;
 mod workload;
 
-use annulus_bench::spread::Spread;
+use annulus_bench::spread::MedianRange;
 use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use self::server::Server;
-use self::workload::{Size, Workload, all};
+use self::server::ConnectedServer;
+use self::workload::{RunSize, Workload, all};
 use crate::proc::process_cpu_time;
 use crate::report::progress_bar;
 use crate::servers::access::AccessArguments;
@@ -27,10 +27,10 @@ use crate::servers::access::AccessArguments;
 pub struct CqlCompareArguments {
     /// The first server: NAME=HOST:PORT
     #[arg(long)]
-    a: Target,
+    a: NamedServer,
     /// The second server: NAME=HOST:PORT
     #[arg(long)]
-    b: Target,
+    b: NamedServer,
     /// The process id of the first server, on this machine: its processor time is measured, too
     #[arg(long, value_name = "PID", requires = "b_pid")]
     a_pid: Option<u32>,
@@ -58,17 +58,17 @@ pub struct CqlCompareArguments {
 }
 
 #[derive(Clone, Debug)]
-struct Target {
+struct NamedServer {
     name: String,
     address: String,
 }
 
-impl std::str::FromStr for Target {
+impl std::str::FromStr for NamedServer {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Target, String> {
+    fn from_str(text: &str) -> Result<NamedServer, String> {
         let (name, address) = text.split_once('=').ok_or("write it as NAME=HOST:PORT")?;
-        Ok(Target {
+        Ok(NamedServer {
             name: name.to_owned(),
             address: address.to_owned(),
         })
@@ -78,7 +78,7 @@ impl std::str::FromStr for Target {
 /// Measures both servers in turn and prints a table.
 pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
-    let size = Size {
+    let size = RunSize {
         rows: arguments.rows,
         requests: arguments.requests,
     };
@@ -100,8 +100,8 @@ pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
     let (a, b) = (&arguments.a, &arguments.b);
     let access = arguments.access.read()?;
     let servers = [
-        Server::connect(a, &access).await?,
-        Server::connect(b, &access).await?,
+        ConnectedServer::connect(a, &access).await?,
+        ConnectedServer::connect(b, &access).await?,
     ];
     say!(
         "{} requests a round, {} rows, {} in flight, {} rounds; median (minimum to maximum)\n",
@@ -130,7 +130,7 @@ pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
 
 /// The measurements of a server, one of each kind for each round.
 #[derive(Default)]
-struct Measured {
+struct ServerMeasurements {
     /// Operations a second.
     rates: Vec<f64>,
     /// The server's processor time for an operation, in microseconds.
@@ -140,7 +140,7 @@ struct Measured {
 /// Measures one workload on both servers, and prints its row.
 async fn compare(
     arguments: &CqlCompareArguments,
-    servers: &[Server; 2],
+    servers: &[ConnectedServer; 2],
     pids: Option<[u32; 2]>,
     workload: &Workload,
     bar: &ProgressBar,
@@ -149,7 +149,7 @@ async fn compare(
         servers[0].prepare(workload).await?,
         servers[1].prepare(workload).await?,
     ];
-    let mut measured: [Measured; 2] = Default::default();
+    let mut measured: [ServerMeasurements; 2] = Default::default();
     for round in 0..=arguments.rounds {
         // The order is A B, B A, A B, so that neither always comes first.
         for which in [round % 2, (round + 1) % 2] {
@@ -189,8 +189,8 @@ async fn compare(
 
 /// Writes values as `median (least to most)`.
 fn spread(values: &[f64], digits: usize) -> String {
-    match Spread::of(values) {
-        Some(Spread {
+    match MedianRange::of(values) {
+        Some(MedianRange {
             least,
             median,
             most,

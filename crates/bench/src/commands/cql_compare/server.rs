@@ -10,9 +10,9 @@ use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::CqlValue;
 
-use super::Target;
-use super::workload::{Answer, Table, Workload};
-use crate::servers::access::Access;
+use super::NamedServer;
+use super::workload::{ExpectedAnswer, FilledTable, Workload};
+use crate::servers::access::RequestCredentials;
 
 /// Rows of one page of a scan, as drivers request by default.
 const PAGE_ROWS: i32 = 5_000;
@@ -21,14 +21,17 @@ const PAGE_ROWS: i32 = 5_000;
 const FILL_IN_FLIGHT: usize = 16;
 
 /// A server and the name it has in the table.
-pub struct Server {
+pub struct ConnectedServer {
     name: String,
     session: Session,
 }
 
-impl Server {
+impl ConnectedServer {
     /// Connects, and makes the keyspace.
-    pub async fn connect(target: &Target, access: &Access) -> anyhow::Result<Server> {
+    pub async fn connect(
+        target: &NamedServer,
+        access: &RequestCredentials,
+    ) -> anyhow::Result<ConnectedServer> {
         let session = access
             .session(&target.address)
             .await?
@@ -38,7 +41,7 @@ impl Server {
         let keyspace = "CREATE KEYSPACE IF NOT EXISTS compare WITH replication = \
                         {'class': 'SimpleStrategy', 'replication_factor': 1}";
         session.query_unpaged(keyspace, ()).await?;
-        Ok(Server {
+        Ok(ConnectedServer {
             name: target.name.clone(),
             session,
         })
@@ -56,7 +59,7 @@ impl Server {
         Ok(statement)
     }
 
-    async fn make(&self, table: &Table) -> anyhow::Result<()> {
+    async fn make(&self, table: &FilledTable) -> anyhow::Result<()> {
         let there = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'compare' AND table_name = ?";
         let there = self.session.query_unpaged(there, (&table.name,)).await?;
         if there.into_rows_result()?.rows_num() > 0 {
@@ -95,8 +98,8 @@ impl Server {
             .map(|number| (workload.values)(&mut random, number))
             .collect();
         let at_once = match workload.answer {
-            Answer::Scan(_) => 1,
-            Answer::Rows(_) => in_flight,
+            ExpectedAnswer::Scan(_) => 1,
+            ExpectedAnswer::Rows(_) => in_flight,
         };
         let start = Instant::now();
         stream::iter(values)
@@ -115,8 +118,8 @@ impl Server {
         values: Vec<CqlValue>,
     ) -> anyhow::Result<()> {
         let (rows, expected) = match workload.answer {
-            Answer::Scan(expected) => (self.scan(statement, values).await?, expected),
-            Answer::Rows(expected) => {
+            ExpectedAnswer::Scan(expected) => (self.scan(statement, values).await?, expected),
+            ExpectedAnswer::Rows(expected) => {
                 let answer = self.session.execute_unpaged(statement, values).await?;
                 let rows = answer.into_rows_result().map_or(0, |rows| rows.rows_num());
                 (rows, expected)

@@ -22,7 +22,7 @@ pub const ROWS_LEAST: u32 = 10 * PARTITION_ROWS;
 
 /// How much is read and written.
 #[derive(Clone, Copy)]
-pub struct Size {
+pub struct RunSize {
     /// The rows of the tables that are read.
     pub rows: u32,
     /// The statements of a round.
@@ -31,18 +31,18 @@ pub struct Size {
 
 /// A table, with the rows that are in it before the first round.
 #[derive(Clone)]
-pub struct Table {
+pub struct FilledTable {
     /// The name within the keyspace `compare`. Workloads of one name share the table.
     pub name: &'static str,
     /// The statements that make it.
     pub create: Vec<String>,
     /// The rows.
-    pub fill: Option<Fill>,
+    pub fill: Option<TableFill>,
 }
 
 /// The rows of a table, written by one statement many times.
 #[derive(Clone)]
-pub struct Fill {
+pub struct TableFill {
     /// The INSERT, or a batch of them.
     pub statement: String,
     /// How often it is executed.
@@ -53,7 +53,7 @@ pub struct Fill {
 
 /// The answer that is expected.
 #[derive(Clone, Copy)]
-pub enum Answer {
+pub enum ExpectedAnswer {
     /// That many rows. A condition answers with one.
     Rows(usize),
     /// That many rows over all pages; the rate is of rows.
@@ -68,7 +68,7 @@ pub struct Workload {
     /// The line's name.
     pub name: String,
     /// The table.
-    pub table: Table,
+    pub table: FilledTable,
     /// The statement.
     pub statement: String,
     /// The values of each statement.
@@ -76,7 +76,7 @@ pub struct Workload {
     /// The statements of a round.
     pub requests: u32,
     /// The rows to come back.
-    pub answer: Answer,
+    pub answer: ExpectedAnswer,
 }
 
 impl Workload {
@@ -84,24 +84,24 @@ impl Workload {
     pub fn operations(&self) -> f64 {
         let requests = f64::from(self.requests);
         match self.answer {
-            Answer::Scan(rows) => requests * rows as f64,
-            Answer::Rows(_) => requests,
+            ExpectedAnswer::Scan(rows) => requests * rows as f64,
+            ExpectedAnswer::Rows(_) => requests,
         }
     }
 }
 
 /// A line of the table to write.
-struct Line<'a> {
+struct ResultLine<'a> {
     name: &'a str,
     statement: String,
     requests: u32,
-    answer: Answer,
+    answer: ExpectedAnswer,
 }
 
-impl Line<'_> {
+impl ResultLine<'_> {
     fn of(
         self,
-        table: &Table,
+        table: &FilledTable,
         values: impl Fn(&mut StdRng, u64) -> Vec<CqlValue> + 'static,
     ) -> Workload {
         Workload {
@@ -116,7 +116,7 @@ impl Line<'_> {
 }
 
 /// All workloads, those of a table one after the other.
-pub fn all(size: Size) -> Vec<Workload> {
+pub fn all(size: RunSize) -> Vec<Workload> {
     let mut all = Vec::new();
     all.extend(by_key(size, "texts", "text", "100 bytes of text", text));
     let floats = format!("vector<float, {DIMENSIONS}>");
@@ -147,7 +147,7 @@ fn vector() -> CqlValue {
 
 /// Writes and reads of rows by their keys.
 fn by_key(
-    size: Size,
+    size: RunSize,
     table: &'static str,
     kind: &str,
     payload_name: &str,
@@ -158,20 +158,20 @@ fn by_key(
     let insert = format!("INSERT INTO compare.{table} (id, n, payload) VALUES (?, ?, ?)");
     let create =
         format!("CREATE TABLE compare.{table} (id bigint PRIMARY KEY, n int, payload {kind})");
-    let of_rows = Table {
+    let of_rows = FilledTable {
         name: table,
         create: vec![create],
-        fill: Some(Fill {
+        fill: Some(TableFill {
             statement: insert.clone(),
             times: rows,
             values: Arc::new(move |id| row(u64::from(id))),
         }),
     };
-    let line = |name, statement, rows| Line {
+    let line = |name, statement, rows| ResultLine {
         name,
         statement,
         requests,
-        answer: Answer::Rows(rows),
+        answer: ExpectedAnswer::Rows(rows),
     };
     let select = format!("SELECT n, payload FROM compare.{table} WHERE id = ?");
     [
@@ -184,8 +184,8 @@ fn by_key(
 }
 
 /// Batches of one partition and of several.
-fn batches(size: Size) -> [Workload; 2] {
-    let table = Table {
+fn batches(size: RunSize) -> [Workload; 2] {
+    let table = FilledTable {
         name: "batched",
         create: vec![
             "CREATE TABLE compare.batched (p bigint, c int, n int, PRIMARY KEY (p, c))".to_owned(),
@@ -193,11 +193,11 @@ fn batches(size: Size) -> [Workload; 2] {
         fill: None,
     };
     let insert = "INSERT INTO compare.batched (p, c, n) VALUES (?, ?, ?);".repeat(BATCH_ROWS);
-    let line = |name, kind| Line {
+    let line = |name, kind| ResultLine {
         name,
         statement: format!("BEGIN {kind} {insert} APPLY BATCH"),
         requests: size.requests / 5,
-        answer: Answer::Rows(0),
+        answer: ExpectedAnswer::Rows(0),
     };
     let rows = |row: fn(u64, u64) -> [CqlValue; 3]| {
         move |_: &mut StdRng, number| {
@@ -219,17 +219,17 @@ fn batches(size: Size) -> [Workload; 2] {
 }
 
 /// Conditional writes.
-fn conditions(size: Size) -> [Workload; 2] {
-    let table = Table {
+fn conditions(size: RunSize) -> [Workload; 2] {
+    let table = FilledTable {
         name: "conditional",
         create: vec!["CREATE TABLE compare.conditional (id bigint PRIMARY KEY, n int)".to_owned()],
         fill: None,
     };
-    let line = |name, statement: &str| Line {
+    let line = |name, statement: &str| ResultLine {
         name,
         statement: statement.to_owned(),
         requests: size.requests / 5,
-        answer: Answer::Rows(1),
+        answer: ExpectedAnswer::Rows(1),
     };
     [
         line(
@@ -246,16 +246,16 @@ fn conditions(size: Size) -> [Workload; 2] {
 }
 
 /// Reads of partitions and of the whole table.
-fn partitions(size: Size) -> [Workload; 3] {
+fn partitions(size: RunSize) -> [Workload; 3] {
     let partitions = size.rows / PARTITION_ROWS;
     let insert = "INSERT INTO compare.parts (p, c, n, payload) VALUES (?, ?, ?, ?);";
-    let table = Table {
+    let table = FilledTable {
         name: "parts",
         create: vec![
             "CREATE TABLE compare.parts (p bigint, c int, n int, payload text, PRIMARY KEY (p, c))"
                 .to_owned(),
         ],
-        fill: Some(Fill {
+        fill: Some(TableFill {
             statement: format!(
                 "BEGIN UNLOGGED BATCH {} APPLY BATCH",
                 insert.repeat(PARTITION_ROWS as usize)
@@ -269,7 +269,7 @@ fn partitions(size: Size) -> [Workload; 3] {
         }),
     };
     let partition = move |random: &mut StdRng, _| vec![bigint(random.random_range(0..partitions))];
-    let line = |name, statement: &str, requests, answer| Line {
+    let line = |name, statement: &str, requests, answer| ResultLine {
         name,
         statement: statement.to_owned(),
         requests,
@@ -278,14 +278,20 @@ fn partitions(size: Size) -> [Workload; 3] {
     let slice = "SELECT c, n, payload FROM compare.parts WHERE p = ? AND c >= 40 AND c < 60";
     let whole = "SELECT c, n, payload FROM compare.parts WHERE p = ? ORDER BY c DESC";
     let scan = "SELECT p, c, n, payload FROM compare.parts";
-    let all = Answer::Scan((partitions * PARTITION_ROWS) as usize);
+    let all = ExpectedAnswer::Scan((partitions * PARTITION_ROWS) as usize);
     [
-        line("slice, 20 rows", slice, size.requests, Answer::Rows(20)).of(&table, partition),
+        line(
+            "slice, 20 rows",
+            slice,
+            size.requests,
+            ExpectedAnswer::Rows(20),
+        )
+        .of(&table, partition),
         line(
             "partition backwards, 100 rows",
             whole,
             size.requests / 5,
-            Answer::Rows(PARTITION_ROWS as usize),
+            ExpectedAnswer::Rows(PARTITION_ROWS as usize),
         )
         .of(&table, partition),
         line("scan of the table, rows", scan, 2, all).of(&table, |_, _| Vec::new()),
@@ -293,10 +299,10 @@ fn partitions(size: Size) -> [Workload; 3] {
 }
 
 /// Reads by secondary indexes.
-fn indexes(size: Size) -> Vec<Workload> {
+fn indexes(size: RunSize) -> Vec<Workload> {
     let values = size.rows / ROWS_OF_A_VALUE;
     let of = |name: &'static str, line: &str, index: &str| {
-        let table = Table {
+        let table = FilledTable {
             name,
             create: vec![
                 format!(
@@ -304,7 +310,7 @@ fn indexes(size: Size) -> Vec<Workload> {
                 ),
                 format!("CREATE {index}"),
             ],
-            fill: Some(Fill {
+            fill: Some(TableFill {
                 statement: format!(
                     "INSERT INTO compare.{name} (id, city, payload) VALUES (?, ?, ?)"
                 ),
@@ -312,11 +318,11 @@ fn indexes(size: Size) -> Vec<Workload> {
                 values: Arc::new(move |id| vec![bigint(id), int(id % values), text()]),
             }),
         };
-        Line {
+        ResultLine {
             name: line,
             statement: format!("SELECT id, payload FROM compare.{name} WHERE city = ?"),
             requests: size.requests / 5,
-            answer: Answer::Rows(ROWS_OF_A_VALUE as usize),
+            answer: ExpectedAnswer::Rows(ROWS_OF_A_VALUE as usize),
         }
         .of(&table, move |random, _| {
             vec![int(random.random_range(0..values))]

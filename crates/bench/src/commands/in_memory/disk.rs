@@ -13,20 +13,20 @@ use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
 
 use super::scattered;
-use crate::load::{Done, Failure, Operation};
+use crate::load::{AnsweredRequest, RepeatedRequest, RequestFailure};
 
 /// The bytes of a read, and what its place and its buffer are aligned to.
 const BLOCK: usize = 4096;
 
 /// A file of random bytes on the disk that is measured. It goes with this value.
-pub struct Disk {
+pub struct RandomFile {
     file: NamedTempFile,
     blocks: u64,
 }
 
-impl Disk {
+impl RandomFile {
     /// Writes a file of so many times 4 KiB into `directory`.
-    pub fn make(directory: &Path, blocks: u64) -> anyhow::Result<Disk> {
+    pub fn make(directory: &Path, blocks: u64) -> anyhow::Result<RandomFile> {
         let named = || directory.display().to_string();
         let mut file = NamedTempFile::new_in(directory).with_context(named)?;
         let mut random = StdRng::seed_from_u64(1);
@@ -36,7 +36,7 @@ impl Disk {
             file.write_all(&block).with_context(named)?;
         }
         file.as_file().sync_all().with_context(named)?;
-        Ok(Disk { file, blocks })
+        Ok(RandomFile { file, blocks })
     }
 
     /// Makes workers that read blocks from all over the file.
@@ -61,20 +61,20 @@ pub struct DiskReader {
     blocks: u64,
 }
 
-impl Operation for DiskReader {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for DiskReader {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         let file = Arc::clone(&self.file);
         let place = scattered(number, self.blocks) * BLOCK as u64;
         let read = tokio::task::spawn_blocking(move || {
             let mut buffer = vec![0_u8; 2 * BLOCK];
             let from = buffer.as_ptr().align_offset(BLOCK);
             file.read_exact_at(&mut buffer[from..from + BLOCK], place)
-                .map(|()| Done::now())
+                .map(|()| AnsweredRequest::now())
         });
         match read.await {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => Err(Failure(format!("disk: {error}"))),
-            Err(error) => Err(Failure(format!("disk: {error}"))),
+            Ok(Err(error)) => Err(RequestFailure(format!("disk: {error}"))),
+            Err(error) => Err(RequestFailure(format!("disk: {error}"))),
         }
     }
 }
@@ -90,7 +90,7 @@ mod tests {
         // such reads.
         let program = std::env::current_exe().unwrap();
         let directory = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
-        let disk = Disk::make(directory.path(), BLOCKS).unwrap();
+        let disk = RandomFile::make(directory.path(), BLOCKS).unwrap();
         let mut readers = disk.readers(1).unwrap();
         for number in [0, 1, BLOCKS - 1, BLOCKS, u64::MAX] {
             readers[0].perform(number).await.unwrap();

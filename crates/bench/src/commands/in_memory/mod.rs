@@ -14,11 +14,14 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
 
-use self::disk::Disk;
+use self::disk::RandomFile;
 use super::arguments::{CqlArguments, seconds};
-use crate::load::{self, Done, Failure, Length, Measured, Operation, Plan};
-use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::cql::{Blobs, Database};
+use crate::load::{
+    self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
+    TrafficResults,
+};
+use crate::report::{Measurement, OutputArguments, ResultOutput};
+use crate::servers::cql_server::{BlobTable, DatabaseSession};
 
 /// The most reads of one kind under way at once.
 const AT_ONCE: usize = 32;
@@ -73,11 +76,11 @@ pub struct InMemoryArguments {
 }
 
 /// The tables, and the file of the disk.
-struct Bench {
-    regular: Blobs,
-    in_memory: Blobs,
-    written: Blobs,
-    disk: Option<Disk>,
+struct TableComparison {
+    regular: BlobTable,
+    in_memory: BlobTable,
+    written: BlobTable,
+    disk: Option<RandomFile>,
     rows: u64,
 }
 
@@ -85,14 +88,14 @@ struct Bench {
 pub async fn run(arguments: InMemoryArguments) -> anyhow::Result<()> {
     ensure!(arguments.rows > 0, "--rows must be at least 1");
     ensure!(arguments.writes > 0, "--writes must be at least 1");
-    let plan = Plan {
+    let plan = TrafficPlan {
         rate_per_s: Some(arguments.rate),
-        length: Length::Duration(seconds("--seconds", arguments.seconds)?),
+        length: TrafficLength::Duration(seconds("--seconds", arguments.seconds)?),
         warm_up: WARM_UP,
         keep_requests: false,
     };
-    let mut output = Output::new(&arguments.output)?;
-    let bench = Bench::prepare(&arguments, &output).await?;
+    let mut output = ResultOutput::new(&arguments.output)?;
+    let bench = TableComparison::prepare(&arguments, &output).await?;
     for (phase, writes) in [("alone", 0), ("beside writes", arguments.writes)] {
         let progress = output.progress(phase)?;
         let measured = bench.measure(&plan, writes, &progress).await?;
@@ -107,9 +110,12 @@ pub async fn run(arguments: InMemoryArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-impl Bench {
+impl TableComparison {
     /// Makes the tables, fills those that are read, and makes the file.
-    async fn prepare(arguments: &InMemoryArguments, output: &Output) -> anyhow::Result<Bench> {
+    async fn prepare(
+        arguments: &InMemoryArguments,
+        output: &ResultOutput,
+    ) -> anyhow::Result<TableComparison> {
         let database = arguments.cql.connect().await?;
         let keyspace = format!(
             "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
@@ -117,24 +123,24 @@ impl Bench {
         );
         database.change(keyspace).await?;
         let in_memory = format!("{OPTIONS} AND {IN_MEMORY}");
-        let of = async |database: &Database, table, options| {
+        let of = async |database: &DatabaseSession, table, options| {
             make(database, table, options).await?;
             database.blobs(KEYSPACE, table, arguments.row_bytes).await
         };
-        let bench = Bench {
+        let bench = TableComparison {
             regular: of(&database, "regular", OPTIONS).await?,
             in_memory: of(&database, "in_memory", &in_memory).await?,
             // On connections of its own, so that reads wait for no write on the way to the server.
             written: of(&arguments.cql.connect().await?, "written", OPTIONS).await?,
             disk: match &arguments.disk {
-                Some(directory) => Some(Disk::make(directory, DISK_BLOCKS)?),
+                Some(directory) => Some(RandomFile::make(directory, DISK_BLOCKS)?),
                 None => None,
             },
             rows: arguments.rows,
         };
         for table in [&bench.in_memory, &bench.regular] {
             let progress = output.progress("filling")?;
-            let workers = (0..FILLS_AT_ONCE).map(|_| Writer::new(table, arguments.rows));
+            let workers = (0..FILLS_AT_ONCE).map(|_| BlobWriter::new(table, arguments.rows));
             let measured = load::run(&fill(arguments.rows), workers.collect(), &progress).await?;
             progress.finish_and_clear();
             if let Some((failure, _)) = measured.errors.first_key_value() {
@@ -146,19 +152,19 @@ impl Bench {
 
     async fn measure(
         &self,
-        plan: &Plan,
+        plan: &TrafficPlan,
         writes: usize,
         progress: &ProgressBar,
-    ) -> anyhow::Result<Phase> {
+    ) -> anyhow::Result<PhaseResults> {
         let hidden = ProgressBar::hidden();
-        let readers = |table: &Blobs| {
-            let reader = |_| Reader {
+        let readers = |table: &BlobTable| {
+            let reader = |_| BlobReader {
                 table: table.clone(),
                 rows: self.rows,
             };
-            (0..AT_ONCE).map(reader).collect::<Vec<Reader>>()
+            (0..AT_ONCE).map(reader).collect::<Vec<BlobReader>>()
         };
-        let flood = Plan {
+        let flood = TrafficPlan {
             rate_per_s: None,
             ..plan.clone()
         };
@@ -169,7 +175,7 @@ impl Bench {
             })
         };
         let written = async {
-            let writer = |_| Writer::new(&self.written, WRITTEN_ROWS);
+            let writer = |_| BlobWriter::new(&self.written, WRITTEN_ROWS);
             Ok::<_, anyhow::Error>(match writes {
                 0 => None,
                 _ => Some(load::run(&flood, (0..writes).map(writer).collect(), &hidden).await?),
@@ -181,7 +187,7 @@ impl Bench {
             disk,
             written,
         );
-        Ok(Phase {
+        Ok(PhaseResults {
             regular: regular?,
             in_memory: in_memory?,
             disk: disk?,
@@ -191,16 +197,16 @@ impl Bench {
 }
 
 /// The plan that writes each row once.
-fn fill(rows: u64) -> Plan {
-    Plan {
+fn fill(rows: u64) -> TrafficPlan {
+    TrafficPlan {
         rate_per_s: None,
-        length: Length::Requests(rows),
+        length: TrafficLength::Requests(rows),
         warm_up: Duration::ZERO,
         keep_requests: false,
     }
 }
 
-async fn make(database: &Database, table: &str, options: &str) -> anyhow::Result<()> {
+async fn make(database: &DatabaseSession, table: &str, options: &str) -> anyhow::Result<()> {
     let drop = format!("DROP TABLE IF EXISTS {KEYSPACE}.{table}");
     database.change(drop).await?;
     let create = format!(
@@ -213,21 +219,21 @@ async fn make(database: &Database, table: &str, options: &str) -> anyhow::Result
 }
 
 /// The results of some seconds.
-struct Phase {
-    regular: Measured,
-    in_memory: Measured,
-    disk: Option<Measured>,
-    written: Option<Measured>,
+struct PhaseResults {
+    regular: TrafficResults,
+    in_memory: TrafficResults,
+    disk: Option<TrafficResults>,
+    written: Option<TrafficResults>,
 }
 
-impl Phase {
+impl PhaseResults {
     fn report(
         &self,
         arguments: &InMemoryArguments,
         phase: &str,
-        output: &mut Output,
+        output: &mut ResultOutput,
     ) -> anyhow::Result<()> {
-        let of = |what: &str, operation: &str, measured: &Measured| Measurement {
+        let of = |what: &str, operation: &str, measured: &TrafficResults| Measurement {
             operation: operation.to_owned(),
             target: format!("cql://{}", arguments.cql.cql),
             series: format!("{what}, {phase}"),
@@ -264,39 +270,41 @@ fn scattered(number: u64, rows: u64) -> u64 {
     number.wrapping_mul(STEP) % rows
 }
 
-struct Reader {
-    table: Blobs,
+struct BlobReader {
+    table: BlobTable,
     rows: u64,
 }
 
-impl Operation for Reader {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for BlobReader {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         let found = self.table.read(scattered(number, self.rows)).await?;
         match found {
-            true => Ok(Done::now()),
-            false => Err(Failure("the row is not there as it was written".to_owned())),
+            true => Ok(AnsweredRequest::now()),
+            false => Err(RequestFailure(
+                "the row is not there as it was written".to_owned(),
+            )),
         }
     }
 }
 
 /// Writes the rows again and again.
-struct Writer {
-    table: Blobs,
+struct BlobWriter {
+    table: BlobTable,
     rows: u64,
 }
 
-impl Writer {
-    fn new(table: &Blobs, rows: u64) -> Writer {
-        Writer {
+impl BlobWriter {
+    fn new(table: &BlobTable, rows: u64) -> BlobWriter {
+        BlobWriter {
             table: table.clone(),
             rows,
         }
     }
 }
 
-impl Operation for Writer {
-    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+impl RepeatedRequest for BlobWriter {
+    async fn perform(&mut self, number: u64) -> Result<AnsweredRequest, RequestFailure> {
         self.table.write(number % self.rows).await?;
-        Ok(Done::now())
+        Ok(AnsweredRequest::now())
     }
 }

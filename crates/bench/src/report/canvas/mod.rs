@@ -14,7 +14,7 @@ pub type Colour = (u8, u8, u8);
 
 /// The look of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pen {
+pub struct SeriesStyle {
     /// The colour of lines and points.
     pub colour: Colour,
     /// Whether lines are broken and points are rings. This distinguishes a series from others of
@@ -24,7 +24,7 @@ pub struct Pen {
 
 /// The part of a text that is at its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Anchor {
+pub enum TextAnchor {
     /// The beginning of the text.
     Start,
     /// The middle of the text.
@@ -40,13 +40,13 @@ pub trait Canvas {
     /// Draws a faint line.
     fn grid(&mut self, from: Place, to: Place);
     /// Draws a line through places.
-    fn line(&mut self, places: &[Place], pen: Pen);
+    fn line(&mut self, places: &[Place], pen: SeriesStyle);
     /// Draws a point. `title` is shown with it if the format can do so.
-    fn point(&mut self, at: Place, pen: Pen, title: &str);
+    fn point(&mut self, at: Place, pen: SeriesStyle, title: &str);
     /// Draws a piece of a line in the legend, from its upper left corner.
-    fn swatch(&mut self, at: Place, pen: Pen);
+    fn swatch(&mut self, at: Place, pen: SeriesStyle);
     /// Draws a text on a base line.
-    fn text(&mut self, at: Place, anchor: Anchor, text: &str);
+    fn text(&mut self, at: Place, anchor: TextAnchor, text: &str);
 }
 
 /// The radius of a point.
@@ -63,7 +63,7 @@ const SWATCH_PIECES: ([f64; 2], f64) = ([0.0, 9.0], 5.0);
 const TEXT: f64 = 12.0;
 
 /// The begin and the length of each piece of a line in the legend.
-fn swatch_pieces(pen: Pen) -> Vec<(f64, f64)> {
+fn swatch_pieces(pen: SeriesStyle) -> Vec<(f64, f64)> {
     if pen.broken {
         let (begins, length) = SWATCH_PIECES;
         begins.map(|begin| (begin, length)).to_vec()

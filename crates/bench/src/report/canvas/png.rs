@@ -11,7 +11,9 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-use super::{Anchor, Canvas, Colour, DASH, LINE, POINT, Pen, Place, SWATCH, TEXT, swatch_pieces};
+use super::{
+    Canvas, Colour, DASH, LINE, POINT, Place, SWATCH, SeriesStyle, TEXT, TextAnchor, swatch_pieces,
+};
 
 const FONT: &[u8] = include_bytes!("roboto.ttf");
 /// The number of pixels for a unit.
@@ -50,7 +52,7 @@ impl Png {
         }
     }
 
-    fn stroke(&mut self, places: &[Place], pen: Pen, width: f64) {
+    fn stroke(&mut self, places: &[Place], pen: SeriesStyle, width: f64) {
         let mut path = PathBuilder::new();
         for (at, &(x, y)) in places.iter().enumerate() {
             match at {
@@ -81,7 +83,7 @@ impl Png {
     /// The outlines of a text that begins at the origin, and its length, in units of the chart.
     fn outline(&self, text: &str) -> (Option<Path>, f32) {
         let size = TEXT as f32 / f32::from(self.face.units_per_em());
-        let mut outline = Outline {
+        let mut outline = GlyphOutline {
             path: PathBuilder::new(),
             size,
             x: 0.0,
@@ -103,18 +105,18 @@ impl Png {
 
 impl Canvas for Png {
     fn grid(&mut self, from: Place, to: Place) {
-        let pen = Pen {
+        let pen = SeriesStyle {
             colour: GRID_COLOUR,
             broken: false,
         };
         self.stroke(&[from, to], pen, 1.0);
     }
 
-    fn line(&mut self, places: &[Place], pen: Pen) {
+    fn line(&mut self, places: &[Place], pen: SeriesStyle) {
         self.stroke(places, pen, LINE);
     }
 
-    fn point(&mut self, (x, y): Place, pen: Pen, _: &str) {
+    fn point(&mut self, (x, y): Place, pen: SeriesStyle, _: &str) {
         let circle = |radius: f64| PathBuilder::from_circle(x as f32, y as f32, radius as f32);
         self.fill(circle(POINT + 0.5), pen.colour, scaled());
         if pen.broken {
@@ -122,7 +124,7 @@ impl Canvas for Png {
         }
     }
 
-    fn swatch(&mut self, (x, y): Place, pen: Pen) {
+    fn swatch(&mut self, (x, y): Place, pen: SeriesStyle) {
         for (from, length) in swatch_pieces(pen) {
             let height = SWATCH.1 as f32;
             let rect = Rect::from_xywh((x + from) as f32, y as f32, length as f32, height);
@@ -130,15 +132,15 @@ impl Canvas for Png {
         }
     }
 
-    fn text(&mut self, (x, y): Place, anchor: Anchor, text: &str) {
+    fn text(&mut self, (x, y): Place, anchor: TextAnchor, text: &str) {
         let (path, length) = self.outline(text);
         let before = match anchor {
-            Anchor::Start => 0.0,
-            Anchor::Middle | Anchor::Upwards => length / 2.0,
-            Anchor::End => length,
+            TextAnchor::Start => 0.0,
+            TextAnchor::Middle | TextAnchor::Upwards => length / 2.0,
+            TextAnchor::End => length,
         };
         let turned = match anchor {
-            Anchor::Upwards => Transform::from_rotate(-90.0),
+            TextAnchor::Upwards => Transform::from_rotate(-90.0),
             _ => Transform::identity(),
         };
         let transform = Transform::from_translate(-before, 0.0)
@@ -160,20 +162,20 @@ fn paint((red, green, blue): Colour) -> Paint<'static> {
 }
 
 /// Collects the outlines of glyphs one after the other. The `y` axis of a font points upwards.
-struct Outline {
+struct GlyphOutline {
     path: PathBuilder,
     size: f32,
     /// The place where the next glyph begins.
     x: f32,
 }
 
-impl Outline {
+impl GlyphOutline {
     fn place(&self, x: f32, y: f32) -> (f32, f32) {
         (self.x + x * self.size, -y * self.size)
     }
 }
 
-impl OutlineBuilder for Outline {
+impl OutlineBuilder for GlyphOutline {
     fn move_to(&mut self, x: f32, y: f32) {
         let (x, y) = self.place(x, y);
         self.path.move_to(x, y);
@@ -230,16 +232,16 @@ mod tests {
                 part((0.0, 53.0), (100.0, 100.0)),
             ]
         };
-        let [left, right, below] = ink(Anchor::Start);
+        let [left, right, below] = ink(TextAnchor::Start);
         assert!(
             left == 0 && right > 50 && below == 0,
             "{left} {right} {below}"
         );
-        let [left, right, _] = ink(Anchor::End);
+        let [left, right, _] = ink(TextAnchor::End);
         assert!(left > 50 && right == 0, "{left} {right}");
-        let [left, right, _] = ink(Anchor::Middle);
+        let [left, right, _] = ink(TextAnchor::Middle);
         assert!(left > 20 && right > 20, "{left} {right}");
-        let [left, _, below] = ink(Anchor::Upwards);
+        let [left, _, below] = ink(TextAnchor::Upwards);
         assert!(left > 20 && below > 20, "{left} {below}");
     }
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Anchor, Canvas, Colour, DASH, LINE, POINT, Pen, Place, SWATCH, swatch_pieces};
+use super::{
+    Canvas, Colour, DASH, LINE, POINT, Place, SWATCH, SeriesStyle, TextAnchor, swatch_pieces,
+};
 
 /// An SVG image.
 pub struct Svg(String);
@@ -34,7 +36,7 @@ impl Canvas for Svg {
         ));
     }
 
-    fn line(&mut self, places: &[Place], pen: Pen) {
+    fn line(&mut self, places: &[Place], pen: SeriesStyle) {
         let places: Vec<String> = places
             .iter()
             .map(|(x, y)| format!("{x:.1},{y:.1}"))
@@ -51,7 +53,7 @@ impl Canvas for Svg {
         ));
     }
 
-    fn point(&mut self, (x, y): Place, pen: Pen, title: &str) {
+    fn point(&mut self, (x, y): Place, pen: SeriesStyle, title: &str) {
         let colour = hex(pen.colour);
         let fill = if pen.broken { "none" } else { &colour };
         self.push(format_args!(
@@ -60,7 +62,7 @@ impl Canvas for Svg {
         ));
     }
 
-    fn swatch(&mut self, (x, y): Place, pen: Pen) {
+    fn swatch(&mut self, (x, y): Place, pen: SeriesStyle) {
         for (from, length) in swatch_pieces(pen) {
             self.push(format_args!(
                 r#"<rect x="{}" y="{y}" width="{length}" height="{}" fill="{}"/>"#,
@@ -71,12 +73,12 @@ impl Canvas for Svg {
         }
     }
 
-    fn text(&mut self, (x, y): Place, anchor: Anchor, text: &str) {
+    fn text(&mut self, (x, y): Place, anchor: TextAnchor, text: &str) {
         let place = match anchor {
-            Anchor::Start => String::new(),
-            Anchor::Middle => r#" class="middle""#.to_owned(),
-            Anchor::End => r#" class="end""#.to_owned(),
-            Anchor::Upwards => format!(r#" class="middle" transform="rotate(-90 {x} {y})""#),
+            TextAnchor::Start => String::new(),
+            TextAnchor::Middle => r#" class="middle""#.to_owned(),
+            TextAnchor::End => r#" class="end""#.to_owned(),
+            TextAnchor::Upwards => format!(r#" class="middle" transform="rotate(-90 {x} {y})""#),
         };
         self.push(format_args!(
             r#"<text{place} x="{x:.1}" y="{y:.1}">{}</text>"#,

@@ -16,7 +16,7 @@ fn a_table_keeps_keys_order_and_options() {
     assert_eq!(create.clustering_key, ["c"]);
     assert_eq!(
         create.clustering_order,
-        [("c".to_owned(), Direction::Descending)]
+        [("c".to_owned(), SortDirection::Descending)]
     );
     let columns: Vec<(&str, String, bool)> = create
         .columns
@@ -143,7 +143,7 @@ fn index_targets_have_every_form() {
 }
 
 #[test]
-fn describe_says_what_of() {
+fn describe_names_its_target() {
     let target = |text: &str| match parse(text) {
         Statement::Describe(describe) => describe.target,
         other => panic!("{other:?}"),

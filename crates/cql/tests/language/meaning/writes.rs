@@ -76,7 +76,7 @@ fn writes_carry_their_attributes_and_conditions() {
             default_unset: true
         }
     );
-    assert_eq!(insert.condition, Some(Condition::NotExists));
+    assert_eq!(insert.condition, Some(IfClause::NotExists));
     assert_eq!(insert.using.ttl, Some(integer("5")));
     assert_eq!(insert.using.timestamp, Some(marker(1)));
 
@@ -96,7 +96,7 @@ fn writes_carry_their_attributes_and_conditions() {
         ]
     );
     assert_eq!(delete.using.timestamp, Some(integer("7")));
-    assert!(matches!(delete.condition, Some(Condition::Relations(r)) if r.len() == 1));
+    assert!(matches!(delete.condition, Some(IfClause::Relations(r)) if r.len() == 1));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn batches_need_no_semicolons() {
     ) else {
         panic!("no batch");
     };
-    assert_eq!(batch.kind, BatchKind::Counter);
+    assert_eq!(batch.kind, TextBatchKind::Counter);
     assert_eq!(batch.using.timestamp, Some(integer("3")));
     assert!(matches!(
         batch.statements[..],

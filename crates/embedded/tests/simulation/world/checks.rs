@@ -55,7 +55,7 @@ impl World {
             self.set_memory_out(false);
         }
         let healed = async {
-            while process.storage.health() != Health::Writable {
+            while process.storage.health() != WriteAvailability::Writable {
                 pass(500).await;
             }
             // A fault that is still to come comes now.
@@ -136,9 +136,9 @@ impl World {
 
     /// Checks that a repair of the secondary index finds nothing to mend.
     async fn check_entries(&self, storage: &Storage, index: Uuid) -> Result<(), Failure> {
-        let task = Registry::default().start(Spec {
+        let task = TaskRegistry::default().start(TaskSpec {
             kind: "repair",
-            scope: Scope::default(),
+            scope: TaskScope::default(),
             units: "keys",
             total: None,
             counters: REPAIR_COUNTERS,

@@ -10,11 +10,11 @@ use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Requests;
-use crate::catalog::Entered;
-use crate::connection::awaited::{Awaited, WriteUnderWay};
+use super::RequestLoop;
+use crate::catalog::MarkedWrite;
 use crate::connection::ends::RequestsEnd;
-use crate::connection::outlet::Outlet;
+use crate::connection::frame_writer::ClientFrameWriter;
+use crate::connection::pending_response::{PendingResponse, WriteUnderWay};
 use crate::writes::WriteExecution;
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's
@@ -29,7 +29,7 @@ pub(in crate::connection) fn write_memory() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MEMORY_MAX))
 }
 
-impl Requests {
+impl RequestLoop {
     /// Sends the first request of a write to the node. `length` is the length of the client's
     /// request. Bytes.
     pub(super) async fn begin(
@@ -37,7 +37,7 @@ impl Requests {
         header: &FrameHeader,
         execution: WriteExecution,
         length: usize,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         let bytes = length * COPIES + execution.bytes();
         let memory = self.memory(bytes, node).await?;
@@ -57,7 +57,7 @@ impl Requests {
             entered,
             memory,
         };
-        let awaited = Awaited::Write(Box::new(write));
+        let awaited = PendingResponse::Write(Box::new(write));
         self.context.session.await_response(header.stream, awaited);
         node.send(&request).await.map_err(RequestsEnd::Node)
     }
@@ -67,8 +67,8 @@ impl Requests {
     async fn enter(
         &mut self,
         execution: &WriteExecution,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
-    ) -> Result<Result<Entered, CqlError>, RequestsEnd> {
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
+    ) -> Result<Result<MarkedWrite, CqlError>, RequestsEnd> {
         let mut entered = pin!(self.context.catalog.enter(execution.tables()));
         loop {
             tokio::select! {
@@ -85,7 +85,7 @@ impl Requests {
     async fn memory(
         &mut self,
         bytes: usize,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<OwnedSemaphorePermit, RequestsEnd> {
         let bytes = u32::try_from(bytes.min(MEMORY_MAX)).expect("bug: the limit is beyond 4 GiB");
         loop {

@@ -10,27 +10,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use client_memory::{Charge, FLOOR_BYTES};
+use client_memory::{FLOOR_BYTES, MemoryCharge};
 use cql::error::CqlError;
-use cql::wire::{Direction, FrameError, FrameHeader, HEADER_LENGTH, ProtocolVersion, SegmentError};
+use cql::wire::{
+    FrameDirection, FrameError, FrameHeader, HEADER_LENGTH, ProtocolVersion, SegmentError,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
+use super::background_requests::BackgroundRequests;
+use super::context::DecisionContext;
 use super::decide::decide;
 use super::ends::RequestsEnd;
 use super::errors::stream_in_use;
-use super::inquiries::write_inquiries;
-use super::intake::Intake;
-use super::outlet::Outlet;
-use super::route::Route;
+use super::frame_reader::ClientFrameReader;
+use super::frame_writer::ClientFrameWriter;
+use super::own_requests::write_node_requests;
+use super::route::RequestAction;
 use super::statements::truncate;
-use super::work::Workshop;
 use crate::error_frame::error_frame;
-use crate::inquiry::Inquiry;
-use crate::metrics::Kind;
+use crate::metrics::RequestClass;
+use crate::node_requests::NodeRequest;
 
 pub(super) use begin_write::write_memory;
 
@@ -39,15 +41,15 @@ pub(super) use begin_write::write_memory;
 const ROOM_WITHIN: Duration = Duration::from_secs(5);
 
 /// The loop from the client to the node.
-pub(super) struct Requests {
+pub(super) struct RequestLoop {
     /// The state that requests are decided by.
-    pub(super) context: Context,
+    pub(super) context: DecisionContext,
     /// The tasks for requests that the gateway carries out itself. The other loop writes their
     /// answers between two responses, and knows by the end of their channel that there are no more
     /// requests.
-    pub(super) workshop: Workshop,
+    pub(super) background: BackgroundRequests,
     /// The requests of the workshop to the node.
-    pub(super) inquiries: mpsc::Receiver<Inquiry>,
+    pub(super) node_requests: mpsc::Receiver<NodeRequest>,
     /// Frames that other parts of the connection send to the node, each on the stream of a request
     /// that the client waits for.
     pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
@@ -60,7 +62,7 @@ pub(super) struct Requests {
     /// Cancelled when the gateway stops.
     pub(super) stop: CancellationToken,
     /// The memory charged for the request that is coming in.
-    pub(super) charge: Charge,
+    pub(super) charge: MemoryCharge,
     /// The time that a whole request may take to come in.
     pub(super) frame_timeout: Duration,
     /// The time that the client has until the node lets it in.
@@ -69,14 +71,14 @@ pub(super) struct Requests {
     pub(super) drain_timeout: Duration,
 }
 
-impl Requests {
+impl RequestLoop {
     /// Passes requests on until there are no more.
     pub(super) async fn run(
         mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
-        let node = &mut Outlet::new(node);
+        let node = &mut ClientFrameWriter::new(node);
         let end = match self.pass_on(client, node).await {
             Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
@@ -92,19 +94,19 @@ impl Requests {
     /// more requests.
     async fn go_on(
         self,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
-        let Requests {
+        let RequestLoop {
             context,
-            workshop,
-            mut inquiries,
+            background: workshop,
+            node_requests: mut inquiries,
             mut steps,
             drain_timeout,
             ..
         } = self;
         // The other loop ends with the last answer that is due. It waits for answers of the
         // workshop as long as somebody holds their sender: from here on, only work that has begun.
-        let gone = workshop.gone.clone();
+        let gone = workshop.closed.clone();
         drop(workshop);
         let deadline = Instant::now() + drain_timeout;
         loop {
@@ -114,7 +116,7 @@ impl Requests {
                     None => return Ok(()),
                 },
                 Some(inquiry) = inquiries.recv() => {
-                    write_inquiries(inquiry, &mut inquiries, &context.session, node).await?;
+                    write_node_requests(inquiry, &mut inquiries, &context.session, node).await?;
                 }
                 () = sleep_until(deadline), if !gone.is_cancelled() => gone.cancel(),
             }
@@ -125,9 +127,9 @@ impl Requests {
     async fn pass_on(
         &mut self,
         client: &mut (impl AsyncRead + Unpin),
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<RequestsEnd, RequestsEnd> {
-        let mut intake = Intake::new();
+        let mut intake = ClientFrameReader::new();
         // Bytes of a refused request's body that are still to come.
         let mut to_skip = 0;
         let mut time_is_up = pin!(sleep(self.handshake_timeout));
@@ -157,8 +159,8 @@ impl Requests {
             }
             let read = tokio::select! {
                 read = intake.fill(client) => self.check_read(read).await?,
-                Some(inquiry) = self.inquiries.recv() => {
-                    write_inquiries(inquiry, &mut self.inquiries, &self.context.session, node).await?;
+                Some(inquiry) = self.node_requests.recv() => {
+                    write_node_requests(inquiry, &mut self.node_requests, &self.context.session, node).await?;
                     continue;
                 }
                 Some(step) = self.steps.recv() => {
@@ -188,9 +190,9 @@ impl Requests {
     /// Handles the frames that are wholly in the buffer. Frames that pass go out in one write.
     async fn pass_whole_frames(
         &mut self,
-        intake: &mut Intake,
+        intake: &mut ClientFrameReader,
         to_skip: &mut usize,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         // Bytes at the front of the buffer that pass.
         let mut passing = 0;
@@ -202,7 +204,7 @@ impl Requests {
             }
             let rest = &intake.bytes()[passing..];
             let body_max = self.context.session.request_body_max();
-            match FrameHeader::read(rest, Direction::Request, body_max) {
+            match FrameHeader::read(rest, FrameDirection::Request, body_max) {
                 Ok(None) => break,
                 Ok(Some(header)) => {
                     let length = HEADER_LENGTH + header.length as usize;
@@ -216,7 +218,7 @@ impl Requests {
                     }
                     self.has_passed = true;
                     self.context.session.client.request_came(header.stream);
-                    let has_room = self.workshop.has_room();
+                    let has_room = self.background.has_room();
                     let route = decide(&self.context, &header, body, has_room);
                     self.count(&route);
                     passing = self.take(route, &header, intake, passing, node).await?;
@@ -230,7 +232,7 @@ impl Requests {
                         let _ = self
                             .context
                             .session
-                            .speaks(ProtocolVersion::nearest(version));
+                            .check_version(ProtocolVersion::nearest(version));
                     }
                     self.answer(stream, refusal.error.into()).await;
                     let Some(length) = refusal.body_length else {
@@ -248,59 +250,59 @@ impl Requests {
     /// other they are written and the request is removed.
     async fn take(
         &mut self,
-        route: Route,
+        route: RequestAction,
         header: &FrameHeader,
-        intake: &mut Intake,
+        intake: &mut ClientFrameReader,
         passing: usize,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<usize, RequestsEnd> {
         let length = HEADER_LENGTH + header.length as usize;
         let stream = header.stream;
         match route {
-            Route::Pass => {
-                self.context.session.client_asks(stream).await;
+            RequestAction::Pass => {
+                self.context.session.reserve_stream(stream).await;
                 return Ok(passing + length);
             }
-            Route::Replace(frame) => {
-                self.context.session.client_asks(stream).await;
+            RequestAction::Replace(frame) => {
+                self.context.session.reserve_stream(stream).await;
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
                 node.send(&frame).await.map_err(RequestsEnd::Node)?;
             }
-            Route::Write(execution) => {
-                self.context.session.client_asks(stream).await;
+            RequestAction::Write(execution) => {
+                self.context.session.reserve_stream(stream).await;
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
                 self.begin(header, *execution, length, node).await?;
             }
-            Route::Truncate(table) => {
-                self.context.session.client_asks(stream).await;
+            RequestAction::Truncate(table) => {
+                self.context.session.reserve_stream(stream).await;
                 write_front(intake, passing, node).await?;
                 let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
                 intake.advance(length);
                 truncate::send(&self.context, &self.steps_sender, stream, frame, table);
             }
-            Route::Use => {
+            RequestAction::Use => {
                 write_front(intake, passing, node).await?;
                 self.use_keyspace(header, &intake.bytes()[..length], node)
                     .await?;
                 intake.advance(length);
             }
-            Route::Startup => {
+            RequestAction::Startup => {
                 write_front(intake, passing, node).await?;
                 self.start(header, intake, length, node).await?;
             }
-            Route::Answer(error) => {
+            RequestAction::Answer(error) => {
                 self.context.session.client.answered(stream);
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
                 self.answer(stream, error).await;
             }
-            Route::Begin(work) => {
+            RequestAction::Begin(work) => {
                 // The work writes no rows, so nothing has to wait until it is done.
                 self.context.session.client.answered(stream);
                 let dialect = self.context.session.dialect();
-                let begun = self.workshop.begin(work, dialect);
+                let begun = self.background.begin(work, dialect);
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
                 if let Err(error) = begun {
@@ -319,7 +321,7 @@ impl Requests {
         if self.context.session.client.is_due_on(stream) {
             return Err(stream_in_use(stream));
         }
-        let spoken = self.context.session.speaks(version);
+        let spoken = self.context.session.check_version(version);
         spoken.map_err(|agreed| {
             let error = FrameError::MixedVersions {
                 got: version,
@@ -346,15 +348,17 @@ impl Requests {
     }
 
     /// Counts a request by its way.
-    fn count(&self, route: &Route) {
+    fn count(&self, route: &RequestAction) {
         let metrics = &self.context.log.metrics;
         metrics.request(match route {
-            Route::Pass | Route::Use | Route::Startup => Kind::Passed,
-            Route::Replace(_) => Kind::Overlaid,
-            Route::Write(_) => Kind::Write,
-            Route::Truncate(_) => Kind::Truncate,
-            Route::Begin(work) => work.kind(),
-            Route::Answer(_) => Kind::Refused,
+            RequestAction::Pass | RequestAction::Use | RequestAction::Startup => {
+                RequestClass::Passed
+            }
+            RequestAction::Replace(_) => RequestClass::Overlaid,
+            RequestAction::Write(_) => RequestClass::Write,
+            RequestAction::Truncate(_) => RequestClass::Truncate,
+            RequestAction::Begin(work) => work.kind(),
+            RequestAction::Answer(_) => RequestClass::Refused,
         });
     }
 
@@ -363,7 +367,7 @@ impl Requests {
         self.context.log.metrics.refused(&error.kind);
         // If the other loop has ended, the client has disconnected.
         let _ = self
-            .workshop
+            .background
             .answers
             .send(error_frame(self.context.session.version(), stream, error))
             .await;
@@ -372,9 +376,9 @@ impl Requests {
 
 /// Writes the first `count` bytes of the buffer to the node, and removes them.
 async fn write_front(
-    intake: &mut Intake,
+    intake: &mut ClientFrameReader,
     count: usize,
-    node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+    node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), RequestsEnd> {
     if count > 0 {
         let written = node.send(&intake.bytes()[..count]).await;

@@ -10,12 +10,12 @@ use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
 use tokio::time::timeout;
 
-use super::Requests;
+use super::RequestLoop;
 use crate::connection::ends::RequestsEnd;
-use crate::connection::intake::Intake;
-use crate::connection::outlet::Outlet;
+use crate::connection::frame_reader::ClientFrameReader;
+use crate::connection::frame_writer::ClientFrameWriter;
 
-impl Requests {
+impl RequestLoop {
     /// Passes on a STARTUP, which is the first `length` bytes of the buffer, and waits for its
     /// answer. What the client has sent after it is in the form that the answer settles.
     ///
@@ -24,12 +24,16 @@ impl Requests {
     pub(super) async fn start(
         &mut self,
         header: &FrameHeader,
-        intake: &mut Intake,
+        intake: &mut ClientFrameReader,
         length: usize,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         let within = self.handshake_timeout;
-        let started = timeout(within, self.start_alone(header, intake, length, node)).await;
+        let started = timeout(
+            within,
+            self.start_before_timeout(header, intake, length, node),
+        )
+        .await;
         started.unwrap_or_else(|_| {
             let why = format!("the node has not answered STARTUP within {within:?}");
             let error = io::Error::new(io::ErrorKind::TimedOut, why);
@@ -37,15 +41,15 @@ impl Requests {
         })
     }
 
-    async fn start_alone(
+    async fn start_before_timeout(
         &mut self,
         header: &FrameHeader,
-        intake: &mut Intake,
+        intake: &mut ClientFrameReader,
         length: usize,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         self.others_answered(Some(header.stream), node).await?;
-        self.context.session.client_asks(header.stream).await;
+        self.context.session.reserve_stream(header.stream).await;
         let sent = node.send(&intake.bytes()[..length]).await;
         sent.map_err(RequestsEnd::Node)?;
         intake.advance(length);

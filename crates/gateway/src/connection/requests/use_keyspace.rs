@@ -9,25 +9,25 @@
 use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
 
-use super::Requests;
-use crate::connection::awaited::Awaited;
+use super::RequestLoop;
 use crate::connection::ends::RequestsEnd;
-use crate::connection::inquiries::write_inquiries;
-use crate::connection::outlet::Outlet;
+use crate::connection::frame_writer::ClientFrameWriter;
+use crate::connection::own_requests::write_node_requests;
+use crate::connection::pending_response::PendingResponse;
 
-impl Requests {
+impl RequestLoop {
     /// Passes on a USE, and waits for its answer.
     pub(super) async fn use_keyspace(
         &mut self,
         header: &FrameHeader,
         frame: &[u8],
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         self.others_answered(Some(header.stream), node).await?;
-        self.context.session.client_asks(header.stream).await;
+        self.context.session.reserve_stream(header.stream).await;
         self.context
             .session
-            .await_response(header.stream, Awaited::Keyspace);
+            .await_response(header.stream, PendingResponse::Keyspace);
         node.send(frame).await.map_err(RequestsEnd::Node)?;
         self.others_answered(None, node).await
     }
@@ -37,7 +37,7 @@ impl Requests {
     pub(super) async fn others_answered(
         &mut self,
         but: Option<i16>,
-        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+        node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         let session = self.context.session.clone();
         loop {
@@ -47,8 +47,8 @@ impl Requests {
                 Some(step) = self.steps.recv() => {
                     node.send(&step).await.map_err(RequestsEnd::Node)?;
                 }
-                Some(inquiry) = self.inquiries.recv() => {
-                    write_inquiries(inquiry, &mut self.inquiries, &session, node).await?;
+                Some(inquiry) = self.node_requests.recv() => {
+                    write_node_requests(inquiry, &mut self.node_requests, &session, node).await?;
                 }
                 () = self.stop.cancelled() => return Err(RequestsEnd::Stopping),
             }

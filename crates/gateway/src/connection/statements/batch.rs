@@ -5,10 +5,10 @@ use cql::error::CqlError;
 use cql::wire::FrameHeader;
 use cql::wire::glance::{self, BatchedRef};
 
-use crate::catalog::Snapshot;
-use crate::connection::context::Context;
+use crate::catalog::IndexCatalogSnapshot;
+use crate::connection::context::DecisionContext;
 use crate::connection::errors::unprepared;
-use crate::statement::Statement;
+use crate::statement::ClassifiedStatement;
 use crate::writes::{ClientRequest, WriteExecution, is_logged};
 
 /// The execution of a BATCH; `None` if it passes. While no table is logged, it passes without a
@@ -18,10 +18,10 @@ use crate::writes::{ClientRequest, WriteExecution, is_logged};
 /// If an id is unknown, if the gateway cannot know the rows that the batch writes, or if its clock
 /// is wrong.
 pub(in crate::connection) fn execution(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
-    snapshot: &Snapshot,
+    snapshot: &IndexCatalogSnapshot,
 ) -> Result<Option<WriteExecution>, CqlError> {
     if snapshot.logs_nothing() {
         return Ok(None);
@@ -40,7 +40,7 @@ pub(in crate::connection) fn execution(
                 None
             }
             BatchedRef::Prepared(id) => match context.prepared.get(id, snapshot) {
-                Some(Statement::Write(write)) => {
+                Some(ClassifiedStatement::Write(write)) => {
                     writes_to_logged = true;
                     Some(write)
                 }

@@ -11,10 +11,10 @@ use cql::wire::{Compression, DecodeError, FrameHeader, Response, ResponseContext
 use super::bound_values;
 use super::probe::{self, is_of_the_statement};
 use crate::catalog::IndexStatement;
-use crate::connection::awaited::{Awaited, ToClient};
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::{PendingResponse, ToClient};
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
 use crate::error_frame::error_frame;
 use crate::writes::ClientRequest;
 
@@ -31,13 +31,13 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(9);
 /// # Errors
 /// If the body is malformed.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     statement: Arc<IndexStatement>,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     bound_values(request)?;
     let probe = statement.probe();
-    let awaited = |to_client| Awaited::Definition(statement, to_client);
+    let awaited = |to_client| PendingResponse::Definition(statement, to_client);
     Ok(probe::route(context, request, probe, awaited))
 }
 
@@ -47,23 +47,28 @@ pub(super) fn route(
 /// # Errors
 /// If the response cannot be read.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
     statement: Arc<IndexStatement>,
     to_client: ToClient,
-) -> Result<Reply, DecodeError> {
+) -> Result<ResponseAction, DecodeError> {
     match context.decode(header, body)? {
-        (_, Response::Error(error)) if !is_of_the_statement(&error) => Ok(Reply::Keep),
+        (_, Response::Error(error)) if !is_of_the_statement(&error) => Ok(ResponseAction::Keep),
         _ => {
             define(context, header.stream, statement, to_client);
-            Ok(Reply::Replace(Bytes::new()))
+            Ok(ResponseAction::Replace(Bytes::new()))
         }
     }
 }
 
 /// Carries out a definition in a task, which answers the client once it is done.
-fn define(context: &Context, stream: i16, statement: Arc<IndexStatement>, to_client: ToClient) {
+fn define(
+    context: &DecisionContext,
+    stream: i16,
+    statement: Arc<IndexStatement>,
+    to_client: ToClient,
+) {
     // Without a sender the connection is at its end.
     let Some(to_client) = to_client else { return };
     let (catalog, stores) = (context.catalog.clone(), context.stores.clone());

@@ -7,11 +7,11 @@ use cql::wire::{DecodeError, FrameHeader, Response};
 
 use super::bound_values;
 use super::probe::is_of_the_statement;
-use crate::connection::awaited::Awaited;
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
-use crate::overlay::describe::Description;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::PendingResponse;
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
+use crate::overlay::describe::ParsedDescribe;
 use crate::writes::ClientRequest;
 
 /// Decides the way of a DESCRIBE, which passes.
@@ -19,16 +19,16 @@ use crate::writes::ClientRequest;
 /// # Errors
 /// If the body is malformed.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
-    description: Arc<Description>,
-) -> Result<Route, CqlError> {
+    description: Arc<ParsedDescribe>,
+) -> Result<RequestAction, CqlError> {
     bound_values(request)?;
-    let awaited = Awaited::Description(description);
+    let awaited = PendingResponse::Description(description);
     context
         .session
         .await_response(request.header.stream, awaited);
-    Ok(Route::Pass)
+    Ok(RequestAction::Pass)
 }
 
 /// Decides the reply upon the node's answer. An error that says that the node does not know the
@@ -37,11 +37,11 @@ pub(super) fn route(
 /// # Errors
 /// If the response cannot be read.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
-    description: &Description,
-) -> Result<Reply, DecodeError> {
+    description: &ParsedDescribe,
+) -> Result<ResponseAction, DecodeError> {
     let (of_node, response) = context.decode(header, body)?;
     let snapshot = context.catalog.snapshot();
     let told = match response {
@@ -55,8 +55,8 @@ pub(super) fn reply(
         Response::Error(error) if is_of_the_statement(&error) => description.instead(&snapshot),
         _ => None,
     };
-    Ok(told.map_or(Reply::Keep, |told| {
+    Ok(told.map_or(ResponseAction::Keep, |told| {
         let compression = context.session.compression();
-        Reply::with(&Response::Rows(told), &of_node, compression)
+        ResponseAction::with(&Response::Rows(told), &of_node, compression)
     }))
 }

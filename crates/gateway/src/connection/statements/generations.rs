@@ -4,41 +4,41 @@
 use bytes::Bytes;
 use cql::wire::{Frame, FrameHeader};
 
-use crate::connection::awaited::Awaited;
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
-use crate::connection::work::{Job, Work};
-use crate::kept_answers::Question;
+use crate::answer_cache::RequestCacheKey;
+use crate::connection::background_requests::{DeferredJob, DeferredRequest};
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::PendingResponse;
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
 use crate::writes::ClientRequest;
 
 /// Decides the way of an EXECUTE: answers from memory, or passes it and keeps the answer.
-pub(super) fn route(context: &Context, request: &ClientRequest) -> Route {
+pub(super) fn route(context: &DecisionContext, request: &ClientRequest) -> RequestAction {
     let ClientRequest { header, body, .. } = request;
-    let question = Question::new(body, header, context.session.compression());
-    if let Some(frame) = context.kept_answers.get(&question) {
-        return Route::Begin(Work {
+    let question = RequestCacheKey::new(body, header, context.session.compression());
+    if let Some(frame) = context.answer_cache.get(&question) {
+        return RequestAction::Begin(DeferredRequest {
             stream: header.stream,
             traced: false,
-            job: Job::Repeat(frame),
+            job: DeferredJob::Repeat(frame),
         });
     }
-    let awaited = Awaited::Kept(question);
+    let awaited = PendingResponse::Kept(question);
     context.session.await_response(header.stream, awaited);
-    Route::Pass
+    RequestAction::Pass
 }
 
 /// Keeps the node's answer.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
-    question: Question,
-) -> Reply {
+    question: RequestCacheKey,
+) -> ResponseAction {
     let frame = Frame {
         header: *header,
         body: Bytes::copy_from_slice(body),
     };
-    context.kept_answers.keep(question, frame);
-    Reply::Keep
+    context.answer_cache.keep(question, frame);
+    ResponseAction::Keep
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use cql::wire::{DecodeError, FrameHeader, Metadata, Response};
+use cql::wire::{ColumnsMetadata, DecodeError, FrameHeader, Response};
 
 use super::bound_values;
-use crate::connection::awaited::Awaited;
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::PendingResponse;
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
 use crate::overlay::indexes::{IndexRows, IndexesRead};
 use crate::writes::ClientRequest;
 
@@ -18,18 +18,18 @@ use crate::writes::ClientRequest;
 /// # Errors
 /// If the body is malformed.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     read: &IndexesRead,
-    columns: Option<Arc<Metadata>>,
-) -> Result<Route, CqlError> {
+    columns: Option<Arc<ColumnsMetadata>>,
+) -> Result<RequestAction, CqlError> {
     let values = bound_values(request)?;
     let rows = read.rows(&values, columns, request.snapshot);
-    let awaited = Awaited::IndexRows(Box::new(rows));
+    let awaited = PendingResponse::IndexRows(Box::new(rows));
     context
         .session
         .await_response(request.header.stream, awaited);
-    Ok(Route::Pass)
+    Ok(RequestAction::Pass)
 }
 
 /// Decides the reply upon the node's rows.
@@ -37,18 +37,18 @@ pub(super) fn route(
 /// # Errors
 /// If the response cannot be read.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
     rows: &IndexRows,
-) -> Result<Reply, DecodeError> {
+) -> Result<ResponseAction, DecodeError> {
     let (of_node, Response::Rows(answer)) = context.decode(header, body)? else {
-        return Ok(Reply::Keep);
+        return Ok(ResponseAction::Keep);
     };
     let told = rows.add_to(&answer)?;
-    Ok(told.map_or(Reply::Keep, |mut told| {
+    Ok(told.map_or(ResponseAction::Keep, |mut told| {
         told.new_metadata_id.clone_from(&answer.new_metadata_id);
         let compression = context.session.compression();
-        Reply::with(&Response::Rows(told), &of_node, compression)
+        ResponseAction::with(&Response::Rows(told), &of_node, compression)
     }))
 }

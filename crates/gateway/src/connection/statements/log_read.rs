@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use cql::wire::{Flags, Request};
+use cql::wire::{FrameFlags, Request};
 
-use crate::connection::context::Context;
-use crate::connection::route::Route;
-use crate::connection::work::{Job, Work};
+use crate::connection::background_requests::{DeferredJob, DeferredRequest};
+use crate::connection::context::DecisionContext;
+use crate::connection::route::RequestAction;
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
 use crate::writes::ClientRequest;
 
@@ -18,14 +18,17 @@ use crate::writes::ClientRequest;
 /// # Errors
 /// If the body is malformed.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     poll: Arc<PreparedLogRead>,
     has_room: bool,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     let flags = request.header.flags;
-    if flags.contains(Flags::TRACING) || flags.contains(Flags::CUSTOM_PAYLOAD) || !has_room {
-        return Ok(Route::Pass);
+    if flags.contains(FrameFlags::TRACING)
+        || flags.contains(FrameFlags::CUSTOM_PAYLOAD)
+        || !has_room
+    {
+        return Ok(RequestAction::Pass);
     }
     let Request::Execute {
         id,
@@ -33,22 +36,22 @@ pub(super) fn route(
         parameters,
     } = request.decode()?
     else {
-        return Ok(Route::Pass);
+        return Ok(RequestAction::Pass);
     };
     if !poll.has_columns(expected.as_ref()) {
-        return Ok(Route::Pass);
+        return Ok(RequestAction::Pass);
     }
     let Some(from_micros) = PreparedLogRead::from_micros(&parameters) else {
-        return Ok(Route::Pass);
+        return Ok(RequestAction::Pass);
     };
     let LogRead { keyspace, table } = &poll.of;
     if !context.catalog.is_idle(keyspace, table, from_micros) {
-        return Ok(Route::Pass);
+        return Ok(RequestAction::Pass);
     }
-    Ok(Route::Begin(Work {
+    Ok(RequestAction::Begin(DeferredRequest {
         stream: request.header.stream,
         traced: false,
-        job: Job::Poll {
+        job: DeferredJob::Poll {
             poll,
             from_micros,
             id,

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use cql::wire::{Flags, Request};
+use cql::wire::{FrameFlags, Request};
 
-use crate::ann::{AnnPlan, AnnStatement, statement_id};
-use crate::connection::route::Route;
-use crate::connection::work::{Job, Work};
-use crate::dependencies::Dependencies;
+use crate::connection::background_requests::{DeferredJob, DeferredRequest};
+use crate::connection::route::RequestAction;
+use crate::dependencies::StatementDependencies;
 use crate::prepared::check_text;
-use crate::recognise::{self, Verb};
+use crate::recognise::{self, StatementVerb};
+use crate::vector_search::{AnnPlan, AnnStatement, statement_id};
 use crate::writes::ClientRequest;
 
 /// Decides the way of a QUERY or PREPARE of a SELECT that may be a nearest-neighbour query; `None`
@@ -22,7 +22,7 @@ use crate::writes::ClientRequest;
 pub(in crate::connection) fn text(
     request: &ClientRequest,
     text: &[u8],
-) -> Result<Option<Route>, CqlError> {
+) -> Result<Option<RequestAction>, CqlError> {
     let (keyspace, snapshot) = (request.keyspace, request.snapshot);
     if snapshot.is_empty() || !recognise::may_order_by_ann(text) {
         return Ok(None);
@@ -38,14 +38,19 @@ pub(in crate::connection) fn text(
     let job = match request.decode()? {
         Request::Prepare { .. } => {
             check_text(text.len())?;
-            Job::Prepare {
+            DeferredJob::Prepare {
                 plan,
-                dependencies: Dependencies::of(Verb::Select, text.as_bytes(), keyspace, snapshot),
+                dependencies: StatementDependencies::of(
+                    StatementVerb::Select,
+                    text.as_bytes(),
+                    keyspace,
+                    snapshot,
+                ),
                 id: statement_id(keyspace, text),
                 text_bytes: text.len(),
             }
         }
-        Request::Query { parameters, .. } => Job::Query { plan, parameters },
+        Request::Query { parameters, .. } => DeferredJob::Query { plan, parameters },
         _ => return Ok(None),
     };
     Ok(Some(begin(request, job)))
@@ -58,16 +63,16 @@ pub(in crate::connection) fn text(
 pub(super) fn execute(
     request: &ClientRequest,
     statement: Arc<AnnStatement>,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     let Request::Execute {
         id,
         result_metadata_id: expected,
         parameters,
     } = request.decode()?
     else {
-        return Ok(Route::Pass);
+        return Ok(RequestAction::Pass);
     };
-    let job = Job::Execute {
+    let job = DeferredJob::Execute {
         statement,
         id,
         expected,
@@ -77,11 +82,11 @@ pub(super) fn execute(
 }
 
 /// The way of a request that is a job of the workshop.
-fn begin(request: &ClientRequest, job: Job) -> Route {
+fn begin(request: &ClientRequest, job: DeferredJob) -> RequestAction {
     let header = request.header;
-    Route::Begin(Work {
+    RequestAction::Begin(DeferredRequest {
         stream: header.stream,
-        traced: header.flags.contains(Flags::TRACING),
+        traced: header.flags.contains(FrameFlags::TRACING),
         job,
     })
 }

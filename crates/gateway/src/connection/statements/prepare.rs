@@ -2,15 +2,15 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use cql::wire::{DecodeError, Flags, FrameHeader, HEADER_LENGTH, Response, glance};
+use cql::wire::{DecodeError, FrameFlags, FrameHeader, HEADER_LENGTH, Response, glance};
 
-use crate::connection::awaited::Awaited;
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
-use crate::dependencies::Dependencies;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::PendingResponse;
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
+use crate::dependencies::StatementDependencies;
 use crate::prepared::check_text;
-use crate::statement::{Statement, StatementText};
+use crate::statement::{ClassifiedStatement, StatementText};
 use crate::writes::ClientRequest;
 
 /// Decides the way of a PREPARE. Its answer is read, whatever the kind of the statement.
@@ -19,19 +19,19 @@ use crate::writes::ClientRequest;
 /// # Errors
 /// If the text is too long for the statement to be remembered.
 pub(in crate::connection) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     text: &StatementText,
-    statement: Statement,
+    statement: ClassifiedStatement,
     rewritten: Option<String>,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     let text_bytes = text.text.len();
     if statement.grows_with_its_text() {
         check_text(text_bytes)?;
     }
     let (verb, snapshot) = (text.verb, request.snapshot);
-    let awaited = Awaited::Prepared {
-        dependencies: Dependencies::of(verb, text.text, request.keyspace, snapshot),
+    let awaited = PendingResponse::Prepared {
+        dependencies: StatementDependencies::of(verb, text.text, request.keyspace, snapshot),
         statement,
         text_bytes,
     };
@@ -40,7 +40,7 @@ pub(in crate::connection) fn route(
         .await_response(request.header.stream, awaited);
     Ok(match rewritten {
         Some(rewritten) => with_text(request, text.text, &rewritten),
-        None => Route::Pass,
+        None => RequestAction::Pass,
     })
 }
 
@@ -49,15 +49,15 @@ pub(in crate::connection) fn route(
 /// # Errors
 /// If the id cannot be read.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
-    (dependencies, statement, text_bytes): (Dependencies, Statement, usize),
-) -> Result<Reply, DecodeError> {
+    (dependencies, statement, text_bytes): (StatementDependencies, ClassifiedStatement, usize),
+) -> Result<ResponseAction, DecodeError> {
     let mut scratch = Bytes::new();
     let plain = context.session.plain(header, body, &mut scratch)?;
     let Some(id) = glance::prepared_id(header.flags, plain)? else {
-        return Ok(Reply::Keep);
+        return Ok(ResponseAction::Keep);
     };
     let statement = statement.prepared(|| match context.decode(header, body) {
         Ok((_, Response::Prepared(answer))) => Some(answer),
@@ -67,7 +67,7 @@ pub(super) fn reply(
     context
         .prepared
         .insert(id, dependencies, statement, made_of);
-    Ok(Reply::Keep)
+    Ok(ResponseAction::Keep)
 }
 
 /// Sends a QUERY or PREPARE to the node with another text, without compression. `text` must be a
@@ -76,8 +76,8 @@ pub(in crate::connection) fn with_text(
     request: &ClientRequest,
     text: &[u8],
     rewritten: &str,
-) -> Route {
-    Route::Replace(frame_with_text(
+) -> RequestAction {
+    RequestAction::Replace(frame_with_text(
         request.header,
         request.plain,
         text,
@@ -92,7 +92,7 @@ fn frame_with_text(header: &FrameHeader, plain: &[u8], text: &[u8], rewritten: &
     let length = plain.len() - text.len() + rewritten.len();
     let mut frame = BytesMut::with_capacity(HEADER_LENGTH + length);
     frame.put_u8(header.version.number());
-    frame.put_u8(header.flags.0 & !Flags::COMPRESSION.0);
+    frame.put_u8(header.flags.0 & !FrameFlags::COMPRESSION.0);
     frame.put_i16(header.stream);
     frame.put_u8(header.opcode.code());
     frame.put_u32(length as u32);
@@ -105,7 +105,7 @@ fn frame_with_text(header: &FrameHeader, plain: &[u8], text: &[u8], rewritten: &
 
 #[cfg(test)]
 mod tests {
-    use cql::wire::{Direction, Frame, QueryParameters, Request};
+    use cql::wire::{Frame, FrameDirection, QueryParameters, Request};
 
     use super::*;
 
@@ -121,12 +121,12 @@ mod tests {
         let mut frame = BytesMut::new();
         request.encode(5, None, &mut frame);
         let limit = 1 << 20;
-        let header = FrameHeader::read(&frame, Direction::Request, limit);
+        let header = FrameHeader::read(&frame, FrameDirection::Request, limit);
         let header = header.unwrap().unwrap();
         let plain = &frame[HEADER_LENGTH..];
         let text = glance::statement_text(header.flags, plain).unwrap();
         let told = frame_with_text(&header, plain, text, "SELECT another");
-        let told_header = FrameHeader::read(&told, Direction::Request, limit);
+        let told_header = FrameHeader::read(&told, FrameDirection::Request, limit);
         let told = Frame {
             header: told_header.unwrap().unwrap(),
             body: told.slice(HEADER_LENGTH..),

@@ -5,19 +5,19 @@ use bytes::BytesMut;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{QueryParameters, Request};
 
-use crate::connection::awaited::{Awaited, ToClient};
-use crate::connection::context::Context;
-use crate::connection::route::Route;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::{PendingResponse, ToClient};
+use crate::connection::route::RequestAction;
 use crate::writes::ClientRequest;
 
 /// Sends a probe to the node in place of the client's request. `awaited` is what the probe's
 /// response is awaited by, made of the way to the client.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     probe: String,
-    awaited: impl FnOnce(ToClient) -> Awaited,
-) -> Route {
+    awaited: impl FnOnce(ToClient) -> PendingResponse,
+) -> RequestAction {
     let session = &context.session;
     let header = request.header;
     let stream = header.stream;
@@ -28,7 +28,7 @@ pub(super) fn route(
     };
     let mut frame = BytesMut::new();
     request.encode_in(header.version, stream, None, &mut frame);
-    Route::Replace(frame.freeze())
+    RequestAction::Replace(frame.freeze())
 }
 
 /// Whether an error is about the statement itself, and not about the client's permissions or the

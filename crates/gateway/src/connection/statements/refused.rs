@@ -8,11 +8,11 @@ use cql::wire::{Compression, DecodeError, FrameHeader, Response, ResponseContext
 
 use super::bound_values;
 use super::probe::{self, is_of_the_statement};
-use crate::connection::awaited::{Awaited, ToClient};
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
-use crate::overlay::refusal::Refusal;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::{PendingResponse, ToClient};
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
+use crate::overlay::refusal::TableChangeRefusal;
 use crate::writes::ClientRequest;
 
 /// Decides the way of a statement that is refused: the node gets a probe.
@@ -20,13 +20,13 @@ use crate::writes::ClientRequest;
 /// # Errors
 /// If the body is malformed.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
-    refusal: Arc<Refusal>,
-) -> Result<Route, CqlError> {
+    refusal: Arc<TableChangeRefusal>,
+) -> Result<RequestAction, CqlError> {
     bound_values(request)?;
     let probe = refusal.probe();
-    let awaited = |to_client| Awaited::Refused(refusal, to_client);
+    let awaited = |to_client| PendingResponse::Refused(refusal, to_client);
     Ok(probe::route(context, request, probe, awaited))
 }
 
@@ -35,50 +35,50 @@ pub(super) fn route(
 /// # Errors
 /// If the response cannot be read.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
-    refusal: &Refusal,
+    refusal: &TableChangeRefusal,
     to_client: ToClient,
-) -> Result<Reply, DecodeError> {
+) -> Result<ResponseAction, DecodeError> {
     let (_, response) = context.decode(header, body)?;
     // The client is answered now.
     drop(to_client);
     if let Response::Error(error) = response
         && !is_of_the_statement(&error)
     {
-        return Ok(Reply::Keep);
+        return Ok(ResponseAction::Keep);
     }
     const PLAIN: Option<Compression> = None;
     let of_answer = ResponseContext::new(header.stream).at(header.version);
-    Ok(Reply::with(&refusal.answer, &of_answer, PLAIN))
+    Ok(ResponseAction::with(&refusal.answer, &of_answer, PLAIN))
 }
 
 #[cfg(test)]
 mod tests {
     use bytes::BytesMut;
     use cql::error::ErrorKind;
-    use cql::wire::{Direction, HEADER_LENGTH, ProtocolVersion};
+    use cql::wire::{FrameDirection, HEADER_LENGTH, ProtocolVersion};
 
     use super::*;
-    use crate::connection::test_connection::{Shared, snapshot};
+    use crate::connection::test_connection::{SharedFixture, snapshot};
     use crate::error_frame::error_frame;
 
     #[tokio::test]
     async fn a_change_is_refused_unless_the_client_may_not_make_it() {
-        let shared = Shared::new(snapshot());
+        let shared = SharedFixture::new(snapshot());
         let told = |answer: CqlError| {
             let error = CqlError::invalid("Cannot drop column name");
-            let refusal = Refusal::new("shop", "products", error);
+            let refusal = TableChangeRefusal::new("shop", "products", error);
             let mut frame = BytesMut::new();
             Response::Error(answer).encode(&ResponseContext::new(5), None, &mut frame);
-            let header = FrameHeader::read(&frame, Direction::Response, 1 << 20);
+            let header = FrameHeader::read(&frame, FrameDirection::Response, 1 << 20);
             let header = header.unwrap().unwrap();
             let context = shared.context();
             let reply = reply(&context, &header, &frame[HEADER_LENGTH..], &refusal, None);
             match reply.unwrap() {
-                Reply::Keep => None,
-                Reply::Replace(told) => Some(told),
+                ResponseAction::Keep => None,
+                ResponseAction::Replace(told) => Some(told),
                 _ => panic!("the client is not answered"),
             }
         };

@@ -7,24 +7,24 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::wire::{Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, glance};
+use cql::wire::{Frame, FrameDirection, FrameHeader, HEADER_LENGTH, Opcode, glance};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::{batch, write};
-use crate::connection::awaited::{Awaited, WriteUnderWay};
-use crate::connection::context::Context;
+use crate::connection::context::DecisionContext;
 use crate::connection::errors::{lapsed, unprepared};
-use crate::connection::reply::Reply;
+use crate::connection::pending_response::{PendingResponse, WriteUnderWay};
+use crate::connection::reply::ResponseAction;
 use crate::error_frame::error_frame;
-use crate::statement::Statement;
-use crate::writes::{ClientRequest, Origin, WriteExecution};
+use crate::statement::ClassifiedStatement;
+use crate::writes::{ClientRequest, DecidedFrame, WriteExecution};
 
 /// A write that the node refused.
 struct RefusedWrite {
     /// The stream of the client's request.
     stream: i16,
     /// The state that the write is decided by once more.
-    context: Context,
+    context: DecisionContext,
     /// The way to the node.
     to_node: mpsc::UnboundedSender<Bytes>,
     /// The way to the client. It is held until the client is answered or the write goes on, so that
@@ -39,17 +39,17 @@ struct RefusedWrite {
 /// Has the definitions read again, and retries the write if they have changed. Otherwise the client
 /// gets the node's answer.
 pub(super) fn retry(
-    context: &Context,
+    context: &DecisionContext,
     to_node: &mpsc::UnboundedSender<Bytes>,
-    origin: Origin,
+    origin: DecidedFrame,
     answer: Frame,
     retries: u32,
     memory: OwnedSemaphorePermit,
-) -> Reply {
+) -> ResponseAction {
     // The client sends no more requests and no work is under way for it, so it cannot be answered
     // later.
     let Some(to_client) = context.session.client.answers() else {
-        return Reply::Keep;
+        return ResponseAction::Keep;
     };
     let refused = RefusedWrite {
         stream: answer.header.stream,
@@ -61,7 +61,7 @@ pub(super) fn retry(
     };
     tokio::spawn(async move {
         let catalog = refused.context.catalog.clone();
-        let is_up_to_date = catalog.look_now().await;
+        let is_up_to_date = catalog.refresh_now().await;
         match is_up_to_date && catalog.snapshot().epoch() != origin.epoch {
             true => refused.begin(origin.frame).await,
             false => {
@@ -70,13 +70,13 @@ pub(super) fn retry(
             }
         }
     });
-    Reply::Later
+    ResponseAction::Later
 }
 
 impl RefusedWrite {
     /// Decides once more about the client's request as it came, and carries the decision out.
     async fn begin(self, request: Bytes) {
-        let header = FrameHeader::read(&request, Direction::Request, usize::MAX)
+        let header = FrameHeader::read(&request, FrameDirection::Request, usize::MAX)
             .ok()
             .flatten()
             .expect("bug: a request that was decided on is no frame");
@@ -111,7 +111,7 @@ impl RefusedWrite {
                     // The request is the same, so it takes about as much memory as before.
                     memory: self.memory,
                 };
-                let awaited = Awaited::Write(Box::new(write));
+                let awaited = PendingResponse::Write(Box::new(write));
                 self.context.session.await_response(self.stream, awaited);
                 let _ = self.to_node.send(step);
             }
@@ -131,7 +131,7 @@ impl RefusedWrite {
 
 /// The execution of a write that the node refused, by the present snapshot; `None` if the request
 /// passes now.
-fn execution(context: &Context, frame: &Frame) -> Result<Option<WriteExecution>, CqlError> {
+fn execution(context: &DecisionContext, frame: &Frame) -> Result<Option<WriteExecution>, CqlError> {
     context.catalog.lapse_if_over();
     let snapshot = context.catalog.snapshot();
     if snapshot.lapsed() {
@@ -156,7 +156,7 @@ fn execution(context: &Context, frame: &Frame) -> Result<Option<WriteExecution>,
     }
     let id = glance::executed_id(header.flags, plain)?;
     match context.prepared.get(id, &snapshot) {
-        Some(Statement::Write(write)) => request.execute(&write, &context.log),
+        Some(ClassifiedStatement::Write(write)) => request.execute(&write, &context.log),
         // Somebody has prepared the statement again, and it writes to no logged table now.
         Some(_) => Ok(None),
         None => Err(unprepared(id)),

@@ -3,26 +3,26 @@
 
 use std::sync::Arc;
 
-use cql::wire::{DecodeError, FrameHeader, Metadata, Response};
+use cql::wire::{ColumnsMetadata, DecodeError, FrameHeader, Response};
 
-use crate::connection::awaited::Awaited;
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::connection::route::Route;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::PendingResponse;
+use crate::connection::reply::ResponseAction;
+use crate::connection::route::RequestAction;
 use crate::ring::translate_rows;
 use crate::writes::ClientRequest;
 
 /// Decides the way of the read. `columns` are those of the prepared statement, if one is executed.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
-    columns: Option<Arc<Metadata>>,
-) -> Route {
-    let awaited = Awaited::RingRows(columns);
+    columns: Option<Arc<ColumnsMetadata>>,
+) -> RequestAction {
+    let awaited = PendingResponse::RingRows(columns);
     context
         .session
         .await_response(request.header.stream, awaited);
-    Route::Pass
+    RequestAction::Pass
 }
 
 /// Decides the reply upon the rows, which may be of another table.
@@ -30,19 +30,19 @@ pub(super) fn route(
 /// # Errors
 /// If the rows cannot be read.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
-    columns: Option<&Metadata>,
-) -> Result<Reply, DecodeError> {
+    columns: Option<&ColumnsMetadata>,
+) -> Result<ResponseAction, DecodeError> {
     let (of_node, Response::Rows(rows)) = context.decode(header, body)? else {
-        return Ok(Reply::Keep);
+        return Ok(ResponseAction::Keep);
     };
     let own = context.session.own_address;
     let told = translate_rows(&rows, columns, &context.ring, own)?;
-    Ok(told.map_or(Reply::Keep, |mut told| {
+    Ok(told.map_or(ResponseAction::Keep, |mut told| {
         told.new_metadata_id.clone_from(&rows.new_metadata_id);
         let compression = context.session.compression();
-        Reply::with(&Response::Rows(told), &of_node, compression)
+        ResponseAction::with(&Response::Rows(told), &of_node, compression)
     }))
 }

@@ -13,16 +13,16 @@ use cql::wire::{Compression, FrameHeader};
 use tokio::sync::mpsc;
 
 use crate::catalog::LoggedTable;
-use crate::connection::awaited::{Awaited, TruncateUnderWay};
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::{PendingResponse, TruncateUnderWay};
+use crate::connection::reply::ResponseAction;
 use crate::error_frame::error_frame;
 use crate::writes::nothing_was_written;
 
 /// Notes a TRUNCATE in a task, which then sends it to the node. Later requests of the
 /// connection do not wait for that.
 pub(in crate::connection) fn send(
-    context: &Context,
+    context: &DecisionContext,
     to_node: &mpsc::WeakUnboundedSender<Bytes>,
     stream: i16,
     request: Bytes,
@@ -42,7 +42,7 @@ pub(in crate::connection) fn send(
                     note,
                     answers,
                 };
-                session.await_response(stream, Awaited::Truncated(Box::new(truncate)));
+                session.await_response(stream, PendingResponse::Truncated(Box::new(truncate)));
                 // If the connection has ended, a gateway finds the note later.
                 let _ = to_node.send(request);
             }
@@ -58,11 +58,11 @@ pub(in crate::connection) fn send(
 
 /// Decides the reply upon the node's answer to a TRUNCATE.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     header: &FrameHeader,
     body: &[u8],
     truncate: TruncateUnderWay,
-) -> Reply {
+) -> ResponseAction {
     let TruncateUnderWay {
         table,
         note,
@@ -75,7 +75,7 @@ pub(super) fn reply(
         .is_ok_and(|(_, response)| nothing_was_written(response))
     {
         tokio::spawn(async move { catalog.forget_truncate(&table, note).await });
-        return Reply::Keep;
+        return ResponseAction::Keep;
     }
     // One node may answer with an error, mostly a timeout, when others have emptied the table.
     let as_it_came = Bytes::from([&header.to_bytes()[..], body].concat());
@@ -103,7 +103,7 @@ pub(super) fn reply(
         // If the other loop has ended, the client has disconnected.
         let _ = answers.send(answer).await;
     });
-    Reply::Replace(Bytes::new())
+    ResponseAction::Replace(Bytes::new())
 }
 
 #[cfg(test)]
@@ -111,15 +111,15 @@ mod tests {
     use std::time::Duration;
 
     use cql::error::{CqlError, ErrorKind};
-    use cql::wire::{Direction, Frame, HEADER_LENGTH, Response, ResponseContext};
+    use cql::wire::{Frame, FrameDirection, HEADER_LENGTH, Response, ResponseContext};
     use uuid::Uuid;
 
     use super::*;
-    use crate::connection::test_connection::{Shared, query, snapshot, soon};
+    use crate::connection::test_connection::{SharedFixture, query, snapshot, soon};
 
     #[tokio::test]
     async fn one_that_cannot_be_noted_does_not_reach_the_node() {
-        let shared = Shared::new(snapshot());
+        let shared = SharedFixture::new(snapshot());
         let (mut client, mut node) = shared.connect();
         client.ask(&query("TRUNCATE shop.products"), 1).await;
         // There is no cluster here in which it could be noted.
@@ -144,10 +144,10 @@ mod tests {
             (failed(ErrorKind::Unauthorized), false),
             (failed(ErrorKind::Invalid), false),
         ] {
-            let context = Shared::new(snapshot()).context();
+            let context = SharedFixture::new(snapshot()).context();
             let mut frame = BytesMut::new();
             answer.encode(&ResponseContext::new(1), None, &mut frame);
-            let header = FrameHeader::read(&frame, Direction::Response, 1 << 20);
+            let header = FrameHeader::read(&frame, FrameDirection::Response, 1 << 20);
             let header = header.unwrap().unwrap();
             let (answers, mut told) = mpsc::channel(1);
             let truncate = TruncateUnderWay {
@@ -157,19 +157,19 @@ mod tests {
             };
             let reply = reply(&context, &header, &frame[HEADER_LENGTH..], truncate);
             if !may_be_truncated {
-                assert!(matches!(reply, Reply::Keep), "{answer:?}");
+                assert!(matches!(reply, ResponseAction::Keep), "{answer:?}");
                 let nothing = tokio::time::timeout(Duration::from_secs(5), told.recv()).await;
                 assert_eq!(nothing, Ok(None), "{answer:?}");
                 continue;
             }
             assert!(
-                matches!(&reply, Reply::Replace(now) if now.is_empty()),
+                matches!(&reply, ResponseAction::Replace(now) if now.is_empty()),
                 "{answer:?}"
             );
             // There is no cluster here in which it could be done, so the client gets a warning.
             let told = soon(told.recv()).await.unwrap();
             let told = Frame {
-                header: FrameHeader::read(&told, Direction::Response, 1 << 20)
+                header: FrameHeader::read(&told, FrameDirection::Response, 1 << 20)
                     .unwrap()
                     .unwrap(),
                 body: told.slice(HEADER_LENGTH..),

@@ -4,8 +4,8 @@
 use cql::error::CqlError;
 use cql::wire::{Opcode, glance};
 
-use crate::connection::context::Context;
-use crate::connection::route::Route;
+use crate::connection::context::DecisionContext;
+use crate::connection::route::RequestAction;
 use crate::writes::{ClientRequest, PreparedWrite, WriteExecution, read};
 
 /// Decides the way of a write. It passes if Cassandra refuses it anyway.
@@ -13,15 +13,15 @@ use crate::writes::{ClientRequest, PreparedWrite, WriteExecution, read};
 /// # Errors
 /// If the gateway cannot know the rows that the statement writes, or if its clock is wrong.
 pub(super) fn route(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
     write: &PreparedWrite,
-) -> Result<Route, CqlError> {
+) -> Result<RequestAction, CqlError> {
     let execution = match request.header.opcode {
         Opcode::Execute => request.execute(write, &context.log)?,
         _ => request.query(&write.write, &context.log)?,
     };
-    Ok(Route::of_write(execution))
+    Ok(RequestAction::of_write(execution))
 }
 
 /// The execution of a QUERY whose text was a write's before; `None` if it passes now.
@@ -29,7 +29,7 @@ pub(super) fn route(
 /// # Errors
 /// As those of [`route`].
 pub(super) fn query(
-    context: &Context,
+    context: &DecisionContext,
     request: &ClientRequest,
 ) -> Result<Option<WriteExecution>, CqlError> {
     // Cassandra refuses a text that is no UTF-8.

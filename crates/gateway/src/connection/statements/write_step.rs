@@ -5,10 +5,10 @@ use cql::wire::{Frame, FrameHeader};
 use tokio::sync::mpsc;
 
 use super::retry::retry;
-use crate::connection::awaited::{Awaited, WriteUnderWay};
-use crate::connection::context::Context;
-use crate::connection::reply::Reply;
-use crate::writes::Next;
+use crate::connection::context::DecisionContext;
+use crate::connection::pending_response::{PendingResponse, WriteUnderWay};
+use crate::connection::reply::ResponseAction;
+use crate::writes::NextWriteAction;
 
 /// The number of times that a write is retried because its definitions were outdated: once for a
 /// table that was recreated, and once more for a table that was given an index meanwhile.
@@ -17,12 +17,12 @@ const RETRIES_MAX: u32 = 2;
 /// Decides the reply upon the node's answer to a request of a write to logged tables. A retry goes
 /// to the node by `to_node`.
 pub(super) fn reply(
-    context: &Context,
+    context: &DecisionContext,
     to_node: &mpsc::UnboundedSender<Bytes>,
     header: &FrameHeader,
     body: &[u8],
     write: WriteUnderWay,
-) -> Reply {
+) -> ResponseAction {
     let WriteUnderWay {
         execution,
         since,
@@ -36,7 +36,7 @@ pub(super) fn reply(
         body: Bytes::copy_from_slice(body),
     };
     match execution.answered(&frame, session.compression(), session.body_max()) {
-        Next::Ask(request, execution) => {
+        NextWriteAction::Ask(request, execution) => {
             let write = WriteUnderWay {
                 execution: *execution,
                 since,
@@ -44,17 +44,17 @@ pub(super) fn reply(
                 entered,
                 memory,
             };
-            session.await_response(header.stream, Awaited::Write(Box::new(write)));
-            Reply::Ask(request)
+            session.await_response(header.stream, PendingResponse::Write(Box::new(write)));
+            ResponseAction::Ask(request)
         }
-        Next::InDoubt(origin) if retries < RETRIES_MAX => {
+        NextWriteAction::InDoubt(origin) if retries < RETRIES_MAX => {
             retry(context, to_node, origin, frame, retries + 1, memory)
         }
         next => {
             context.log.metrics.write_took(since.elapsed());
             match next {
-                Next::AnswerWith(answer) => Reply::Replace(answer),
-                _ => Reply::Keep,
+                NextWriteAction::AnswerWith(answer) => ResponseAction::Replace(answer),
+                _ => ResponseAction::Keep,
             }
         }
     }

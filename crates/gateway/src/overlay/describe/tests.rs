@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 
-fn snapshot() -> Snapshot {
+fn snapshot() -> IndexCatalogSnapshot {
     let index = |table: &str, name: &str, target: &str| {
         Arc::new(DefinedIndex {
             keyspace: "k".to_owned(),
@@ -18,17 +18,17 @@ fn snapshot() -> Snapshot {
         })
     };
     let local = r#"{"tc":"v","pk":["p","Q"],"fc":["f"]}"#;
-    Snapshot::new([], [index("T", "one", "v"), index("u", "two", local)])
+    IndexCatalogSnapshot::new([], [index("T", "one", "v"), index("u", "two", local)])
 }
 
-fn answer(columns: &[&str], rows: &[&[&str]]) -> Rows {
+fn answer(columns: &[&str], rows: &[&[&str]]) -> EncodedRows {
     let column = |name: &&str| ColumnSpec {
         keyspace: "system".into(),
         table: "describe".into(),
         name: (*name).into(),
         cql_type: CqlType::Text,
     };
-    let columns = Metadata {
+    let columns = ColumnsMetadata {
         columns: columns.iter().map(column).collect(),
     };
     let mut encoder = RowsEncoder::new(&columns, false);
@@ -40,7 +40,7 @@ fn answer(columns: &[&str], rows: &[&[&str]]) -> Rows {
     encoder.finish(None)
 }
 
-fn texts(rows: &Rows) -> Vec<Vec<String>> {
+fn texts(rows: &EncodedRows) -> Vec<Vec<String>> {
     let text = |cell: Option<bytes::Bytes>| String::from_utf8(cell.unwrap().to_vec()).unwrap();
     let rows = rows.decode().unwrap().rows;
     let rows = rows.into_iter();
@@ -57,7 +57,7 @@ const ONE: [&str; 4] = [
 
 #[test]
 fn indexes_come_after_their_tables() {
-    let description = Description::read("DESCRIBE KEYSPACE k", None).unwrap();
+    let description = ParsedDescribe::read("DESCRIBE KEYSPACE k", None).unwrap();
     let keyspace: &[&str] = &["k", "keyspace", "k", "CREATE KEYSPACE k ..."];
     let table: &[&str] = &["k", "table", "\"T\"", "CREATE TABLE ..."];
     let other: &[&str] = &["k", "table", "t", "CREATE TABLE ..."];
@@ -68,7 +68,7 @@ fn indexes_come_after_their_tables() {
 
 #[test]
 fn lists_of_names_stay() {
-    let description = Description::read("DESC TABLES", None).unwrap();
+    let description = ParsedDescribe::read("DESC TABLES", None).unwrap();
     let node = answer(&COLUMNS[..3], &[&["k", "table", "u"]]);
     assert_eq!(description.add_to(&node, &snapshot()).unwrap(), None);
 }
@@ -76,7 +76,7 @@ fn lists_of_names_stay() {
 #[test]
 fn an_index_that_the_node_does_not_know_is_described() {
     let instead = |text, in_use| {
-        let description = Description::read(text, in_use).unwrap();
+        let description = ParsedDescribe::read(text, in_use).unwrap();
         description.instead(&snapshot())
     };
     for (text, in_use) in [

@@ -18,35 +18,35 @@ fn index(keyspace: &str, table: &str, name: &str) -> Arc<DefinedIndex> {
     })
 }
 
-fn snapshot() -> Snapshot {
+fn snapshot() -> IndexCatalogSnapshot {
     let indexes = [
         index("k", "t", "one"),
         index("k", "t", "two"),
         index("k", "other", "three"),
         index("l", "t", "four"),
     ];
-    Snapshot::new([], indexes)
+    IndexCatalogSnapshot::new([], indexes)
 }
 
-fn columns(names: &[&str]) -> Metadata {
+fn columns(names: &[&str]) -> ColumnsMetadata {
     let column = |name: &&str| ColumnSpec {
         keyspace: "system_schema".into(),
         table: "indexes".into(),
         name: (*name).into(),
         cql_type: CqlType::Text,
     };
-    Metadata {
+    ColumnsMetadata {
         columns: names.iter().map(column).collect(),
     }
 }
 
-fn values(texts: &[&str]) -> Values {
+fn values(texts: &[&str]) -> MarkerValues {
     let value = |text: &&str| BoundValue::Value(Bytes::copy_from_slice(text.as_bytes()));
-    Values::Positional(texts.iter().map(value).collect())
+    MarkerValues::Positional(texts.iter().map(value).collect())
 }
 
 /// The names of the indexes whose rows are added to an answer without rows.
-fn added(text: &str, values: &Values) -> Vec<String> {
+fn added(text: &str, values: &MarkerValues) -> Vec<String> {
     let read = IndexesRead::read(text, None).expect("it is of the table of indexes");
     let rows = read.rows(values, None, &snapshot());
     let node = RowsEncoder::new(&columns(&["index_name"]), false).finish(None);
@@ -85,10 +85,10 @@ fn a_marker_may_stand_for_a_list_or_have_a_name() {
         Value::Text("l".to_owned()),
         Value::Text("m".to_owned()),
     ]);
-    let list = Values::Positional(vec![BoundValue::Value(list.serialize())]);
+    let list = MarkerValues::Positional(vec![BoundValue::Value(list.serialize())]);
     assert_eq!(added(&format!("{FROM} IN ?"), &list), ["four"]);
     let named = BoundValue::Value(Bytes::from_static(b"l"));
-    let named = Values::Named(vec![("ks".to_owned(), named)]);
+    let named = MarkerValues::Named(vec![("ks".to_owned(), named)]);
     assert_eq!(added(&format!("{FROM} = :ks"), &named), ["four"]);
 }
 

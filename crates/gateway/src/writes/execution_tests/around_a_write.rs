@@ -21,7 +21,7 @@ fn a_condition_has_its_log_rows_around_it() {
             },
             ProtocolVersion::V4,
             STREAM,
-            Flags::TRACING,
+            FrameFlags::TRACING,
             &[],
         );
         let (request, execution) = setup.begin(&client_frame);
@@ -37,7 +37,7 @@ fn a_condition_has_its_log_rows_around_it() {
         assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
         assert_ne!(batch_of(&request).statements[0].values[1], first_time);
         match answered(execution, &Response::Void) {
-            Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
+            NextWriteAction::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
             other => panic!("{other:?}"),
         }
     }
@@ -84,7 +84,7 @@ fn a_log_row_that_came_late_is_written_again_before_the_client_is_answered() {
                 continue;
             }
             match answered(execution, &Response::Void) {
-                Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
+                NextWriteAction::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
                 other => panic!("{other:?}"),
             }
             break;
@@ -147,7 +147,7 @@ fn a_write_that_is_too_large_for_a_batch_goes_around() {
     );
     let of_length = |length: usize| {
         let name = text(&"x".repeat(length));
-        execute(b"insert", Values::Positional(vec![int(7), name]))
+        execute(b"insert", MarkerValues::Positional(vec![int(7), name]))
     };
     let (request, execution) = setup.begin(&of_length(4_000));
     assert_eq!(batch_of(&request).kind, BatchKind::Logged);
@@ -181,10 +181,10 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
     assert_eq!(request, client_frame);
     let mut after = 0;
     let mut next = answered(execution, &Response::Void);
-    while let Next::Ask(request, execution) = next {
+    while let NextWriteAction::Ask(request, execution) = next {
         after += log_rows_of(&request).len();
         next = answered(*execution, &Response::Void);
     }
     assert_eq!(after, 25);
-    assert!(matches!(next, Next::AnswerWith(_)));
+    assert!(matches!(next, NextWriteAction::AnswerWith(_)));
 }

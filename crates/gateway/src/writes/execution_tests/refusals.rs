@@ -23,11 +23,11 @@ fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
         let (_, preparing) = goes_on(execution, &unprepared(LOG_ID));
         (_, execution) = goes_on(preparing, &prepared_as(LOG_ID));
     }
-    let Next::AnswerWith(told) = answered(execution, &unprepared(LOG_ID)) else {
+    let NextWriteAction::AnswerWith(told) = answered(execution, &unprepared(LOG_ID)) else {
         panic!("the client is told of an id that it never heard of");
     };
     let told = Frame {
-        header: header(&told, Direction::Response),
+        header: header(&told, FrameDirection::Response),
         body: told.slice(HEADER_LENGTH..),
     };
     let (_, told) = Response::decode(&told, None, BODY_MAX).unwrap();
@@ -42,7 +42,7 @@ fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
     let mut setup = Setup::prepared();
     let insert = "INSERT INTO products (id, name) VALUES (?, 'tea')";
     setup.prepare(b"insert", insert, &["id"]);
-    let client_frame = execute(b"insert", Values::Positional(vec![int(7)]));
+    let client_frame = execute(b"insert", MarkerValues::Positional(vec![int(7)]));
     let (_, execution) = setup.begin(&client_frame);
     is_the_answer(execution, &unprepared(b"insert"));
     // Another connection has already forgotten the id.
@@ -67,8 +67,10 @@ fn a_refused_write_is_in_doubt_unless_something_may_have_been_written() {
         for client_frame in [&plain_query(INSERT), &conditional] {
             let (_, execution) = setup.begin(client_frame);
             match answered(execution, refusal) {
-                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, client_frame),
-                Next::Answer if !is_doubtful => {}
+                NextWriteAction::InDoubt(origin) if *is_doubtful => {
+                    assert_eq!(origin.frame, client_frame);
+                }
+                NextWriteAction::Answer if !is_doubtful => {}
                 other => panic!("{refusal:?} {other:?}"),
             }
         }
@@ -79,7 +81,7 @@ fn a_refused_write_is_in_doubt_unless_something_may_have_been_written() {
         assert!(
             matches!(
                 (&next, is_doubtful),
-                (Next::Answer, true) | (Next::Ask(..), false)
+                (NextWriteAction::Answer, true) | (NextWriteAction::Ask(..), false)
             ),
             "{refusal:?} {next:?}"
         );
@@ -88,7 +90,10 @@ fn a_refused_write_is_in_doubt_unless_something_may_have_been_written() {
         let (_, execution) = goes_on(execution, &Response::Void);
         let (_, execution) = goes_on(execution, &applied(true));
         let next = answered(execution, refusal);
-        assert!(matches!(next, Next::AnswerWith(_)), "{refusal:?} {next:?}");
+        assert!(
+            matches!(next, NextWriteAction::AnswerWith(_)),
+            "{refusal:?} {next:?}"
+        );
     }
 }
 
@@ -100,7 +105,7 @@ fn no_write_goes_without_its_log_row() {
     for client_frame in [&conditional, &plain_query(INSERT)] {
         let (_, execution) = setup.begin(client_frame);
         let next = answered(execution, &missing);
-        assert!(matches!(next, Next::InDoubt(_)), "{next:?}");
+        assert!(matches!(next, NextWriteAction::InDoubt(_)), "{next:?}");
     }
 
     let setup = Setup::prepared();
@@ -111,7 +116,7 @@ fn no_write_goes_without_its_log_row() {
     let (_, execution) = goes_on(execution, &Response::Void);
     let (_, execution) = goes_on(execution, &applied(true));
     match answered(execution, &timeout()) {
-        Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&applied(true)))),
+        NextWriteAction::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&applied(true)))),
         other => panic!("{other:?}"),
     }
 }

@@ -32,7 +32,7 @@ fn a_write_goes_around_it_and_those_that_follow_begin_so() {
     assert_eq!(request, asked);
     let (request, execution) = goes_on(execution, &Response::Void);
     assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
-    let Next::AnswerWith(answer) = answered(execution, &Response::Void) else {
+    let NextWriteAction::AnswerWith(answer) = answered(execution, &Response::Void) else {
         panic!("the client has no answer");
     };
     assert_eq!(answer, bytes_of(&response(&Response::Void)));

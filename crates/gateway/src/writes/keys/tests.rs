@@ -17,19 +17,19 @@ fn bound(values: &[Bytes]) -> Vec<BoundValue> {
     values.iter().cloned().map(BoundValue::Value).collect()
 }
 
-fn hints_of(text: &str, values: &[Bytes]) -> Result<Vec<Hint>, Unplanned> {
+fn hints_of(text: &str, values: &[Bytes]) -> Result<Vec<WriteHint>, UnplannableWrite> {
     let events = Arc::new(events());
     let products = Arc::new(products());
     let plan = match parse_statement(text).unwrap().statement {
         Statement::Insert(insert) if insert.table.name == "products" => {
-            WritePlan::of_insert(&insert, products)
+            LoggedWritePlan::of_insert(&insert, products)
         }
-        Statement::Insert(insert) => WritePlan::of_insert(&insert, events),
-        Statement::Update(update) => WritePlan::of_update(&update, events),
+        Statement::Insert(insert) => LoggedWritePlan::of_insert(&insert, events),
+        Statement::Update(update) => LoggedWritePlan::of_update(&update, events),
         Statement::Delete(delete) if delete.table.name == "products" => {
-            WritePlan::of_delete(&delete, products)
+            LoggedWritePlan::of_delete(&delete, products)
         }
-        Statement::Delete(delete) => WritePlan::of_delete(&delete, events),
+        Statement::Delete(delete) => LoggedWritePlan::of_delete(&delete, events),
         other => panic!("{other:?}"),
     };
     hints(&plan?, &bound(values), 0)
@@ -191,9 +191,12 @@ fn no_rows_are_no_rows_however_many_they_would_be() {
 #[test]
 fn an_invalid_key_is_left_to_cassandra_and_an_unknown_one_is_refused() {
     let refused = "INSERT INTO products (id, name) VALUES (?, 'x')";
-    assert_eq!(hints_of(refused, &[]), Err(Unplanned::Refused));
+    assert_eq!(hints_of(refused, &[]), Err(UnplannableWrite::Refused));
     let not_a_list = "DELETE FROM products WHERE id IN ?";
-    assert_eq!(hints_of(not_a_list, &[int(9)]), Err(Unplanned::Refused));
+    assert_eq!(
+        hints_of(not_a_list, &[int(9)]),
+        Err(UnplannableWrite::Refused)
+    );
     for (text, values) in [
         ("INSERT INTO products (id, name) VALUES (f(1), 'x')", vec![]),
         (
@@ -210,7 +213,10 @@ fn an_invalid_key_is_left_to_cassandra_and_an_unknown_one_is_refused() {
         ),
     ] {
         assert!(
-            matches!(hints_of(text, &values), Err(Unplanned::Unreadable(_))),
+            matches!(
+                hints_of(text, &values),
+                Err(UnplannableWrite::Unreadable(_))
+            ),
             "{text}"
         );
     }

@@ -6,35 +6,35 @@ use cql::parser::parse_statement;
 use super::super::test_tables::{events, products};
 use super::*;
 
-fn plan(text: &str, table: LoggedTable) -> Result<WritePlan, Unplanned> {
+fn plan(text: &str, table: LoggedTable) -> Result<LoggedWritePlan, UnplannableWrite> {
     let table = Arc::new(table);
     match parse_statement(text).unwrap().statement {
-        Statement::Insert(insert) => WritePlan::of_insert(&insert, table),
-        Statement::Update(update) => WritePlan::of_update(&update, table),
-        Statement::Delete(delete) => WritePlan::of_delete(&delete, table),
+        Statement::Insert(insert) => LoggedWritePlan::of_insert(&insert, table),
+        Statement::Update(update) => LoggedWritePlan::of_update(&update, table),
+        Statement::Delete(delete) => LoggedWritePlan::of_delete(&delete, table),
         other => panic!("{other:?}"),
     }
 }
 
 /// The action and the extent of a statement on `shop.events (PRIMARY KEY ((tenant, day), hour,
 /// seq))`.
-fn of_events(rest: &str) -> (Action, &'static str) {
+fn of_events(rest: &str) -> (RowChangeKind, &'static str) {
     let plan = plan(rest, events()).unwrap();
     let extent = match plan.extent {
-        Extent::Rows(parts) => match parts.iter().map(|part| part.columns.len()).sum() {
+        PartitionExtent::Rows(parts) => match parts.iter().map(|part| part.columns.len()).sum() {
             2 => "rows",
             _ => "rows that are not",
         },
-        Extent::Static => "static",
-        Extent::Partition => "partition",
-        Extent::Range => "range",
+        PartitionExtent::Static => "static",
+        PartitionExtent::Partition => "partition",
+        PartitionExtent::Range => "range",
     };
     (plan.action, extent)
 }
 
 #[test]
 fn the_extent_follows_from_the_clustering_key() {
-    use Action::{Delete, Insert, Update};
+    use RowChangeKind::{Delete, Insert, Update};
     const KEY: &str = "tenant = 1 AND day = ?";
     for (text, expected) in [
         (
@@ -93,7 +93,7 @@ fn the_extent_follows_from_the_clustering_key() {
 #[test]
 fn a_row_without_a_clustering_key_is_a_row() {
     let plan = plan("DELETE FROM products WHERE id IN (1, 2)", products()).unwrap();
-    assert_eq!(plan.extent, Extent::Rows(Vec::new()));
+    assert_eq!(plan.extent, PartitionExtent::Rows(Vec::new()));
     assert!(!plan.conditional);
 }
 
@@ -148,10 +148,14 @@ fn statements_that_cassandra_refuses_are_left_to_it() {
         "DELETE FROM events WHERE tenant = 1 AND day = 1 AND owner = 'x'",
         "DELETE FROM events WHERE tenant = 1 AND (day, hour) = (1, 2)",
     ] {
-        assert_eq!(plan(text, events()), Err(Unplanned::Refused), "{text}");
+        assert_eq!(
+            plan(text, events()),
+            Err(UnplannableWrite::Refused),
+            "{text}"
+        );
     }
     assert!(matches!(
         plan("INSERT INTO products JSON ?", products()),
-        Err(Unplanned::Unreadable(_))
+        Err(UnplannableWrite::Unreadable(_))
     ));
 }

@@ -4,18 +4,18 @@
 //! (`bound`) it becomes predicates on rows, which the storage checks in the step in which it
 //! applies the write.
 
-mod bound;
+mod evaluate;
 mod prepare;
 
 use cql::error::CqlError;
 use query::bind::{PreparedInList, PreparedTerm, StatementClock};
 use schema::{Column, ColumnKind};
 use storage::mutation::RowPredicate;
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
 use crate::statement::BoundValue;
 
-pub(super) use bound::BoundCondition;
+pub(super) use evaluate::BoundCondition;
 
 /// An IF clause, resolved against the catalog.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ pub(super) enum PreparedCondition {
 pub(super) struct ColumnCondition {
     /// The column, which is not of the primary key.
     pub column: Column,
-    part: Part,
-    test: Test,
+    part: TestedPart,
+    test: PartTest,
 }
 
 /// The part of a column that a condition looks at.
 #[derive(Debug)]
-enum Part {
+enum TestedPart {
     /// The column as a whole.
     Whole,
     /// `list[index]`.
@@ -52,11 +52,11 @@ enum Part {
 
 /// The test of a part.
 #[derive(Debug)]
-enum Test {
+enum PartTest {
     Equal(PreparedTerm),
     NotEqual(PreparedTerm),
     /// `<`, `<=`, `>` or `>=`.
-    Order(Comparison, PreparedTerm),
+    Order(ComparisonOperator, PreparedTerm),
     In(PreparedInList),
     Like(PreparedTerm),
     Contains(PreparedTerm),
@@ -89,13 +89,13 @@ impl PreparedCondition {
         of_statics: bool,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Predicates, CqlError> {
+    ) -> Result<BoundPredicates, CqlError> {
         let existence = |predicate| match of_statics {
-            true => Predicates {
+            true => BoundPredicates {
                 of_row: None,
                 of_statics: Some(predicate),
             },
-            false => Predicates {
+            false => BoundPredicates {
                 of_row: Some(predicate),
                 of_statics: None,
             },
@@ -103,14 +103,14 @@ impl PreparedCondition {
         match self {
             PreparedCondition::Exists => Ok(existence(RowTests::Exists)),
             PreparedCondition::NotExists => Ok(existence(RowTests::NotExists)),
-            PreparedCondition::Columns(columns) => bound::predicates(columns, values, clock),
+            PreparedCondition::Columns(columns) => evaluate::predicates(columns, values, clock),
         }
     }
 }
 
 /// The predicates of a condition.
 #[derive(Debug)]
-pub(super) struct Predicates {
+pub(super) struct BoundPredicates {
     /// The tests of the row that the statement names.
     pub of_row: Option<RowTests>,
     /// The tests of the static row of its partition.
@@ -139,7 +139,7 @@ impl RowTests {
         match self {
             RowTests::Exists => RowPredicate::Exists,
             RowTests::NotExists => RowPredicate::NotExists,
-            RowTests::OfColumns(conditions) => bound::all_of(conditions),
+            RowTests::OfColumns(conditions) => evaluate::all_of(conditions),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Preparation of IF clauses.
 
-use cql::ast::{self, Comparand, Operator, Relation, Subject};
+use cql::ast::{self, Comparand, ComparisonSubject, Operator, Relation};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, PreparedTerm, prepare_in_list, prepare_term};
 use query::resolve;
 use schema::{Column, Table};
 use value::CqlType;
-use value::predicate::Comparison;
+use value::predicate::ComparisonOperator;
 
-use super::{ColumnCondition, Part, PreparedCondition, Test};
+use super::{ColumnCondition, PartTest, PreparedCondition, TestedPart};
 use crate::modify::operation::is_key;
 
 impl PreparedCondition {
@@ -19,14 +19,14 @@ impl PreparedCondition {
     /// don't fit, and relations that a condition can't have.
     pub fn prepare(
         table: &Table,
-        condition: Option<&ast::Condition>,
+        condition: Option<&ast::IfClause>,
         ctx: &mut PrepareContext,
     ) -> Result<Option<PreparedCondition>, CqlError> {
         Ok(match condition {
             None => None,
-            Some(ast::Condition::Exists) => Some(PreparedCondition::Exists),
-            Some(ast::Condition::NotExists) => Some(PreparedCondition::NotExists),
-            Some(ast::Condition::Relations(relations)) => {
+            Some(ast::IfClause::Exists) => Some(PreparedCondition::Exists),
+            Some(ast::IfClause::NotExists) => Some(PreparedCondition::NotExists),
+            Some(ast::IfClause::Relations(relations)) => {
                 let relations = relations.iter();
                 let columns = relations.map(|relation| of_relation(table, relation, ctx));
                 Some(PreparedCondition::Columns(
@@ -43,11 +43,13 @@ fn of_relation(
     ctx: &mut PrepareContext,
 ) -> Result<ColumnCondition, CqlError> {
     let (name, part) = match &relation.subject {
-        Subject::Column(name) => (name, None),
-        Subject::Element { column, .. } | Subject::Field { column, .. } => {
+        ComparisonSubject::Column(name) => (name, None),
+        ComparisonSubject::Element { column, .. } | ComparisonSubject::Field { column, .. } => {
             (column, Some(&relation.subject))
         }
-        Subject::Tuple(_) | Subject::Token(_) | Subject::Function(_) => {
+        ComparisonSubject::Tuple(_)
+        | ComparisonSubject::Token(_)
+        | ComparisonSubject::Function(_) => {
             return Err(CqlError::syntax(
                 "A condition of IF is on one column, element or field, not on a tuple or a function",
             ));
@@ -61,8 +63,8 @@ fn of_relation(
     }
     let (part, tested) = match part {
         None => (
-            Part::Whole,
-            Tested {
+            TestedPart::Whole,
+            LeftOperand {
                 cql_type: column.cql_type.clone(),
                 name: name.clone(),
                 is_whole: true,
@@ -81,20 +83,20 @@ fn of_relation(
 /// The part that an element or a field refers to.
 fn part_of(
     column: &Column,
-    subject: &Subject,
+    subject: &ComparisonSubject,
     ctx: &mut PrepareContext,
-) -> Result<(Part, Tested), CqlError> {
+) -> Result<(TestedPart, LeftOperand), CqlError> {
     let name = &column.name;
     match (subject, &column.cql_type) {
-        (Subject::Element { key, .. }, CqlType::List { element, .. }) => {
+        (ComparisonSubject::Element { key, .. }, CqlType::List { element, .. }) => {
             let index = prepare_term(key, &CqlType::Int, &format!("idx({name})"), ctx)?;
             Ok((
-                Part::Index(index),
-                Tested::part(element, format!("value({name})")),
+                TestedPart::Index(index),
+                LeftOperand::part(element, format!("value({name})")),
             ))
         }
         (
-            Subject::Element { key, .. },
+            ComparisonSubject::Element { key, .. },
             CqlType::Map {
                 key: key_type,
                 value,
@@ -103,21 +105,22 @@ fn part_of(
         ) => {
             let key = prepare_term(key, key_type, &format!("key({name})"), ctx)?;
             Ok((
-                Part::Key(key),
-                Tested::part(value, format!("value({name})")),
+                TestedPart::Key(key),
+                LeftOperand::part(value, format!("value({name})")),
             ))
         }
-        (Subject::Element { .. }, CqlType::Set { .. }) => Err(CqlError::invalid(format!(
-            "Invalid element access syntax for set column {name}"
-        ))),
-        (Subject::Field { field, .. }, CqlType::UserType { definition, .. }) => {
+        (ComparisonSubject::Element { .. }, CqlType::Set { .. }) => Err(CqlError::invalid(
+            format!("Invalid element access syntax for set column {name}"),
+        )),
+        (ComparisonSubject::Field { field, .. }, CqlType::UserType { definition, .. }) => {
             let position = definition.position(field).ok_or_else(|| {
                 CqlError::invalid(format!("Unknown field {field} for column {name}"))
             })?;
-            let tested = Tested::part(&definition.field_types[position], format!("{name}.{field}"));
-            Ok((Part::Field(position), tested))
+            let tested =
+                LeftOperand::part(&definition.field_types[position], format!("{name}.{field}"));
+            Ok((TestedPart::Field(position), tested))
         }
-        (Subject::Field { field, .. }, other) => Err(CqlError::invalid(format!(
+        (ComparisonSubject::Field { field, .. }, other) => Err(CqlError::invalid(format!(
             "Invalid field access: column {name} of type {other} has no field {field}"
         ))),
         _ => Err(CqlError::invalid(format!(
@@ -127,7 +130,7 @@ fn part_of(
 }
 
 /// The left side of a relation.
-struct Tested {
+struct LeftOperand {
     cql_type: CqlType,
     /// The name, as the specs of bind markers have it.
     name: String,
@@ -135,34 +138,37 @@ struct Tested {
     is_whole: bool,
 }
 
-impl Tested {
-    fn part(cql_type: &CqlType, name: String) -> Tested {
-        Tested {
+impl LeftOperand {
+    fn part(cql_type: &CqlType, name: String) -> LeftOperand {
+        LeftOperand {
             cql_type: cql_type.clone(),
             name,
             is_whole: false,
         }
     }
 
-    fn test(&self, relation: &Relation, ctx: &mut PrepareContext) -> Result<Test, CqlError> {
+    fn test(&self, relation: &Relation, ctx: &mut PrepareContext) -> Result<PartTest, CqlError> {
         let operator = relation.operator;
         match operator {
-            Operator::Eq => Ok(Test::Equal(self.term(relation, &self.cql_type, ctx)?)),
-            Operator::NotEq => Ok(Test::NotEqual(self.term(relation, &self.cql_type, ctx)?)),
-            Operator::Lt => self.order(Comparison::Lt, relation, ctx),
-            Operator::LtEq => self.order(Comparison::LtEq, relation, ctx),
-            Operator::Gt => self.order(Comparison::Gt, relation, ctx),
-            Operator::GtEq => self.order(Comparison::GtEq, relation, ctx),
-            Operator::In => {
-                prepare_in_list(&relation.comparand, &self.cql_type, &self.name, ctx).map(Test::In)
-            }
+            Operator::Eq => Ok(PartTest::Equal(self.term(relation, &self.cql_type, ctx)?)),
+            Operator::NotEq => Ok(PartTest::NotEqual(self.term(
+                relation,
+                &self.cql_type,
+                ctx,
+            )?)),
+            Operator::Lt => self.order(ComparisonOperator::Lt, relation, ctx),
+            Operator::LtEq => self.order(ComparisonOperator::LtEq, relation, ctx),
+            Operator::Gt => self.order(ComparisonOperator::Gt, relation, ctx),
+            Operator::GtEq => self.order(ComparisonOperator::GtEq, relation, ctx),
+            Operator::In => prepare_in_list(&relation.comparand, &self.cql_type, &self.name, ctx)
+                .map(PartTest::In),
             Operator::Contains => {
                 let element = match &self.cql_type {
                     CqlType::List { element, .. } | CqlType::Set { element, .. } => element,
                     CqlType::Map { value, .. } => value,
                     _ => return Err(self.not_a("collection", operator)),
                 };
-                Ok(Test::Contains(
+                Ok(PartTest::Contains(
                     self.element(relation, element, "value", ctx)?,
                 ))
             }
@@ -170,10 +176,12 @@ impl Tested {
                 let CqlType::Map { key, .. } = &self.cql_type else {
                     return Err(self.not_a("map", operator));
                 };
-                Ok(Test::ContainsKey(self.element(relation, key, "key", ctx)?))
+                Ok(PartTest::ContainsKey(
+                    self.element(relation, key, "key", ctx)?,
+                ))
             }
             Operator::Like if matches!(self.cql_type, CqlType::Text | CqlType::Ascii) => {
-                Ok(Test::Like(self.term(relation, &self.cql_type, ctx)?))
+                Ok(PartTest::Like(self.term(relation, &self.cql_type, ctx)?))
             }
             Operator::Like => Err(CqlError::invalid(format!(
                 "LIKE is allowed only on string types, which {} is not",
@@ -189,10 +197,10 @@ impl Tested {
 
     fn order(
         &self,
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         relation: &Relation,
         ctx: &mut PrepareContext,
-    ) -> Result<Test, CqlError> {
+    ) -> Result<PartTest, CqlError> {
         if self.cql_type == CqlType::Duration {
             return Err(CqlError::invalid(format!(
                 "Slice conditions ( {} ) are not supported on durations",
@@ -210,7 +218,7 @@ impl Tested {
             )));
         }
         let term = self.term(relation, &self.cql_type, ctx)?;
-        Ok(Test::Order(comparison, term))
+        Ok(PartTest::Order(comparison, term))
     }
 
     /// The term of CONTAINS, whose spec is named after what it looks for.

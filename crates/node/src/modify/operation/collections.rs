@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::clock::{self, StatementClock};
+use query::statement_clock::{self, StatementClock};
 use value::{split_elements, split_entries};
 
 /// The day at which times are mirrored: 2010-01-01, in 100-ns units since the Unix epoch. It is the
@@ -59,7 +59,7 @@ fn with_paths(elements: Vec<Bytes>, first_tick: i64) -> Vec<(Bytes, Bytes)> {
     (first_tick..)
         .zip(elements)
         .map(|(tick, element)| {
-            let path = clock::timeuuid_at(tick);
+            let path = statement_clock::timeuuid_at(tick);
             (Bytes::copy_from_slice(path.as_bytes()), element)
         })
         .collect()

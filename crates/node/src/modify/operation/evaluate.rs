@@ -3,14 +3,14 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use query::bind::{Bound, PreparedTerm, StatementClock};
+use query::bind::{PreparedTerm, StatementClock, TermValue};
 use storage::mutation::{CellChange, CellOperation};
 use value::UserType;
 
-use super::{Action, Collection, Operation, Sign, collections};
+use super::{CollectionKind, ColumnAction, ColumnOperation, CounterDirection, collections};
 use crate::statement::BoundValue;
 
-impl Operation {
+impl ColumnOperation {
     /// The change of the column; `None` if a value was left unset, or there is nothing to add or
     /// remove.
     ///
@@ -35,95 +35,95 @@ impl Operation {
     ) -> Result<Option<CellOperation>, CqlError> {
         let evaluate = |term: &PreparedTerm| term.evaluate(values, clock);
         Ok(match &self.action {
-            Action::Delete => Some(CellOperation::Delete),
-            Action::Count { sign, term } => sign.change(&evaluate(term)?)?,
-            Action::Set(term) => match evaluate(term)? {
-                Bound::Value(bytes) => Some(CellOperation::Set(bytes)),
-                Bound::Null => Some(CellOperation::Delete),
-                Bound::Unset => None,
+            ColumnAction::Delete => Some(CellOperation::Delete),
+            ColumnAction::Count { sign, term } => sign.change(&evaluate(term)?)?,
+            ColumnAction::Set(term) => match evaluate(term)? {
+                TermValue::Value(bytes) => Some(CellOperation::Set(bytes)),
+                TermValue::Null => Some(CellOperation::Delete),
+                TermValue::Unset => None,
             },
-            Action::Replace(collection, term) => match evaluate(term)? {
-                Bound::Value(bytes) => Some(CellOperation::ReplaceElements(
+            ColumnAction::Replace(collection, term) => match evaluate(term)? {
+                TermValue::Value(bytes) => Some(CellOperation::ReplaceElements(
                     collection.elements(&bytes, clock)?,
                 )),
                 // As in Cassandra, elements that the same write adds stay. A DELETE would remove
                 // them.
-                Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
-                Bound::Unset => None,
+                TermValue::Null => Some(CellOperation::ReplaceElements(Vec::new())),
+                TermValue::Unset => None,
             },
-            Action::ReplaceFields(definition, term) => match evaluate(term)? {
-                Bound::Value(bytes) => {
+            ColumnAction::ReplaceFields(definition, term) => match evaluate(term)? {
+                TermValue::Value(bytes) => {
                     Some(CellOperation::ReplaceElements(fields(definition, &bytes)?))
                 }
-                Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
-                Bound::Unset => None,
+                TermValue::Null => Some(CellOperation::ReplaceElements(Vec::new())),
+                TermValue::Unset => None,
             },
-            Action::SetField(position, term) => match evaluate(term)? {
-                Bound::Value(bytes) => put(vec![(UserType::path(*position), bytes)]),
-                Bound::Null => Some(delete_field(*position)),
-                Bound::Unset => None,
+            ColumnAction::SetField(position, term) => match evaluate(term)? {
+                TermValue::Value(bytes) => put(vec![(UserType::path(*position), bytes)]),
+                TermValue::Null => Some(delete_field(*position)),
+                TermValue::Unset => None,
             },
-            Action::DeleteField(position) => Some(delete_field(*position)),
-            Action::Add(collection, term) => match evaluate(term)? {
-                Bound::Value(bytes) => put(collection.elements(&bytes, clock)?),
-                Bound::Null | Bound::Unset => None,
+            ColumnAction::DeleteField(position) => Some(delete_field(*position)),
+            ColumnAction::Add(collection, term) => match evaluate(term)? {
+                TermValue::Value(bytes) => put(collection.elements(&bytes, clock)?),
+                TermValue::Null | TermValue::Unset => None,
             },
-            Action::Prepend(term) => match evaluate(term)? {
-                Bound::Value(bytes) => put(collections::prepended(&bytes, clock)?),
-                Bound::Null | Bound::Unset => None,
+            ColumnAction::Prepend(term) => match evaluate(term)? {
+                TermValue::Value(bytes) => put(collections::prepended(&bytes, clock)?),
+                TermValue::Null | TermValue::Unset => None,
             },
-            Action::Remove(collection, term) => match evaluate(term)? {
-                Bound::Value(bytes) => collection.removal(collections::elements(&bytes)?),
-                Bound::Null | Bound::Unset => None,
+            ColumnAction::Remove(collection, term) => match evaluate(term)? {
+                TermValue::Value(bytes) => collection.removal(collections::elements(&bytes)?),
+                TermValue::Null | TermValue::Unset => None,
             },
-            Action::SetElement {
+            ColumnAction::SetElement {
                 collection,
                 key,
                 value,
             } => {
                 let key = self.path(*collection, evaluate(key)?)?;
                 match (evaluate(value)?, key) {
-                    (Bound::Unset, _) => None,
-                    (Bound::Value(value), Path::Index(index)) => {
+                    (TermValue::Unset, _) => None,
+                    (TermValue::Value(value), ElementPath::Index(index)) => {
                         Some(CellOperation::SetListIndex { index, value })
                     }
-                    (Bound::Value(value), Path::Key(key)) => {
+                    (TermValue::Value(value), ElementPath::Key(key)) => {
                         Some(CellOperation::PutElements(vec![(key, value)]))
                     }
-                    (Bound::Null, path) => Some(path.deletion()),
+                    (TermValue::Null, path) => Some(path.deletion()),
                 }
             }
-            Action::DeleteElement(collection, key) => match (collection, evaluate(key)?) {
+            ColumnAction::DeleteElement(collection, key) => match (collection, evaluate(key)?) {
                 // As in Cassandra, an unset key deletes nothing. Only for a map it is an error.
-                (Collection::List | Collection::Set, Bound::Unset) => None,
+                (CollectionKind::List | CollectionKind::Set, TermValue::Unset) => None,
                 (_, key) => Some(self.path(*collection, key)?.deletion()),
             },
         })
     }
 
-    fn path(&self, collection: Collection, bound: Bound) -> Result<Path, CqlError> {
+    fn path(&self, collection: CollectionKind, bound: TermValue) -> Result<ElementPath, CqlError> {
         let what = match collection {
-            Collection::List => "list index",
-            Collection::Set => "set element",
-            Collection::Map => "map key",
+            CollectionKind::List => "list index",
+            CollectionKind::Set => "set element",
+            CollectionKind::Map => "map key",
         };
         let bytes = match bound {
-            Bound::Value(bytes) => bytes,
-            Bound::Null => {
+            TermValue::Value(bytes) => bytes,
+            TermValue::Null => {
                 return Err(CqlError::invalid(format!(
                     "Invalid null value for {what} (column {})",
                     self.name
                 )));
             }
-            Bound::Unset => {
+            TermValue::Unset => {
                 return Err(CqlError::invalid(format!(
                     "Invalid unset value for {what} (column {})",
                     self.name
                 )));
             }
         };
-        if collection != Collection::List {
-            return Ok(Path::Key(bytes));
+        if collection != CollectionKind::List {
+            return Ok(ElementPath::Key(bytes));
         }
         let index = bytes.as_ref().try_into().map(i32::from_be_bytes);
         let index = index.map_err(|_| {
@@ -132,7 +132,7 @@ impl Operation {
                 self.name
             ))
         })?;
-        u32::try_from(index).map(Path::Index).map_err(|_| {
+        u32::try_from(index).map(ElementPath::Index).map_err(|_| {
             CqlError::invalid(format!(
                 "List index {index} out of bound for column {}",
                 self.name
@@ -141,7 +141,7 @@ impl Operation {
     }
 }
 
-impl Collection {
+impl CollectionKind {
     /// The elements of a serialised collection as (path, value).
     fn elements(
         self,
@@ -149,28 +149,28 @@ impl Collection {
         clock: &StatementClock,
     ) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
         match self {
-            Collection::List => collections::appended(bytes, clock),
-            Collection::Set => collections::set_elements(bytes),
-            Collection::Map => collections::map_entries(bytes),
+            CollectionKind::List => collections::appended(bytes, clock),
+            CollectionKind::Set => collections::set_elements(bytes),
+            CollectionKind::Map => collections::map_entries(bytes),
         }
     }
 
     /// The removal of elements, from a list by value and else by path; `None` if there are none.
     fn removal(self, elements: Vec<Bytes>) -> Option<CellOperation> {
         (!elements.is_empty()).then_some(match self {
-            Collection::List => CellOperation::RemoveListValues(elements),
-            Collection::Set | Collection::Map => CellOperation::DeleteElements(elements),
+            CollectionKind::List => CellOperation::RemoveListValues(elements),
+            CollectionKind::Set | CollectionKind::Map => CellOperation::DeleteElements(elements),
         })
     }
 }
 
-impl Sign {
+impl CounterDirection {
     /// The change of a counter; `None` if the value was left unset.
-    fn change(self, bound: &Bound) -> Result<Option<CellOperation>, CqlError> {
+    fn change(self, bound: &TermValue) -> Result<Option<CellOperation>, CqlError> {
         match bound {
-            Bound::Value(bytes) => Ok(Some(CellOperation::AddToCounter(self.delta(bytes)?))),
-            Bound::Null => Err(self.refused("null")),
-            Bound::Unset => Ok(None),
+            TermValue::Value(bytes) => Ok(Some(CellOperation::AddToCounter(self.delta(bytes)?))),
+            TermValue::Null => Err(self.refused("null")),
+            TermValue::Unset => Ok(None),
         }
     }
 
@@ -179,8 +179,8 @@ impl Sign {
         let number = bytes.try_into().map(i64::from_be_bytes);
         let number = number.map_err(|_| self.refused("empty"))?;
         match self {
-            Sign::Plus => Ok(number),
-            Sign::Minus => number.checked_neg().ok_or_else(|| {
+            CounterDirection::Plus => Ok(number),
+            CounterDirection::Minus => number.checked_neg().ok_or_else(|| {
                 CqlError::invalid(format!(
                     "The negation of {number} overflows supported counter precision (signed 8 \
                      bytes integer)"
@@ -191,26 +191,26 @@ impl Sign {
 
     fn refused(self, value: &str) -> CqlError {
         let what = match self {
-            Sign::Plus => "increment",
-            Sign::Minus => "decrement",
+            CounterDirection::Plus => "increment",
+            CounterDirection::Minus => "decrement",
         };
         CqlError::invalid(format!("Invalid {value} value for counter {what}"))
     }
 }
 
 /// The place of an element in a collection.
-enum Path {
+enum ElementPath {
     /// The position in a list, counted from 0.
     Index(u32),
     /// The key in a map, or the element of a set, serialised.
     Key(Bytes),
 }
 
-impl Path {
+impl ElementPath {
     fn deletion(self) -> CellOperation {
         match self {
-            Path::Index(index) => CellOperation::DeleteListIndex { index },
-            Path::Key(key) => CellOperation::DeleteElements(vec![key]),
+            ElementPath::Index(index) => CellOperation::DeleteListIndex { index },
+            ElementPath::Key(key) => CellOperation::DeleteElements(vec![key]),
         }
     }
 }

@@ -13,20 +13,20 @@ use value::{CqlType, UserType};
 
 /// An operation on one column.
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(super) struct ColumnOperation {
     /// The id of the column.
     pub column: ColumnId,
     /// The name of the column.
     pub name: String,
-    action: Action,
+    action: ColumnAction,
 }
 
 #[derive(Debug)]
-enum Action {
+enum ColumnAction {
     /// Sets the whole value of a column that is one cell.
     Set(PreparedTerm),
     /// Sets the whole value of a non-frozen collection, which has one cell for each element.
-    Replace(Collection, PreparedTerm),
+    Replace(CollectionKind, PreparedTerm),
     /// Sets the whole value of a non-frozen user type, which has one cell for each field.
     ReplaceFields(Arc<UserType>, PreparedTerm),
     /// `u.field = value`, with the field's position.
@@ -34,61 +34,64 @@ enum Action {
     /// `DELETE u.field`, with the field's position.
     DeleteField(usize),
     /// Adds to a counter, or takes away.
-    Count { sign: Sign, term: PreparedTerm },
+    Count {
+        sign: CounterDirection,
+        term: PreparedTerm,
+    },
     /// Sets the column to null.
     Delete,
     /// Adds elements to the end of a list, or into a set or map.
-    Add(Collection, PreparedTerm),
+    Add(CollectionKind, PreparedTerm),
     /// Adds elements to the beginning of a list.
     Prepend(PreparedTerm),
     /// Removes elements, from a list by value and from a set or map by path.
-    Remove(Collection, PreparedTerm),
+    Remove(CollectionKind, PreparedTerm),
     /// `l[index] = value` or `m[key] = value`.
     SetElement {
-        collection: Collection,
+        collection: CollectionKind,
         key: PreparedTerm,
         value: PreparedTerm,
     },
     /// `DELETE l[index]`, `DELETE m[key]` or `DELETE s[element]`.
-    DeleteElement(Collection, PreparedTerm),
+    DeleteElement(CollectionKind, PreparedTerm),
 }
 
 /// Whether a counter goes up or down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
+enum CounterDirection {
     Plus,
     Minus,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Collection {
+enum CollectionKind {
     List,
     Set,
     Map,
 }
 
-impl Collection {
+impl CollectionKind {
     fn of(cql_type: &CqlType) -> Option<Self> {
         match cql_type {
-            CqlType::List { .. } => Some(Collection::List),
-            CqlType::Set { .. } => Some(Collection::Set),
-            CqlType::Map { .. } => Some(Collection::Map),
+            CqlType::List { .. } => Some(CollectionKind::List),
+            CqlType::Set { .. } => Some(CollectionKind::Set),
+            CqlType::Map { .. } => Some(CollectionKind::Map),
             _ => None,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Collection::List => "list",
-            Collection::Set => "set",
-            Collection::Map => "map",
+            CollectionKind::List => "list",
+            CollectionKind::Set => "set",
+            CollectionKind::Map => "map",
         }
     }
 }
 
-impl Operation {
-    fn new(column: &Column, action: Action) -> Self {
-        Operation {
+impl ColumnOperation {
+    fn new(column: &Column, action: ColumnAction) -> Self {
+        ColumnOperation {
             column: column.id,
             name: column.name.clone(),
             action,

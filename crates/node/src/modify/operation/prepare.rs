@@ -7,9 +7,9 @@ use query::resolve;
 use schema::{Column, Table};
 use value::{CqlType, UserType};
 
-use super::{Action, Collection, Operation, Sign, is_key};
+use super::{CollectionKind, ColumnAction, ColumnOperation, CounterDirection, is_key};
 
-impl Operation {
+impl ColumnOperation {
     /// Prepares `column = term`, of UPDATE or INSERT.
     ///
     /// # Errors
@@ -23,17 +23,17 @@ impl Operation {
             )));
         }
         let term = prepare_term(term, &column.cql_type, &column.name, ctx)?;
-        let action = match Collection::of(&column.cql_type) {
+        let action = match CollectionKind::of(&column.cql_type) {
             Some(collection) if column.cql_type.is_multi_cell() => {
-                Action::Replace(collection, term)
+                ColumnAction::Replace(collection, term)
             }
             None if column.cql_type.is_multi_cell() => match column.cql_type.user_type() {
-                Some(definition) => Action::ReplaceFields(definition.clone(), term),
-                None => Action::Set(term),
+                Some(definition) => ColumnAction::ReplaceFields(definition.clone(), term),
+                None => ColumnAction::Set(term),
             },
-            _ => Action::Set(term),
+            _ => ColumnAction::Set(term),
         };
-        Ok(Operation::new(column, action))
+        Ok(ColumnOperation::new(column, action))
     }
 
     /// Prepares an assignment of UPDATE. The caller looks up `column`, and checks that it is not
@@ -47,29 +47,29 @@ impl Operation {
         ctx: &mut PrepareContext,
     ) -> Result<Self, CqlError> {
         let action = match assignment {
-            Assignment::Set { value, .. } => return Operation::set(column, value, ctx),
+            Assignment::Set { value, .. } => return ColumnOperation::set(column, value, ctx),
             Assignment::SetElement { key, value, .. } => set_element(column, key, value, ctx)?,
             Assignment::SetField { field, value, .. } => set_field(column, field, value, ctx)?,
             Assignment::Add { value, .. } if column.cql_type == CqlType::Counter => {
-                count(column, Sign::Plus, value, ctx)?
+                count(column, CounterDirection::Plus, value, ctx)?
             }
             Assignment::Subtract { value, .. } if column.cql_type == CqlType::Counter => {
-                count(column, Sign::Minus, value, ctx)?
+                count(column, CounterDirection::Minus, value, ctx)?
             }
             Assignment::Add { value, .. } => {
                 let collection = multi_cell(column, "+", value)?;
                 let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
-                Action::Add(collection, term)
+                ColumnAction::Add(collection, term)
             }
             Assignment::Prepend { value, .. } => {
                 let collection = multi_cell(column, "+", value)?;
-                if collection != Collection::List {
+                if collection != CollectionKind::List {
                     return Err(CqlError::invalid(format!(
                         "Invalid operation ({0} = ... + {0}) for non list column {0}",
                         column.name
                     )));
                 }
-                Action::Prepend(prepare_term(value, &column.cql_type, &column.name, ctx)?)
+                ColumnAction::Prepend(prepare_term(value, &column.cql_type, &column.name, ctx)?)
             }
             Assignment::Subtract { value, .. } => {
                 let collection = multi_cell(column, "-", value)?;
@@ -80,13 +80,13 @@ impl Operation {
                     },
                     other => other.clone(),
                 };
-                Action::Remove(
+                ColumnAction::Remove(
                     collection,
                     prepare_term(value, &removed, &column.name, ctx)?,
                 )
             }
         };
-        Ok(Operation::new(column, action))
+        Ok(ColumnOperation::new(column, action))
     }
 
     /// Prepares a target of DELETE.
@@ -107,10 +107,10 @@ impl Operation {
             )));
         }
         let action = match target {
-            DeleteTarget::Column(_) => Action::Delete,
+            DeleteTarget::Column(_) => ColumnAction::Delete,
             DeleteTarget::Field { field, .. } => delete_field(column, field)?,
             DeleteTarget::Element { key, .. } => {
-                let Some(collection) = Collection::of(&column.cql_type) else {
+                let Some(collection) = CollectionKind::of(&column.cql_type) else {
                     return Err(CqlError::invalid(format!(
                         "Invalid deletion operation for non collection column {name}"
                     )));
@@ -121,28 +121,28 @@ impl Operation {
                     )));
                 }
                 let (key_type, place) = path(column);
-                Action::DeleteElement(collection, prepare_term(key, &key_type, &place, ctx)?)
+                ColumnAction::DeleteElement(collection, prepare_term(key, &key_type, &place, ctx)?)
             }
         };
-        Ok(Operation::new(column, action))
+        Ok(ColumnOperation::new(column, action))
     }
 }
 
 fn count(
     column: &Column,
-    sign: Sign,
+    sign: CounterDirection,
     value: &Term,
     ctx: &mut PrepareContext,
-) -> Result<Action, CqlError> {
+) -> Result<ColumnAction, CqlError> {
     let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
-    Ok(Action::Count { sign, term })
+    Ok(ColumnAction::Count { sign, term })
 }
 
 /// The kind of collection of a column whose elements can be changed one by one. Other columns are
 /// an error.
-fn multi_cell(column: &Column, sign: &str, value: &Term) -> Result<Collection, CqlError> {
+fn multi_cell(column: &Column, sign: &str, value: &Term) -> Result<CollectionKind, CqlError> {
     let (name, value) = (&column.name, term_text(value));
-    match Collection::of(&column.cql_type) {
+    match CollectionKind::of(&column.cql_type) {
         None => Err(CqlError::invalid(format!(
             "Invalid operation ({name} = {name} {sign} {value}) for non counter column {name}"
         ))),
@@ -158,7 +158,7 @@ fn set_field(
     field: &str,
     value: &Term,
     ctx: &mut PrepareContext,
-) -> Result<Action, CqlError> {
+) -> Result<ColumnAction, CqlError> {
     let name = &column.name;
     let refused = |what: &str| {
         CqlError::invalid(format!(
@@ -175,10 +175,10 @@ fn set_field(
     let position = field_position(definition, name, field)?;
     let cql_type = &definition.field_types[position];
     let term = prepare_term(value, cql_type, &format!("{name}.{field}"), ctx)?;
-    Ok(Action::SetField(position, term))
+    Ok(ColumnAction::SetField(position, term))
 }
 
-fn delete_field(column: &Column, field: &str) -> Result<Action, CqlError> {
+fn delete_field(column: &Column, field: &str) -> Result<ColumnAction, CqlError> {
     let name = &column.name;
     let Some(definition) = column.cql_type.user_type() else {
         return Err(CqlError::invalid(format!(
@@ -190,7 +190,7 @@ fn delete_field(column: &Column, field: &str) -> Result<Action, CqlError> {
             "Frozen UDT column {name} does not support field deletions"
         )));
     }
-    field_position(definition, name, field).map(Action::DeleteField)
+    field_position(definition, name, field).map(ColumnAction::DeleteField)
 }
 
 fn field_position(definition: &UserType, column: &str, field: &str) -> Result<usize, CqlError> {
@@ -206,7 +206,7 @@ fn set_element(
     key: &Term,
     value: &Term,
     ctx: &mut PrepareContext,
-) -> Result<Action, CqlError> {
+) -> Result<ColumnAction, CqlError> {
     let name = &column.name;
     let refused = |what: String| {
         CqlError::invalid(format!(
@@ -215,7 +215,7 @@ fn set_element(
             term_text(value)
         ))
     };
-    let Some(collection) = Collection::of(&column.cql_type) else {
+    let Some(collection) = CollectionKind::of(&column.cql_type) else {
         return Err(refused("non collection".to_owned()));
     };
     if !column.cql_type.is_multi_cell() {
@@ -227,7 +227,7 @@ fn set_element(
         _ => return Err(refused(collection.name().to_owned())),
     };
     let (key_type, place) = path(column);
-    Ok(Action::SetElement {
+    Ok(ColumnAction::SetElement {
         collection,
         key: prepare_term(key, &key_type, &place, ctx)?,
         value: prepare_term(value, value_type, &format!("value({name})"), ctx)?,

@@ -3,9 +3,11 @@
 
 mod part;
 
-use cql::ast::{Operator, Relation, Subject};
+use cql::ast::{ComparisonSubject, Operator, Relation};
 use cql::error::CqlError;
-use part::{Place, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
+use part::{
+    KeyColumnGroup, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported,
+};
 use query::bind::PrepareContext;
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
@@ -24,7 +26,7 @@ pub(super) fn prepare_target(
     relations: &[Relation],
     ctx: &mut PrepareContext,
 ) -> Result<WriteTarget, CqlError> {
-    let mut sorted = Sorted::new(table, kind);
+    let mut sorted = SortedRelations::new(table, kind);
     for relation in relations {
         sorted.add(relation, ctx)?;
     }
@@ -32,7 +34,7 @@ pub(super) fn prepare_target(
 }
 
 /// The relations taken so far, sorted by the part of the key that they restrict.
-struct Sorted<'t> {
+struct SortedRelations<'t> {
     table: &'t Table,
     kind: WriteKind,
     /// Equalities and INs on partition key columns, by the position of the column.
@@ -45,10 +47,10 @@ struct Sorted<'t> {
     others: Vec<String>,
 }
 
-impl<'t> Sorted<'t> {
+impl<'t> SortedRelations<'t> {
     fn new(table: &'t Table, kind: WriteKind) -> Self {
         let clustering = table.clustering_key().len();
-        Sorted {
+        SortedRelations {
             table,
             kind,
             partition: table.partition_key().iter().map(|_| None).collect(),
@@ -70,23 +72,23 @@ impl<'t> Sorted<'t> {
             )));
         }
         match &relation.subject {
-            Subject::Column(name) => self.add_column(name, relation, ctx),
-            Subject::Tuple(names) => self.add_tuple(names, relation, ctx),
-            Subject::Token(_) => Err(CqlError::invalid(format!(
+            ComparisonSubject::Column(name) => self.add_column(name, relation, ctx),
+            ComparisonSubject::Tuple(names) => self.add_tuple(names, relation, ctx),
+            ComparisonSubject::Token(_) => Err(CqlError::invalid(format!(
                 "The token function cannot be used in WHERE clauses for {} statements",
                 self.kind.name()
             ))),
-            Subject::Element { column, .. } => Err(CqlError::invalid(format!(
+            ComparisonSubject::Element { column, .. } => Err(CqlError::invalid(format!(
                 "Unsupported restriction: an element of {column} cannot be restricted in {} \
                  statements",
                 self.kind.name()
             ))),
-            Subject::Field { column, field } => Err(CqlError::invalid(format!(
+            ComparisonSubject::Field { column, field } => Err(CqlError::invalid(format!(
                 "Unsupported restriction: the field {field} of {column} cannot be restricted in {} \
                  statements",
                 self.kind.name()
             ))),
-            Subject::Function(call) => Err(CqlError::invalid(format!(
+            ComparisonSubject::Function(call) => Err(CqlError::invalid(format!(
                 "Unsupported restriction: {}() cannot be used in WHERE clauses for {} statements",
                 call.name,
                 self.kind.name()
@@ -102,7 +104,7 @@ impl<'t> Sorted<'t> {
     ) -> Result<(), CqlError> {
         let table = self.table;
         let column = resolve::column(table, name)?;
-        let place = Place {
+        let place = KeyColumnGroup {
             columns: &[column],
             is_tuple: false,
         };
@@ -162,7 +164,7 @@ impl<'t> Sorted<'t> {
             }
             columns.push(column);
         }
-        let place = Place {
+        let place = KeyColumnGroup {
             columns: &columns,
             is_tuple: true,
         };
@@ -172,7 +174,7 @@ impl<'t> Sorted<'t> {
     fn add_clustering(
         &mut self,
         position: usize,
-        place: Place<'_>,
+        place: KeyColumnGroup<'_>,
         relation: &Relation,
         ctx: &mut PrepareContext,
     ) -> Result<(), CqlError> {

@@ -18,14 +18,14 @@ pub(super) fn names(columns: &[&Column]) -> Vec<String> {
 /// The place that the right side of a relation gives values for: one column, or several columns
 /// together as a tuple.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct KeyColumnGroup<'a> {
     /// The columns, at least one.
     pub columns: &'a [&'a Column],
     /// Whether the columns are in parentheses. Then their values are, too, even for one column.
     pub is_tuple: bool,
 }
 
-impl Place<'_> {
+impl KeyColumnGroup<'_> {
     fn term(&self, term: &Term, ctx: &mut PrepareContext) -> Result<PreparedTerm, CqlError> {
         match (self.columns, term) {
             ([column], _) if !self.is_tuple => {
@@ -75,7 +75,7 @@ impl Place<'_> {
 
 /// Prepares the part of the key that an equality or an IN gives.
 pub(super) fn equal_part(
-    place: Place<'_>,
+    place: KeyColumnGroup<'_>,
     relation: &Relation,
     ctx: &mut PrepareContext,
 ) -> Result<KeyPart, CqlError> {
@@ -93,7 +93,7 @@ pub(super) fn equal_part(
 
 /// Prepares a bound.
 pub(super) fn edge(
-    place: Place<'_>,
+    place: KeyColumnGroup<'_>,
     relation: &Relation,
     ctx: &mut PrepareContext,
 ) -> Result<EdgePlan, CqlError> {

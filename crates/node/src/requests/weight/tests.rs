@@ -3,11 +3,11 @@ use std::cell::Cell;
 
 use storage::{Storage, StorageOptions};
 
-use super::super::prepared::Prepared;
+use super::super::prepared::ExecutableStatement;
 use super::*;
-use crate::database::Database;
+use crate::database::CqlDatabase;
 use crate::planner;
-use crate::statement::Parameters;
+use crate::statement::ExecutionParameters;
 use crate::system::SystemTables;
 
 thread_local! {
@@ -45,10 +45,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-async fn run(database: &Database, text: &str) {
+async fn run(database: &CqlDatabase, text: &str) {
     let parsed = cql::parser::parse_statement(text).unwrap();
     let plan = planner::prepare(database, None, &parsed).unwrap();
-    plan.execute(database, Parameters::default()).await.unwrap();
+    plan.execute(database, ExecutionParameters::default())
+        .await
+        .unwrap();
 }
 
 /// Long statements of all shapes.
@@ -122,10 +124,10 @@ fn statements(names: &[String]) -> Vec<String> {
 #[tokio::test]
 async fn estimates_are_about_what_the_allocator_says() {
     let directory = tempfile::tempdir().unwrap();
-    let database = Database {
+    let database = CqlDatabase {
         storage: Storage::open(directory.path(), StorageOptions::default()).unwrap(),
         system: SystemTables::new(),
-        stores: store_api::Stores::disabled(),
+        stores: store_api::IndexServices::disabled(),
         access: Default::default(),
         timeouts: Default::default(),
     };
@@ -149,7 +151,7 @@ async fn estimates_are_about_what_the_allocator_says() {
         let parsed = cql::parser::parse_statement(&text).unwrap();
         let (_, most) = HELD.get();
         let parsing = (most - before) as usize;
-        let prepared = match Prepared::new(&database, None, &text, parsed) {
+        let prepared = match ExecutableStatement::new(&database, None, &text, parsed) {
             Ok(prepared) => std::sync::Arc::new(prepared),
             Err(error) => panic!("{error}: {text:.80}"),
         };

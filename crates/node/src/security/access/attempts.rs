@@ -4,8 +4,8 @@
 //! counted all the same. Attempts with the same role and password from one address are one.
 //!
 //! Passwords are checked a few at a time, those of addresses without failures first
-//! ([`UnderWay`]). Addresses take turns. So many clients that come at once are all let in, and shut
-//! out no other address.
+//! ([`AttemptQueue`]). Addresses take turns. So many clients that come at once are all let in, and
+//! shut out no other address.
 //!
 //! A role may give itself a hash whose check takes seconds. Such hashes are checked one at a time,
 //! in a line of their own, so that no other login waits for them.
@@ -19,26 +19,29 @@ use cql::secret::Secret;
 use net::address::network;
 use tokio::sync::watch;
 
-use super::remembered::{Digest, Remembered};
-use super::under_way::{Line, Newcomer, Outcome, Outcomes, Taken, UnderWay, Wait};
+use super::attempt_queue::{
+    AttemptOutcome, AttemptQueue, AttemptWait, NewAttempt, OutcomeReceiver, QueuedAttempt,
+    WaitReason,
+};
+use super::verified_passwords::{PasswordDigest, VerifiedPasswords};
 use super::{password, too_many_logins};
 
 /// The attempts of a node.
 #[derive(Clone, Default)]
-pub(super) struct Attempts {
-    shared: Arc<Shared>,
+pub(super) struct PasswordChecks {
+    shared: Arc<CheckState>,
 }
 
 #[derive(Default)]
-struct Shared {
-    under_way: Arc<UnderWay>,
-    remembered: Remembered,
+struct CheckState {
+    under_way: Arc<AttemptQueue>,
+    remembered: VerifiedPasswords,
     checked: AtomicU64,
     failed: AtomicU64,
 }
 
 /// A name and a password to be checked.
-pub(super) struct Attempt {
+pub(super) struct PasswordAttempt {
     pub role: String,
     pub password: Secret<String>,
     pub hash: Secret<String>,
@@ -48,16 +51,16 @@ pub(super) struct Attempt {
 }
 
 /// An attempt that has begun.
-pub(super) enum Begun {
+pub(super) enum StartedCheck {
     /// The password is one that is remembered.
     Known,
     /// A check is under way. It goes on if no one waits for it.
-    Checked(Outcomes),
+    Checked(OutcomeReceiver),
     /// It waits for the check of an attempt with the same words from its address.
-    Joined(Outcomes),
+    Joined(OutcomeReceiver),
 }
 
-impl Begun {
+impl StartedCheck {
     /// Whether the password is right.
     ///
     /// # Errors
@@ -65,14 +68,14 @@ impl Begun {
     /// has ended early.
     pub async fn fits(self) -> Result<bool, CqlError> {
         let mut outcome = match self {
-            Begun::Known => return Ok(true),
-            Begun::Checked(outcome) | Begun::Joined(outcome) => outcome,
+            StartedCheck::Known => return Ok(true),
+            StartedCheck::Checked(outcome) | StartedCheck::Joined(outcome) => outcome,
         };
         let outcome = outcome.wait_for(Option::is_some).await;
         match outcome.ok().and_then(|outcome| *outcome) {
-            Some(Outcome::Right) => Ok(true),
-            Some(Outcome::Wrong) => Ok(false),
-            Some(Outcome::GaveWay) => Err(too_many_logins()),
+            Some(AttemptOutcome::Right) => Ok(true),
+            Some(AttemptOutcome::Wrong) => Ok(false),
+            Some(AttemptOutcome::GaveWay) => Err(too_many_logins()),
             None => Err(CqlError::server(
                 "the check of a password ended early: try again",
             )),
@@ -80,13 +83,13 @@ impl Begun {
     }
 }
 
-impl Attempts {
+impl PasswordChecks {
     /// Begins an attempt. A password that is remembered is let in at once.
     ///
     /// # Errors
     /// Overloaded if too many wait, in all or at this address.
-    pub fn begin(&self, attempt: Attempt) -> Result<Begun, CqlError> {
-        let Shared {
+    pub fn begin(&self, attempt: PasswordAttempt) -> Result<StartedCheck, CqlError> {
+        let CheckState {
             remembered,
             under_way,
             ..
@@ -96,7 +99,7 @@ impl Attempts {
         // This takes back no failures: a client that logs in often would do so for somebody who
         // guesses at its role from the same address.
         if remembered.has(role, &digest) && !under_way.slowing.is_guessed_at(address, role) {
-            return Ok(Begun::Known);
+            return Ok(StartedCheck::Known);
         }
         self.join_or_begin(attempt, digest)
     }
@@ -117,36 +120,40 @@ impl Attempts {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    fn join_or_begin(&self, attempt: Attempt, digest: Digest) -> Result<Begun, CqlError> {
+    fn join_or_begin(
+        &self,
+        attempt: PasswordAttempt,
+        digest: PasswordDigest,
+    ) -> Result<StartedCheck, CqlError> {
         let shared = self.shared.clone();
-        let newcomer = Newcomer {
+        let newcomer = NewAttempt {
             key: (digest, network(attempt.address)),
             role: &attempt.role,
             line: match password::is_costly(&attempt.hash) {
-                true => Line::Costly,
-                false => Line::Usual,
+                true => WaitReason::Costly,
+                false => WaitReason::Usual,
             },
             is_compared: shared.remembered.knows(&attempt.role),
         };
         let taken = shared.under_way.take_in(&newcomer);
         Ok(match taken.ok_or_else(too_many_logins)? {
-            Taken::Joined(outcomes) => Begun::Joined(outcomes),
-            Taken::New(sender, outcomes, wait) => {
+            QueuedAttempt::Joined(outcomes) => StartedCheck::Joined(outcomes),
+            QueuedAttempt::New(sender, outcomes, wait) => {
                 tokio::spawn(shared.run(attempt, digest, sender, wait));
-                Begun::Checked(outcomes)
+                StartedCheck::Checked(outcomes)
             }
         })
     }
 }
 
-impl Shared {
+impl CheckState {
     /// Has an attempt checked in its turn, and sends its outcome.
     async fn run(
-        self: Arc<Shared>,
-        attempt: Attempt,
-        digest: Digest,
-        sender: watch::Sender<Option<Outcome>>,
-        mut wait: Wait,
+        self: Arc<CheckState>,
+        attempt: PasswordAttempt,
+        digest: PasswordDigest,
+        sender: watch::Sender<Option<AttemptOutcome>>,
+        mut wait: AttemptWait,
     ) {
         let outcome = self.check(attempt, digest, &mut wait).await;
         sender.send_replace(outcome);
@@ -155,8 +162,13 @@ impl Shared {
 
     /// Waits for a turn, then checks a password and counts the result. `None` if it can't be
     /// checked.
-    async fn check(&self, attempt: Attempt, digest: Digest, wait: &mut Wait) -> Option<Outcome> {
-        let Attempt {
+    async fn check(
+        &self,
+        attempt: PasswordAttempt,
+        digest: PasswordDigest,
+        wait: &mut AttemptWait,
+    ) -> Option<AttemptOutcome> {
+        let PasswordAttempt {
             role,
             password,
             hash,
@@ -164,7 +176,7 @@ impl Shared {
             address,
         } = attempt;
         let Some(turn) = wait.turn().await else {
-            return Some(Outcome::GaveWay);
+            return Some(AttemptOutcome::GaveWay);
         };
         // A check may have ended while it waited: clients at many addresses may have one password.
         let (fits, turn) = match self.remembered.has(&role, &digest) {
@@ -182,13 +194,13 @@ impl Shared {
             true => {
                 self.remembered.insert(&role, digest);
                 slowing.succeeded(address, &role);
-                Outcome::Right
+                AttemptOutcome::Right
             }
             false => {
                 slowing.failed(address, &role);
                 self.failed.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(role = role.escape_debug().to_string(), %address, "a login failed");
-                Outcome::Wrong
+                AttemptOutcome::Wrong
             }
         };
         drop(turn);
@@ -202,13 +214,13 @@ mod tests {
     use std::sync::LazyLock;
     use std::time::Duration;
 
-    use super::super::under_way::{OF_ADDRESS_MAX, UNDER_WAY_MAX};
+    use super::super::attempt_queue::{OF_ADDRESS_MAX, UNDER_WAY_MAX};
     use super::*;
 
     static HASH_OF_WONDER: LazyLock<String> = LazyLock::new(|| bcrypt::hash("wonder", 4).unwrap());
 
-    fn attempt(number: usize, address: u8) -> Attempt {
-        Attempt {
+    fn attempt(number: usize, address: u8) -> PasswordAttempt {
+        PasswordAttempt {
             role: format!("role {number}"),
             password: Secret::new("guess".to_owned()),
             hash: Secret::new(HASH_OF_WONDER.clone()),
@@ -217,20 +229,20 @@ mod tests {
         }
     }
 
-    impl Attempts {
-        async fn fits(&self, attempt: Attempt) -> Result<bool, CqlError> {
+    impl PasswordChecks {
+        async fn fits(&self, attempt: PasswordAttempt) -> Result<bool, CqlError> {
             self.begin(attempt)?.fits().await
         }
     }
 
     /// Begins an attempt, and hangs up.
-    fn begin(attempts: &Attempts, attempt: Attempt) {
+    fn begin(attempts: &PasswordChecks, attempt: PasswordAttempt) {
         let _ = attempts.begin(attempt);
     }
 
     #[tokio::test]
     async fn a_client_that_hangs_up_leaves_its_failure_and_no_entry() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         begin(&attempts, attempt(0, 1));
         let under_way = &attempts.shared.under_way;
         let mut results = under_way.results();
@@ -238,7 +250,7 @@ mod tests {
         let mut result = results.remove(0);
         assert_eq!(
             *result.wait_for(Option::is_some).await.unwrap(),
-            Some(Outcome::Wrong)
+            Some(AttemptOutcome::Wrong)
         );
         assert_eq!((attempts.checked(), attempts.failed()), (1, 1));
         while result.changed().await.is_ok() {}
@@ -248,27 +260,27 @@ mod tests {
 
     #[tokio::test]
     async fn one_address_does_not_take_all_places() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         for number in 0..OF_ADDRESS_MAX {
             begin(&attempts, attempt(number, 1));
         }
         let refused = attempts.fits(attempt(OF_ADDRESS_MAX, 1)).await;
         assert_eq!(refused, Err(too_many_logins()));
         // The refusal reveals something only if a password is remembered.
-        let Shared {
+        let CheckState {
             under_way,
             remembered,
             ..
         } = &*attempts.shared;
         for (guess, begun) in [("one", 1), ("two", 2)] {
-            let another = Attempt {
+            let another = PasswordAttempt {
                 password: Secret::new(guess.to_owned()),
                 ..attempt(0, 1)
             };
             let (role, address) = (another.role.clone(), another.address);
             assert_eq!(attempts.fits(another).await, Err(too_many_logins()));
             assert_eq!(under_way.slowing.begun(address, &role), begun);
-            remembered.insert(&role, Digest::default());
+            remembered.insert(&role, PasswordDigest::default());
         }
         assert_eq!(attempts.fits(attempt(0, 2)).await, Ok(false));
         let waiting: usize = under_way.of_addresses().iter().sum();
@@ -277,10 +289,10 @@ mod tests {
 
     #[tokio::test]
     async fn other_attempts_do_not_wait_for_costly_hashes() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         let under_way = &attempts.shared.under_way;
-        let turn = under_way.take_turn(Line::Costly);
-        let costly = |number, address| Attempt {
+        let turn = under_way.take_turn(WaitReason::Costly);
+        let costly = |number, address| PasswordAttempt {
             hash: Secret::new(HASH_OF_WONDER.replace("$04$", "$13$")),
             ..attempt(number, address)
         };
@@ -291,7 +303,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert_eq!(attempts.fits(attempt(9, 1)).await, Ok(false));
         assert_eq!(attempts.checked(), 1, "the others wait for their own turn");
-        let order = under_way.order(Line::Costly);
+        let order = under_way.order(WaitReason::Costly);
         let expected = [1, 2, 1, 1].map(|address| attempt(0, address).address);
         assert_eq!(order[..4], expected, "addresses take turns");
         assert_eq!(order.len(), 9);
@@ -301,11 +313,11 @@ mod tests {
 
     #[tokio::test]
     async fn many_roles_of_one_address_are_let_in_at_once() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..200 {
             let attempts = attempts.clone();
-            let attempt = Attempt {
+            let attempt = PasswordAttempt {
                 password: Secret::new("wonder".to_owned()),
                 ..attempt(number, 1)
             };
@@ -318,9 +330,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_attempt_slowed_by_failures_holds_no_place() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         for number in 0..5 {
-            let guess = Attempt {
+            let guess = PasswordAttempt {
                 password: Secret::new(format!("guess {number}")),
                 ..attempt(0, 1)
             };
@@ -333,7 +345,7 @@ mod tests {
 
     #[tokio::test]
     async fn attempts_at_two_addresses_count_for_each() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         let [one, other] = [1, 2].map(|address| attempts.fits(attempt(0, address)));
         assert_eq!(tokio::join!(one, other), (Ok(false), Ok(false)));
         assert_eq!(attempts.failed(), 2);
@@ -341,8 +353,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_remembered_password_takes_back_no_guesses() {
-        let attempts = Attempts::default();
-        let right = || Attempt {
+        let attempts = PasswordChecks::default();
+        let right = || PasswordAttempt {
             password: Secret::new("wonder".to_owned()),
             ..attempt(0, 1)
         };
@@ -355,12 +367,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_remembered_password_is_not_told_at_once_to_a_guesser() {
-        let attempts = Attempts::default();
-        let right = || Attempt {
+        let attempts = PasswordChecks::default();
+        let right = || PasswordAttempt {
             password: Secret::new("wonder".to_owned()),
             ..attempt(0, 1)
         };
-        let digest = |attempt: &Attempt| {
+        let digest = |attempt: &PasswordAttempt| {
             let remembered = &attempts.shared.remembered;
             remembered.digest(&attempt.role, &attempt.hash, &attempt.password)
         };
@@ -368,7 +380,7 @@ mod tests {
         attempts.shared.remembered.insert(&right().role, known);
         assert_eq!(attempts.fits(right()).await, Ok(true), "at once");
         for number in 0..20 {
-            let guess = Attempt {
+            let guess = PasswordAttempt {
                 password: Secret::new(format!("guess {number}")),
                 ..attempt(0, 1)
             };
@@ -378,8 +390,8 @@ mod tests {
         assert_eq!(refused, Err(too_many_logins()));
     }
 
-    fn right(number: usize, address: u8) -> Attempt {
-        Attempt {
+    fn right(number: usize, address: u8) -> PasswordAttempt {
+        PasswordAttempt {
             password: Secret::new("wonder".to_owned()),
             ..attempt(number, address)
         }
@@ -387,9 +399,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_right_login_waits_for_200_guessing_addresses_once_each_at_most() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         let under_way = &attempts.shared.under_way;
-        let turns = [(), ()].map(|()| under_way.take_turn(Line::Usual));
+        let turns = [(), ()].map(|()| under_way.take_turn(WaitReason::Usual));
         let mut last = None;
         let guesses = (0..).flat_map(|round| {
             (1..=200).map(move |address| attempt(1_000 * round + usize::from(address), address))
@@ -417,16 +429,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn addresses_that_have_failed_come_last_also_at_the_role_that_they_guess_at() {
-        let attempts = Attempts::default();
+        let attempts = PasswordChecks::default();
         let under_way = &attempts.shared.under_way;
         for address in 1..=200 {
-            let Attempt { role, address, .. } = attempt(0, address);
+            let PasswordAttempt { role, address, .. } = attempt(0, address);
             attempts.failed_unchecked(&role, address);
         }
-        let turns = [(), ()].map(|()| under_way.take_turn(Line::Usual));
+        let turns = [(), ()].map(|()| under_way.take_turn(WaitReason::Usual));
         let guesses = (0..).flat_map(|number| {
             let role = if number < 4 { 0 } else { number };
-            (1..=200).map(move |address| Attempt {
+            (1..=200).map(move |address| PasswordAttempt {
                 password: Secret::new(format!("guess {number}")),
                 ..attempt(role, address)
             })

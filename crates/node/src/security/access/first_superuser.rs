@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::secret::Secret;
 use schema::Catalog;
-use storage::{ChangeError, Storage};
+use storage::{CatalogChangeError, Storage};
 use uuid::Uuid;
 
 use super::password::hash_of_new;
@@ -54,8 +54,8 @@ pub async fn set(storage: &Storage, name: &str, password: Secret<String>) -> Res
         Ok(())
     });
     changed.await.map_err(|error| match error {
-        ChangeError::Refused(error) => error,
-        ChangeError::Storage(error) => storage_error(error),
+        CatalogChangeError::Refused(error) => error,
+        CatalogChangeError::Storage(error) => storage_error(error),
     })
 }
 

@@ -13,21 +13,21 @@ use super::{lock, password};
 const OF_ROLE_MAX: usize = 64;
 
 /// Hashes new passwords.
-pub(crate) struct Hashing {
+pub(crate) struct PasswordHasher {
     turns: Arc<Semaphore>,
     by_role: Mutex<HashMap<Arc<str>, usize>>,
 }
 
-impl Default for Hashing {
-    fn default() -> Hashing {
-        Hashing {
+impl Default for PasswordHasher {
+    fn default() -> PasswordHasher {
+        PasswordHasher {
             turns: Arc::new(Semaphore::new(1)),
             by_role: Mutex::default(),
         }
     }
 }
 
-impl Hashing {
+impl PasswordHasher {
     /// Hashes a password that a statement of this role gives.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Hashing {
         hash.map_err(|error| CqlError::server(format!("hashing a password: {error}")))?
     }
 
-    fn place(&self, role: &Arc<str>) -> Result<Place<'_>, CqlError> {
+    fn place(&self, role: &Arc<str>) -> Result<RoleSlot<'_>, CqlError> {
         let mut by_role = lock(&self.by_role);
         let number = by_role.entry(role.clone()).or_default();
         if *number >= OF_ROLE_MAX {
@@ -62,19 +62,19 @@ impl Hashing {
             ));
         }
         *number += 1;
-        Ok(Place {
+        Ok(RoleSlot {
             hashing: self,
             role: role.clone(),
         })
     }
 }
 
-struct Place<'a> {
-    hashing: &'a Hashing,
+struct RoleSlot<'a> {
+    hashing: &'a PasswordHasher,
     role: Arc<str>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for RoleSlot<'_> {
     fn drop(&mut self) {
         let mut by_role = lock(&self.hashing.by_role);
         if let Some(number) = by_role.get_mut(&self.role) {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_role_has_a_few_places_and_gives_them_back() {
-        let hashing = Hashing::default();
+        let hashing = PasswordHasher::default();
         let (one, other) = (Arc::from("one"), Arc::from("other"));
         let places: Vec<_> = (0..64).map(|_| hashing.place(&one)).collect();
         assert!(places.iter().all(Result::is_ok));

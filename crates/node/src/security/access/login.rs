@@ -8,11 +8,11 @@ use std::net::IpAddr;
 
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
-use net::seldom::Seldom;
+use net::log_limiter::LogLimiter;
 use schema::Catalog;
 
-use super::attempts::{self, Attempt, Attempts};
-use crate::statement::LoggedIn;
+use super::attempts::{self, PasswordAttempt, PasswordChecks};
+use crate::statement::LoggedInRole;
 
 /// The longest name and password, in bytes each, that are looked at.
 const WORD_BYTES_MAX: usize = 1_024;
@@ -22,20 +22,20 @@ const NOBODYS_HASH: &str = "$2a$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAA
 
 /// The name and the password that a client gives.
 #[derive(Clone, Debug)]
-pub struct Credentials {
+pub struct RoleCredentials {
     /// The name of the role.
     pub role: String,
     /// Its password.
     pub password: Secret<String>,
 }
 
-impl Credentials {
+impl RoleCredentials {
     /// Reads a token of SASL PLAIN (RFC 4616): the identity to act as, the name and the password,
     /// with zeros between them. The first is ignored, as Cassandra does.
     ///
     /// # Errors
     /// If the token has another form.
-    pub fn of_token(token: &[u8]) -> Result<Credentials, CqlError> {
+    pub fn of_token(token: &[u8]) -> Result<RoleCredentials, CqlError> {
         let mut parts = token.splitn(3, |byte| *byte == 0).skip(1);
         let mut part = |what: &str| {
             let bytes = parts.next().filter(|bytes| !bytes.is_empty());
@@ -44,7 +44,7 @@ impl Credentials {
                 bad_credentials(format!("{what} must not be null in the SASL PLAIN token"))
             })
         };
-        Ok(Credentials {
+        Ok(RoleCredentials {
             role: part("Authentication ID")?,
             password: Secret::new(part("Password")?),
         })
@@ -53,32 +53,32 @@ impl Credentials {
 
 /// Checks logins.
 #[derive(Default)]
-pub struct Logins {
-    attempts: Attempts,
-    too_long: Seldom,
-    too_many: Seldom,
+pub struct PasswordAuthenticator {
+    attempts: PasswordChecks,
+    too_long: LogLimiter,
+    too_many: LogLimiter,
 }
 
 /// A login whose password is being looked at.
-pub(crate) struct Begun {
-    attempt: attempts::Begun,
+pub(crate) struct PendingLogin {
+    attempt: attempts::StartedCheck,
     role: String,
     /// The role of that name, if there is one.
-    known: Option<LoggedIn>,
+    known: Option<LoggedInRole>,
     can_login: bool,
 }
 
-impl Begun {
+impl PendingLogin {
     /// Whether it has a check of its own, which others with the same words may wait for.
     pub fn is_checked(&self) -> bool {
-        matches!(self.attempt, attempts::Begun::Checked(_))
+        matches!(self.attempt, attempts::StartedCheck::Checked(_))
     }
 
     /// Returns the role once the password was looked at.
     ///
     /// # Errors
     /// BadCredentials, the same for an unknown role and for a wrong password.
-    pub async fn end(self) -> Result<LoggedIn, CqlError> {
+    pub async fn end(self) -> Result<LoggedInRole, CqlError> {
         let role = self.role;
         if !self.attempt.fits().await? {
             return Err(bad_credentials(format!(
@@ -91,7 +91,7 @@ impl Begun {
     }
 }
 
-impl Logins {
+impl PasswordAuthenticator {
     /// Begins to check the credentials of a client at this address.
     ///
     /// # Errors
@@ -99,16 +99,16 @@ impl Logins {
     pub(crate) fn begin(
         &self,
         catalog: &Catalog,
-        credentials: Credentials,
+        credentials: RoleCredentials,
         address: IpAddr,
-    ) -> Result<Begun, CqlError> {
-        let Credentials { role, password } = credentials;
+    ) -> Result<PendingLogin, CqlError> {
+        let RoleCredentials { role, password } = credentials;
         if role.len().max(password.expose().len()) > WORD_BYTES_MAX {
             return Err(self.refuse_long(address));
         }
         let known = catalog.roles.get(&role);
         let hash = known.and_then(|known| known.salted_hash.clone());
-        let attempt = Attempt {
+        let attempt = PasswordAttempt {
             role: role.clone(),
             password,
             is_known: hash.is_some(),
@@ -116,16 +116,16 @@ impl Logins {
             address,
         };
         let attempt = self.attempts.begin(attempt);
-        Ok(Begun {
-            attempt: attempt.inspect_err(|error| self.tell_of_crowd(error, address))?,
+        Ok(PendingLogin {
+            attempt: attempt.inspect_err(|error| self.warn_of_unchecked(error, address))?,
             can_login: known.is_some_and(|known| known.can_login),
-            known: LoggedIn::of(catalog, &role),
+            known: LoggedInRole::of(catalog, &role),
             role,
         })
     }
 
     /// Logs that a login was refused without a check. A client of CQL gets no answer.
-    fn tell_of_crowd(&self, error: &CqlError, address: IpAddr) {
+    fn warn_of_unchecked(&self, error: &CqlError, address: IpAddr) {
         if let Some(refused) = self.too_many.is_due() {
             tracing::warn!(%address, refused, %error, "logins were not checked");
         }
@@ -159,9 +159,9 @@ impl Logins {
 }
 
 /// The role that logs in by a certificate of this identity, if there is one and it may log in.
-pub(crate) fn role_of_identity(catalog: &Catalog, identity: &str) -> Option<LoggedIn> {
+pub(crate) fn role_of_identity(catalog: &Catalog, identity: &str) -> Option<LoggedInRole> {
     let role = catalog.role_of_identity(identity)?;
-    LoggedIn::of(catalog, role).filter(|_| catalog.roles[role].can_login)
+    LoggedInRole::of(catalog, role).filter(|_| catalog.roles[role].can_login)
 }
 
 fn bad_credentials(message: String) -> CqlError {
@@ -177,13 +177,13 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    impl Logins {
+    impl PasswordAuthenticator {
         async fn log_in(
             &self,
             catalog: &Catalog,
-            credentials: Credentials,
+            credentials: RoleCredentials,
             address: IpAddr,
-        ) -> Result<LoggedIn, CqlError> {
+        ) -> Result<LoggedInRole, CqlError> {
             self.begin(catalog, credentials, address)?.end().await
         }
     }
@@ -203,13 +203,13 @@ mod tests {
         catalog
     }
 
-    fn credentials(role: &str, password: &str) -> Credentials {
-        Credentials::of_token(format!("\0{role}\0{password}").as_bytes()).unwrap()
+    fn credentials(role: &str, password: &str) -> RoleCredentials {
+        RoleCredentials::of_token(format!("\0{role}\0{password}").as_bytes()).unwrap()
     }
 
     #[tokio::test]
     async fn many_logins_at_once_cost_one_check_until_the_password_changes() {
-        let logins = Arc::new(Logins::default());
+        let logins = Arc::new(PasswordAuthenticator::default());
         let catalog = Arc::new(catalog());
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..200 {
@@ -234,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_role_is_refused_like_a_wrong_password() {
-        let logins = Logins::default();
+        let logins = PasswordAuthenticator::default();
         let catalog = catalog();
         let mut errors = Vec::new();
         for role in ["alice", "nobody"] {
@@ -248,7 +248,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_is_too_long_counts_and_is_not_sent_back() {
-        let logins = Logins::default();
+        let logins = PasswordAuthenticator::default();
         let catalog = catalog();
         let long = "x".repeat(WORD_BYTES_MAX + 1);
         for (role, password) in [(&*long, "wonder"), ("alice", &*long)] {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_hash_is_hashed_like_any_other() {
+    fn the_hash_for_unknown_roles_is_a_valid_bcrypt_hash() {
         assert!(matches!(bcrypt::verify("x", NOBODYS_HASH), Ok(false)));
     }
 
@@ -280,7 +280,7 @@ mod tests {
             b"\0alice\0",
             b"\0\xff\0x",
         ] {
-            let error = Credentials::of_token(token).unwrap_err();
+            let error = RoleCredentials::of_token(token).unwrap_err();
             assert_eq!(error.kind, ErrorKind::BadCredentials, "{token:?}");
         }
     }

@@ -9,71 +9,75 @@
 //! Roles and grants are a part of the catalog (`schema::roles`); the statements that change them
 //! are in [`crate::security::roles`].
 
+mod attempt_queue;
 mod attempts;
 pub mod first_superuser;
 mod hashing;
 pub mod login;
+mod login_throttle;
 mod password;
-mod remembered;
 mod rights;
-mod slowing;
-mod under_way;
+mod verified_passwords;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cql::error::{CqlError, ErrorKind};
-pub(crate) use hashing::Hashing;
-use login::Logins;
+pub(crate) use hashing::PasswordHasher;
+use login::PasswordAuthenticator;
 pub(crate) use password::check_hash;
-pub use rights::Rights;
+pub use rights::RoleRights;
 use schema::{Catalog, Permission, Resource};
 use uuid::Uuid;
 
-use crate::statement::LoggedIn;
+use crate::statement::LoggedInRole;
 
 /// The logins of a node, and the rights of its roles.
 #[derive(Default)]
-pub struct Access {
-    asks_for_login: bool,
+pub struct AuthService {
+    requires_login: bool,
     /// Checks passwords.
-    pub logins: Logins,
+    pub logins: PasswordAuthenticator,
     /// Hashes new passwords.
-    pub(crate) hashing: Hashing,
-    rights: Mutex<Known>,
+    pub(crate) hashing: PasswordHasher,
+    rights: Mutex<RightsCache>,
 }
 
 /// The rights of roles by one version of the catalog.
 #[derive(Default)]
-struct Known {
+struct RightsCache {
     version: Uuid,
-    by_role: HashMap<LoggedIn, Arc<Rights>>,
+    by_role: HashMap<LoggedInRole, Arc<RoleRights>>,
 }
 
-impl Access {
+impl AuthService {
     /// The access to a node that requires logins.
-    pub fn by_login() -> Access {
-        Access {
-            asks_for_login: true,
-            ..Access::default()
+    pub fn by_login() -> AuthService {
+        AuthService {
+            requires_login: true,
+            ..AuthService::default()
         }
     }
 
     /// Whether clients have to log in.
-    pub fn asks_for_login(&self) -> bool {
-        self.asks_for_login
+    pub fn requires_login(&self) -> bool {
+        self.requires_login
     }
 
     /// The rights of a role.
     ///
     /// # Errors
     /// Unauthorized if the role was dropped or may not log in any more.
-    pub fn rights(&self, catalog: &Catalog, role: &LoggedIn) -> Result<Arc<Rights>, CqlError> {
+    pub fn rights(
+        &self,
+        catalog: &Catalog,
+        role: &LoggedInRole,
+    ) -> Result<Arc<RoleRights>, CqlError> {
         let mut known = lock(&self.rights);
         if known.version != catalog.version {
             // Only the version in use last is remembered. Requests that began before a change are
             // few, and go on with rights of their own version.
-            *known = Known {
+            *known = RightsCache {
                 version: catalog.version,
                 by_role: HashMap::new(),
             };
@@ -81,7 +85,7 @@ impl Access {
         if let Some(rights) = known.by_role.get(role) {
             return Ok(rights.clone());
         }
-        let rights = Arc::new(Rights::of_logged_in(catalog, role).ok_or_else(|| {
+        let rights = Arc::new(RoleRights::of_logged_in(catalog, role).ok_or_else(|| {
             unauthorized(format!(
                 "The role {} does not exist any more or may not log in: log in again",
                 role.name()
@@ -123,7 +127,7 @@ mod tests {
 
     #[test]
     fn another_role_of_the_name_is_not_the_one_that_logged_in() {
-        let access = Access::by_login();
+        let access = AuthService::by_login();
         let role = |id| Role {
             id: Uuid::from_u128(id),
             can_login: true,
@@ -135,11 +139,11 @@ mod tests {
             catalog.roles.insert("ada".to_owned(), Arc::new(role(id)));
         };
         change(&mut catalog, 0);
-        let first = LoggedIn::of(&catalog, "ada").unwrap();
+        let first = LoggedInRole::of(&catalog, "ada").unwrap();
         assert!(access.rights(&catalog, &first).is_ok());
         catalog.remove_role("ada");
         change(&mut catalog, 7);
-        let second = LoggedIn::of(&catalog, "ada").unwrap();
+        let second = LoggedInRole::of(&catalog, "ada").unwrap();
         assert!(access.rights(&catalog, &second).is_ok());
         let refused = access.rights(&catalog, &first).unwrap_err();
         assert!(refused.message.contains("log in again"), "{refused:?}");

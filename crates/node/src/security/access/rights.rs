@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cql::error::CqlError;
-use schema::{Catalog, Permission, Permissions, Resource, Table};
+use schema::{Catalog, Permission, PermissionSet, Resource, Table};
 
 use super::no_permission;
-use crate::statement::LoggedIn;
+use crate::statement::LoggedInRole;
 
 /// System keyspaces whose tables everybody reads: drivers and readers of the change log can't do
 /// without.
@@ -24,48 +24,48 @@ const CLOSED_TABLES: [&str; 4] = ["clients", "config", "large_data", "prepared_s
 
 /// The rights of a role.
 #[derive(Debug, Default)]
-pub struct Rights {
+pub struct RoleRights {
     role: String,
     is_superuser: bool,
     /// The role itself and all roles that it is a member of.
     roles: BTreeSet<String>,
     /// The permissions on all keyspaces but those of the system.
-    everywhere: Permissions,
+    everywhere: PermissionSet,
     /// The permissions in a keyspace, by its name. Two maps, so that a statement on a table is
     /// checked without making a [`Resource`].
-    in_keyspaces: HashMap<String, InKeyspace>,
+    in_keyspaces: HashMap<String, KeyspacePermissions>,
     /// The permissions on roles and functions.
-    others: BTreeMap<Resource, Permissions>,
+    others: BTreeMap<Resource, PermissionSet>,
 }
 
 /// The permissions in a keyspace.
 #[derive(Debug, Default)]
-struct InKeyspace {
+struct KeyspacePermissions {
     /// Those on the keyspace itself.
-    own: Permissions,
+    own: PermissionSet,
     /// Those on all of its tables.
-    all_tables: Permissions,
-    tables: HashMap<String, Permissions>,
+    all_tables: PermissionSet,
+    tables: HashMap<String, PermissionSet>,
 }
 
-impl Rights {
+impl RoleRights {
     /// The rights of a role that has logged in; `None` if it is not there any more, or may not log
     /// in any more.
-    pub fn of_logged_in(catalog: &Catalog, role: &LoggedIn) -> Option<Rights> {
+    pub fn of_logged_in(catalog: &Catalog, role: &LoggedInRole) -> Option<RoleRights> {
         match role.is_in(catalog) {
-            true => Rights::of(catalog, role),
+            true => RoleRights::of(catalog, role),
             false => None,
         }
     }
 
     /// The rights of a role; `None` if there is no such role, or if it may not log in.
-    pub fn of(catalog: &Catalog, role: &str) -> Option<Rights> {
+    pub fn of(catalog: &Catalog, role: &str) -> Option<RoleRights> {
         if !catalog.roles.get(role)?.can_login {
             return None;
         }
-        let mut rights = Rights {
+        let mut rights = RoleRights {
             role: role.to_owned(),
-            ..Rights::default()
+            ..RoleRights::default()
         };
         for (name, role) in catalog.roles_of(role) {
             rights.is_superuser |= role.is_superuser;
@@ -78,7 +78,7 @@ impl Rights {
         Some(rights)
     }
 
-    fn place(&mut self, resource: &Resource) -> &mut Permissions {
+    fn place(&mut self, resource: &Resource) -> &mut PermissionSet {
         match resource {
             Resource::AllKeyspaces => &mut self.everywhere,
             Resource::Keyspace(name) => &mut self.in_keyspace(name).own,
@@ -94,7 +94,7 @@ impl Rights {
         }
     }
 
-    fn in_keyspace(&mut self, name: &str) -> &mut InKeyspace {
+    fn in_keyspace(&mut self, name: &str) -> &mut KeyspacePermissions {
         self.in_keyspaces.entry(name.to_owned()).or_default()
     }
 
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn with_grants(grants: &[(Resource, Permission)]) -> Rights {
+    fn with_grants(grants: &[(Resource, Permission)]) -> RoleRights {
         let mut catalog = fixtures::catalog();
         let role = Role {
             can_login: true,
@@ -243,7 +243,7 @@ mod tests {
         for (resource, permission) in grants {
             catalog.grant("r", resource.clone(), [*permission].into_iter().collect());
         }
-        Rights::of(&catalog, "r").unwrap()
+        RoleRights::of(&catalog, "r").unwrap()
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_index_nothing_does_not_see_the_history_of_the_schema() {
+    fn roles_without_index_permissions_do_not_see_the_schema_history() {
         let system = crate::system::SystemTables::new();
         let history = system.table("system", "group0_history").unwrap();
         let local = system.table("system", "local").unwrap();

@@ -4,11 +4,11 @@ use serde::Serialize;
 use storage::clock::{Clock as _, SystemClock};
 
 use super::names::cut;
-use super::{Category, Terms};
+use super::{EventCategory, RoleStatementTerms};
 
 /// An event, as its line shows it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct LoggedEvent<'a> {
     pub category: &'static str,
     /// The kind of statement or event, in the words of Cassandra.
     #[serde(rename = "type")]
@@ -32,7 +32,7 @@ pub(crate) struct Entry<'a> {
     pub index: Option<&'a str>,
     /// The terms of a statement about roles.
     #[serde(flatten)]
-    pub terms: Option<&'a Terms>,
+    pub terms: Option<&'a RoleStatementTerms>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistency: Option<&'a str>,
     /// The text of the statement, without its secrets.
@@ -47,13 +47,13 @@ pub(crate) struct Entry<'a> {
     pub error: Option<&'a str>,
 }
 
-impl Entry<'_> {
+impl LoggedEvent<'_> {
     /// An event of a category, of which nothing else is known yet.
-    pub fn new(category: Category, kind: &'static str) -> Self {
-        Entry {
+    pub fn new(category: EventCategory, kind: &'static str) -> Self {
+        LoggedEvent {
             category: category.name(),
             kind,
-            ..Entry::default()
+            ..LoggedEvent::default()
         }
     }
 
@@ -61,12 +61,12 @@ impl Entry<'_> {
     /// bound: about six bytes for each that a text and its names have at most.
     pub fn put(&self, out: &mut Vec<u8>) {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct TimestampedEvent<'a> {
             time: String,
             #[serde(flatten)]
-            entry: Entry<'a>,
+            entry: LoggedEvent<'a>,
         }
-        let entry = Entry {
+        let entry = LoggedEvent {
             role: self.role.map(cut),
             keyspace: self.keyspace.map(cut),
             table: self.table.map(cut),
@@ -75,7 +75,7 @@ impl Entry<'_> {
         };
         let micros = SystemClock.now_micros();
         let time = jiff::Timestamp::from_microsecond(micros);
-        let line = Line {
+        let line = TimestampedEvent {
             time: time.map_or_else(|_| micros.to_string(), |time| time.to_string()),
             entry,
         };
@@ -93,12 +93,12 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_whatever_its_texts_hold() {
-        let entry = Entry {
+        let entry = LoggedEvent {
             role: Some("a\n\"b\""),
             source: "127.0.0.1:5",
             statement: Some("SELECT '\u{7}\r\n' FROM t"),
             times: Some(2),
-            ..Entry::new(Category::Query, "SELECT")
+            ..LoggedEvent::new(EventCategory::Query, "SELECT")
         };
         let mut out = Vec::new();
         entry.put(&mut out);
@@ -118,12 +118,12 @@ mod tests {
     fn the_names_of_a_line_are_cut() {
         let long = "\u{1}".repeat(1 << 20);
         let name = Some(long.as_str());
-        let entry = Entry {
+        let entry = LoggedEvent {
             role: name,
             keyspace: name,
             table: name,
             index: name,
-            ..Entry::new(Category::Ddl, "DROP_TABLE")
+            ..LoggedEvent::new(EventCategory::Ddl, "DROP_TABLE")
         };
         let mut out = Vec::new();
         entry.put(&mut out);

@@ -10,7 +10,7 @@ const OF_DRIVERS: [&str; 3] = ["system", "system_schema", "system_virtual_schema
 
 /// The kind of a logged event. All but `ADMIN`, which is ScyllaDB's, are Cassandra's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Category {
+pub enum EventCategory {
     /// Work of the index service that an operator starts or stops by HTTP.
     Admin,
     /// Logins, and refusals for want of a right.
@@ -31,54 +31,54 @@ pub enum Category {
     Query,
 }
 
-impl Category {
+impl EventCategory {
     /// Every category, in the order of their names.
-    pub const EVERY: [Category; 9] = [
-        Category::Admin,
-        Category::Auth,
-        Category::Dcl,
-        Category::Ddl,
-        Category::Dml,
-        Category::Error,
-        Category::Other,
-        Category::Prepare,
-        Category::Query,
+    pub const EVERY: [EventCategory; 9] = [
+        EventCategory::Admin,
+        EventCategory::Auth,
+        EventCategory::Dcl,
+        EventCategory::Ddl,
+        EventCategory::Dml,
+        EventCategory::Error,
+        EventCategory::Other,
+        EventCategory::Prepare,
+        EventCategory::Query,
     ];
 
     /// The name in settings and in the log.
     pub fn name(self) -> &'static str {
         match self {
-            Category::Admin => "ADMIN",
-            Category::Auth => "AUTH",
-            Category::Dcl => "DCL",
-            Category::Ddl => "DDL",
-            Category::Dml => "DML",
-            Category::Error => "ERROR",
-            Category::Other => "OTHER",
-            Category::Prepare => "PREPARE",
-            Category::Query => "QUERY",
+            EventCategory::Admin => "ADMIN",
+            EventCategory::Auth => "AUTH",
+            EventCategory::Dcl => "DCL",
+            EventCategory::Ddl => "DDL",
+            EventCategory::Dml => "DML",
+            EventCategory::Error => "ERROR",
+            EventCategory::Other => "OTHER",
+            EventCategory::Prepare => "PREPARE",
+            EventCategory::Query => "QUERY",
         }
     }
 
     /// The category of this name, in capitals or not.
-    pub fn of_name(name: &str) -> Option<Category> {
-        let mut every = Category::EVERY.into_iter();
+    pub fn of_name(name: &str) -> Option<EventCategory> {
+        let mut every = EventCategory::EVERY.into_iter();
         every.find(|category| category.name().eq_ignore_ascii_case(name))
     }
 }
 
 /// The choice of what is logged.
 #[derive(Debug)]
-pub(crate) struct Filter {
-    categories: BTreeSet<Category>,
+pub(crate) struct EventFilter {
+    categories: BTreeSet<EventCategory>,
     /// Empty for all but [`OF_DRIVERS`].
     keyspaces: BTreeSet<String>,
     roles_left_out: BTreeSet<String>,
 }
 
-impl Filter {
-    pub fn new(options: AuditOptions) -> Filter {
-        Filter {
+impl EventFilter {
+    pub fn new(options: AuditOptions) -> EventFilter {
+        EventFilter {
             categories: options.categories.into_iter().collect(),
             keyspaces: options.keyspaces.into_iter().collect(),
             roles_left_out: options.roles_left_out.into_iter().collect(),
@@ -86,14 +86,19 @@ impl Filter {
     }
 
     /// Whether events of a category are logged at all.
-    pub fn has(&self, category: Category) -> bool {
+    pub fn has(&self, category: EventCategory) -> bool {
         self.categories.contains(&category)
     }
 
     /// Whether an event that succeeds or fails by itself is logged: one of a category, of a role,
     /// about the data in a keyspace if it is about any. For refused logins and refusals for want of
     /// a right, only the category counts.
-    pub fn keeps(&self, category: Category, role: Option<&str>, keyspace: Option<&str>) -> bool {
+    pub fn keeps(
+        &self,
+        category: EventCategory,
+        role: Option<&str>,
+        keyspace: Option<&str>,
+    ) -> bool {
         self.has(category)
             && role.is_none_or(|role| !self.roles_left_out.contains(role))
             && keyspace.is_none_or(|keyspace| match self.keyspaces.is_empty() {
@@ -107,11 +112,11 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn filter(keyspaces: &[&str], roles_left_out: &[&str]) -> Filter {
+    fn filter(keyspaces: &[&str], roles_left_out: &[&str]) -> EventFilter {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Filter::new(AuditOptions {
+        EventFilter::new(AuditOptions {
             file: "audit.log".into(),
-            categories: vec![Category::Dml, Category::Query],
+            categories: vec![EventCategory::Dml, EventCategory::Query],
             keyspaces: owned(keyspaces),
             roles_left_out: owned(roles_left_out),
         })
@@ -120,24 +125,24 @@ mod tests {
     #[test]
     fn categories_keyspaces_and_roles_are_chosen() {
         let all = filter(&[], &[]);
-        assert!(all.keeps(Category::Dml, None, Some("shop")));
-        assert!(all.keeps(Category::Query, Some("app"), None));
-        assert!(all.keeps(Category::Query, None, Some("system_auth")));
-        assert!(!all.keeps(Category::Query, None, Some("system")));
-        assert!(!all.keeps(Category::Ddl, None, Some("shop")));
+        assert!(all.keeps(EventCategory::Dml, None, Some("shop")));
+        assert!(all.keeps(EventCategory::Query, Some("app"), None));
+        assert!(all.keeps(EventCategory::Query, None, Some("system_auth")));
+        assert!(!all.keeps(EventCategory::Query, None, Some("system")));
+        assert!(!all.keeps(EventCategory::Ddl, None, Some("shop")));
         let some = filter(&["shop", "system"], &["ingest"]);
-        assert!(some.keeps(Category::Query, Some("app"), Some("system")));
-        assert!(!some.keeps(Category::Query, Some("app"), Some("other")));
-        assert!(!some.keeps(Category::Query, Some("ingest"), Some("shop")));
+        assert!(some.keeps(EventCategory::Query, Some("app"), Some("system")));
+        assert!(!some.keeps(EventCategory::Query, Some("app"), Some("other")));
+        assert!(!some.keeps(EventCategory::Query, Some("ingest"), Some("shop")));
     }
 
     #[test]
     fn a_category_has_its_name() {
-        for category in Category::EVERY {
-            assert_eq!(Category::of_name(category.name()), Some(category));
+        for category in EventCategory::EVERY {
+            assert_eq!(EventCategory::of_name(category.name()), Some(category));
         }
-        assert_eq!(Category::of_name("dml"), Some(Category::Dml));
-        assert_eq!(Category::of_name("ALL"), None);
-        assert!(Category::EVERY.is_sorted_by_key(|category| category.name()));
+        assert_eq!(EventCategory::of_name("dml"), Some(EventCategory::Dml));
+        assert_eq!(EventCategory::of_name("ALL"), None);
+        assert!(EventCategory::EVERY.is_sorted_by_key(|category| category.name()));
     }
 }

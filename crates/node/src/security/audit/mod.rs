@@ -26,17 +26,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use client_memory::Charge;
+use client_memory::MemoryCharge;
 use cql::error::{CqlError, ErrorKind};
-use net::seldom::Seldom;
+use net::log_limiter::LogLimiter;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-pub(crate) use entry::Entry;
-pub use filter::Category;
-pub(crate) use filter::Filter;
-pub(crate) use subject::{Place, Subject, category_of};
-pub(crate) use terms::Terms;
-use writer::{Held, Lines, Progress};
+pub(crate) use entry::LoggedEvent;
+pub use filter::EventCategory;
+pub(crate) use filter::EventFilter;
+pub(crate) use subject::{LoggedTarget, StatementSubject, category_of};
+pub(crate) use terms::RoleStatementTerms;
+use writer::{LineMemory, RequestLines, StallTimer};
 
 /// The most requests whose lines wait to be written.
 const WAITING_MAX: usize = 64 << 10;
@@ -59,7 +59,7 @@ pub struct AuditOptions {
     /// The file, which is made with the mode 0600 if it is not there.
     pub file: PathBuf,
     /// The categories of what is logged.
-    pub categories: Vec<Category>,
+    pub categories: Vec<EventCategory>,
     /// The keyspaces whose data requests must be about to be logged. If there are none, all count
     /// but those that drivers read: `system`, `system_schema` and `system_virtual_schema`.
     pub keyspaces: Vec<String>,
@@ -70,15 +70,15 @@ pub struct AuditOptions {
 /// An audit log that is open.
 #[derive(Debug)]
 pub struct AuditLog {
-    filter: Filter,
-    queue: mpsc::Sender<Lines>,
-    progress: Arc<Progress>,
+    filter: EventFilter,
+    queue: mpsc::Sender<RequestLines>,
+    progress: Arc<StallTimer>,
     /// The bytes that lines of logins may still take.
     logins: Arc<Semaphore>,
     /// The bytes that lines of requests by HTTP may still take.
     requests: Arc<Semaphore>,
-    lost: Seldom,
-    unchecked: Seldom,
+    lost: LogLimiter,
+    unchecked: LogLimiter,
     patience: Duration,
     stuck_after: Duration,
     path: PathBuf,
@@ -91,25 +91,25 @@ impl AuditLog {
     /// If the file can't be opened to be written at its end, or the thread can't be started.
     pub fn open(options: AuditOptions) -> io::Result<AuditLog> {
         let (queue, lines) = mpsc::channel(WAITING_MAX);
-        let progress = Arc::<Progress>::default();
+        let progress = Arc::<StallTimer>::default();
         let file = options.file.clone();
         writer::start(file, lines, Arc::clone(&progress))?;
         Ok(AuditLog {
             path: options.file.clone(),
-            filter: Filter::new(options),
+            filter: EventFilter::new(options),
             queue,
             progress,
             logins: Arc::new(Semaphore::new(ROOM_BYTES)),
             requests: Arc::new(Semaphore::new(ROOM_BYTES)),
-            lost: Seldom::default(),
-            unchecked: Seldom::default(),
+            lost: LogLimiter::default(),
+            unchecked: LogLimiter::default(),
             patience: PATIENCE,
             stuck_after: STUCK_AFTER,
         })
     }
 
     /// The choice of what is logged.
-    pub(crate) fn filter(&self) -> &Filter {
+    pub(crate) fn filter(&self) -> &EventFilter {
         &self.filter
     }
 
@@ -129,7 +129,7 @@ impl AuditLog {
     /// # Errors
     /// As [`AuditLog::check`], if logins are logged.
     pub(crate) fn check_login(&self) -> Result<(), CqlError> {
-        match self.filter.has(Category::Auth) {
+        match self.filter.has(EventCategory::Auth) {
             true => self.check(),
             false => Ok(()),
         }
@@ -141,8 +141,8 @@ impl AuditLog {
     /// # Errors
     /// ServerError if they are not in the file within [`PATIENCE`]. They are written once they can
     /// be. The server's log reports lines that find no place among those that wait.
-    pub(crate) async fn write(&self, bytes: Vec<u8>, charge: Charge) -> Result<(), CqlError> {
-        self.write_holding(bytes, Held::Charge(charge)).await
+    pub(crate) async fn write(&self, bytes: Vec<u8>, charge: MemoryCharge) -> Result<(), CqlError> {
+        self.write_holding(bytes, LineMemory::Charge(charge)).await
     }
 
     /// Writes the line of a login, as [`AuditLog::write`].
@@ -183,26 +183,26 @@ impl AuditLog {
             attempts => unchecked_line(attempts),
         };
         // The server's log reports lines that can't be written.
-        let _ = self.write_holding(line, Held::Nothing).await;
+        let _ = self.write_holding(line, LineMemory::Nothing).await;
     }
 
     async fn write_within(&self, room: &Arc<Semaphore>, line: Vec<u8>) -> Result<(), CqlError> {
         let bytes = u32::try_from(line.len()).unwrap_or(u32::MAX);
         match Arc::clone(room).try_acquire_many_owned(bytes) {
-            Ok(part) => self.write_holding(line, Held::Room(part)).await,
-            Err(_) => Err(self.lose()),
+            Ok(part) => self.write_holding(line, LineMemory::Room(part)).await,
+            Err(_) => Err(self.report_lost_lines()),
         }
     }
 
-    async fn write_holding(&self, bytes: Vec<u8>, held: Held) -> Result<(), CqlError> {
+    async fn write_holding(&self, bytes: Vec<u8>, held: LineMemory) -> Result<(), CqlError> {
         let (written, done) = oneshot::channel();
-        let lines = Lines {
+        let lines = RequestLines {
             bytes,
             written,
             _held: held,
         };
         if self.queue.try_send(lines).is_err() {
-            return Err(self.lose());
+            return Err(self.report_lost_lines());
         }
         match tokio::time::timeout(self.patience, done).await {
             Ok(Ok(())) => Ok(()),
@@ -211,7 +211,7 @@ impl AuditLog {
     }
 
     /// Writes to the server's log, once in a while, that a request's lines find no place.
-    fn lose(&self) -> CqlError {
+    fn report_lost_lines(&self) -> CqlError {
         if let Some(requests) = self.lost.is_due() {
             tracing::error!(
                 file = %self.path.display(),
@@ -233,8 +233,11 @@ pub(crate) fn login_line(
 ) -> Option<Vec<u8>> {
     let filter = &log.filter;
     let (kind, is_kept) = match error {
-        None => ("LOGIN_SUCCESS", filter.keeps(Category::Auth, role, None)),
-        Some(_) => ("LOGIN_ERROR", filter.has(Category::Auth)),
+        None => (
+            "LOGIN_SUCCESS",
+            filter.keeps(EventCategory::Auth, role, None),
+        ),
+        Some(_) => ("LOGIN_ERROR", filter.has(EventCategory::Auth)),
     };
     let role = role.map(
         |role| match (error, role.char_indices().nth(FAILED_NAME_CHARACTERS)) {
@@ -244,11 +247,11 @@ pub(crate) fn login_line(
     );
     is_kept.then(|| {
         let mut line = Vec::new();
-        let entry = Entry {
+        let entry = LoggedEvent {
             role,
             source,
             error: error.map(ErrorKind::name),
-            ..Entry::new(Category::Auth, kind)
+            ..LoggedEvent::new(EventCategory::Auth, kind)
         };
         entry.put(&mut line);
         line
@@ -259,9 +262,9 @@ pub(crate) fn login_line(
 /// they came.
 fn unchecked_line(times: u64) -> Vec<u8> {
     let mut line = Vec::new();
-    let entry = Entry {
+    let entry = LoggedEvent {
         times: Some(u32::try_from(times).unwrap_or(u32::MAX)),
-        ..Entry::new(Category::Auth, "LOGIN_ERROR")
+        ..LoggedEvent::new(EventCategory::Auth, "LOGIN_ERROR")
     };
     entry.put(&mut line);
     line
@@ -287,7 +290,7 @@ impl AuditLog {
     pub(crate) async fn stuck() -> AuditLog {
         let options = AuditOptions {
             file: "/dev/full".into(),
-            categories: Category::EVERY.to_vec(),
+            categories: EventCategory::EVERY.to_vec(),
             keyspaces: Vec::new(),
             roles_left_out: Vec::new(),
         };
@@ -325,7 +328,7 @@ mod tests {
     fn open(path: &Path) -> AuditLog {
         AuditLog::open(AuditOptions {
             file: path.to_owned(),
-            categories: Category::EVERY.to_vec(),
+            categories: EventCategory::EVERY.to_vec(),
             keyspaces: Vec::new(),
             roles_left_out: Vec::new(),
         })
@@ -369,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nothing_can_be_written_requests_are_refused_until_it_can() {
+    async fn requests_are_refused_while_the_log_cannot_be_written() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("folder");
         fs::create_dir(&folder).unwrap();

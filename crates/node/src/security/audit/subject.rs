@@ -6,37 +6,37 @@ use std::collections::HashSet;
 use cql::ast::{AbsentKind, BatchEntry, RoleStatement, Statement, TableName};
 
 use super::names::cut;
-use super::{Category, Terms};
+use super::{EventCategory, RoleStatementTerms};
 
 /// The most places of a batch that are logged.
 const PLACES_MAX: usize = 64;
 
 /// The category and the type of a statement, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
-    pub category: Category,
+pub(crate) struct StatementSubject {
+    pub category: EventCategory,
     /// The type, in the words of Cassandra.
     pub kind: &'static str,
     /// The places, at least one. A batch may be about several, of which [`PLACES_MAX`] are logged:
     /// one without keyspace and table replaces the others.
-    pub places: Vec<Place>,
+    pub places: Vec<LoggedTarget>,
     /// The terms of a statement about roles.
-    pub terms: Option<Box<Terms>>,
+    pub terms: Option<Box<RoleStatementTerms>>,
 }
 
 /// A keyspace or a table, by names that may be cut. Without either it is no place in particular.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LoggedTarget {
     /// The keyspace; `None` if neither the statement nor the connection names one.
     pub keyspace: Option<String>,
     /// The table; `None` if it is the keyspace itself, or something else in it.
     pub table: Option<String>,
 }
 
-impl Place {
-    fn new(keyspace: Option<&str>, table: Option<&str>) -> Place {
+impl LoggedTarget {
+    fn new(keyspace: Option<&str>, table: Option<&str>) -> LoggedTarget {
         let owned = |name: &str| cut(name).to_owned();
-        Place {
+        LoggedTarget {
             keyspace: keyspace.map(owned),
             table: table.map(owned),
         }
@@ -44,40 +44,41 @@ impl Place {
 }
 
 /// The category of a statement.
-pub(crate) fn category_of(statement: &Statement) -> Category {
+pub(crate) fn category_of(statement: &Statement) -> EventCategory {
     match statement {
-        Statement::Select(_) => Category::Query,
+        Statement::Select(_) => EventCategory::Query,
         Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)
-        | Statement::Batch(_) => Category::Dml,
-        Statement::Use { .. } | Statement::Describe(_) => Category::Other,
-        Statement::Role(_) => Category::Dcl,
-        Statement::Unsupported(_) => Category::Error,
-        _ => Category::Ddl,
+        | Statement::Batch(_) => EventCategory::Dml,
+        Statement::Use { .. } | Statement::Describe(_) => EventCategory::Other,
+        Statement::Role(_) => EventCategory::Dcl,
+        Statement::Unsupported(_) => EventCategory::Error,
+        _ => EventCategory::Ddl,
     }
 }
 
-impl Subject {
+impl StatementSubject {
     /// The subject of a text that is no statement.
-    pub fn unreadable() -> Subject {
-        Subject {
-            category: Category::Error,
+    pub fn unreadable() -> StatementSubject {
+        StatementSubject {
+            category: EventCategory::Error,
             kind: "REQUEST_FAILURE",
-            places: vec![Place::default()],
+            places: vec![LoggedTarget::default()],
             terms: None,
         }
     }
 
     /// The subject of a statement that is read with a keyspace in use.
-    pub fn of(statement: &Statement, in_use: Option<&str>) -> Subject {
+    pub fn of(statement: &Statement, in_use: Option<&str>) -> StatementSubject {
         let on = |kind, table: &TableName| {
             let keyspace = table.keyspace.as_deref().or(in_use);
-            (kind, vec![Place::new(keyspace, Some(&table.name))])
+            (kind, vec![LoggedTarget::new(keyspace, Some(&table.name))])
         };
-        let within =
-            |kind, keyspace: Option<&str>| (kind, vec![Place::new(keyspace.or(in_use), None)]);
-        let nowhere = |kind| (kind, vec![Place::default()]);
+        let within = |kind, keyspace: Option<&str>| {
+            (kind, vec![LoggedTarget::new(keyspace.or(in_use), None)])
+        };
+        let nowhere = |kind| (kind, vec![LoggedTarget::default()]);
         let (kind, places) = match statement {
             Statement::Select(select) => on("SELECT", &select.table),
             Statement::Insert(insert) => on("UPDATE", &insert.table),
@@ -108,13 +109,13 @@ impl Subject {
             Statement::Use { keyspace } => within("USE_KEYSPACE", Some(keyspace)),
             Statement::Describe(_) => nowhere("DESCRIBE"),
             Statement::Role(statement) => nowhere(of_role(statement)),
-            Statement::Unsupported(_) => return Subject::unreadable(),
+            Statement::Unsupported(_) => return StatementSubject::unreadable(),
         };
         let terms = match statement {
-            Statement::Role(statement) => Some(Box::new(Terms::of(statement, in_use))),
+            Statement::Role(statement) => Some(Box::new(RoleStatementTerms::of(statement, in_use))),
             _ => None,
         };
-        Subject {
+        StatementSubject {
             category: category_of(statement),
             kind,
             places,
@@ -124,7 +125,7 @@ impl Subject {
 }
 
 /// The tables of a batch, each once.
-fn places(batch: &[BatchEntry], in_use: Option<&str>) -> Vec<Place> {
+fn places(batch: &[BatchEntry], in_use: Option<&str>) -> Vec<LoggedTarget> {
     let mut seen = HashSet::new();
     let mut places = Vec::new();
     for entry in batch {
@@ -138,10 +139,10 @@ fn places(batch: &[BatchEntry], in_use: Option<&str>) -> Vec<Place> {
             continue;
         }
         if places.len() == PLACES_MAX {
-            places.push(Place::default());
+            places.push(LoggedTarget::default());
             break;
         }
-        places.push(Place::new(place.0, Some(place.1)));
+        places.push(LoggedTarget::new(place.0, Some(place.1)));
     }
     places
 }
@@ -168,9 +169,9 @@ mod tests {
     use super::*;
 
     /// Category, type and places (`keyspace.table`) of a statement with the keyspace `used` in use.
-    fn told(text: &str) -> (Category, &'static str, String) {
+    fn describe(text: &str) -> (EventCategory, &'static str, String) {
         let parsed = parse_statement(text).unwrap();
-        let subject = Subject::of(&parsed.statement, Some("used"));
+        let subject = StatementSubject::of(&parsed.statement, Some("used"));
         let places = subject.places.iter().map(|place| {
             let part = |part: &Option<String>| part.clone().unwrap_or_default();
             format!("{}.{}", part(&place.keyspace), part(&place.table))
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn statements_have_cassandras_types_and_their_places() {
-        use Category::{Dcl, Ddl, Dml, Error, Other, Query};
+        use EventCategory::{Dcl, Ddl, Dml, Error, Other, Query};
         for (text, category, kind, places) in [
             ("SELECT * FROM shop.t", Query, "SELECT", "shop.t"),
             ("INSERT INTO t (a) VALUES (1)", Dml, "UPDATE", "used.t"),
@@ -211,7 +212,11 @@ mod tests {
             ("ALTER USER app SUPERUSER", Dcl, "ALTER_ROLE", "."),
             ("CREATE TRIGGER x", Error, "REQUEST_FAILURE", "."),
         ] {
-            assert_eq!(told(text), (category, kind, places.to_owned()), "{text}");
+            assert_eq!(
+                describe(text),
+                (category, kind, places.to_owned()),
+                "{text}"
+            );
         }
     }
 
@@ -221,7 +226,7 @@ mod tests {
             let deletes = (0..tables).map(|table| format!("DELETE FROM s.t{table} WHERE a = 1; "));
             let deletes = deletes.collect::<String>();
             let parsed = parse_statement(&format!("BEGIN BATCH {deletes}{deletes}APPLY BATCH"));
-            Subject::of(&parsed.unwrap().statement, None).places
+            StatementSubject::of(&parsed.unwrap().statement, None).places
         };
         let all = batch(PLACES_MAX);
         assert_eq!(all.len(), PLACES_MAX);
@@ -229,7 +234,7 @@ mod tests {
         for tables in [PLACES_MAX + 1, 20_000] {
             let some = batch(tables);
             assert_eq!(some[..PLACES_MAX], all);
-            assert_eq!(some[PLACES_MAX..], [Place::default()]);
+            assert_eq!(some[PLACES_MAX..], [LoggedTarget::default()]);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::names::cut;
 
 /// The terms of a statement about roles, each as far as the statement has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Terms {
+pub(crate) struct RoleStatementTerms {
     /// The role that is made, changed, granted or listed, or that gets or loses permissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -32,12 +32,12 @@ pub(crate) struct Terms {
     pub superuser: Option<bool>,
 }
 
-impl Terms {
+impl RoleStatementTerms {
     /// The terms of a statement that is read with a keyspace in use.
-    pub fn of(statement: &RoleStatement, in_use: Option<&str>) -> Terms {
-        let about = |role: &String| Terms {
+    pub fn of(statement: &RoleStatement, in_use: Option<&str>) -> RoleStatementTerms {
+        let about = |role: &String| RoleStatementTerms {
             target: Some(cut(role).to_owned()),
-            ..Terms::default()
+            ..RoleStatementTerms::default()
         };
         match statement {
             RoleStatement::Create {
@@ -48,7 +48,7 @@ impl Terms {
             } => about(role).with(attributes),
             RoleStatement::Drop { role, .. } => about(role),
             RoleStatement::GrantRole { role, member }
-            | RoleStatement::RevokeRole { role, member } => Terms {
+            | RoleStatement::RevokeRole { role, member } => RoleStatementTerms {
                 member: Some(cut(member).to_owned()),
                 ..about(role)
             },
@@ -61,9 +61,9 @@ impl Terms {
                 permissions,
                 resource,
                 role,
-            } => Terms {
+            } => RoleStatementTerms {
                 permissions: Some(names(permissions)),
-                resource: Some(thing(resource, in_use)),
+                resource: Some(resource_text(resource, in_use)),
                 ..about(role)
             },
             RoleStatement::ListPermissions {
@@ -71,26 +71,28 @@ impl Terms {
                 resource,
                 of,
                 ..
-            } => Terms {
+            } => RoleStatementTerms {
                 permissions: Some(names(permissions)),
-                resource: resource.as_ref().map(|resource| thing(resource, in_use)),
+                resource: resource
+                    .as_ref()
+                    .map(|resource| resource_text(resource, in_use)),
                 ..of.as_ref().map(about).unwrap_or_default()
             },
             RoleStatement::ListRoles { of, .. } => of.as_ref().map(about).unwrap_or_default(),
-            RoleStatement::ListUsers => Terms::default(),
-            RoleStatement::AddIdentity { identity, role, .. } => Terms {
+            RoleStatement::ListUsers => RoleStatementTerms::default(),
+            RoleStatement::AddIdentity { identity, role, .. } => RoleStatementTerms {
                 identity: Some(cut(identity).to_owned()),
                 ..about(role)
             },
-            RoleStatement::DropIdentity { identity, .. } => Terms {
+            RoleStatement::DropIdentity { identity, .. } => RoleStatementTerms {
                 identity: Some(cut(identity).to_owned()),
-                ..Terms::default()
+                ..RoleStatementTerms::default()
             },
         }
     }
 
-    fn with(self, attributes: &RoleAttributes) -> Terms {
-        Terms {
+    fn with(self, attributes: &RoleAttributes) -> RoleStatementTerms {
+        RoleStatementTerms {
             login: attributes.login,
             superuser: attributes.superuser,
             ..self
@@ -108,7 +110,7 @@ fn names(permissions: &PermissionNames) -> String {
     }
 }
 
-fn thing(resource: &ResourceName, in_use: Option<&str>) -> String {
+fn resource_text(resource: &ResourceName, in_use: Option<&str>) -> String {
     let named = |kind: &str, name: &str| format!("{kind} {}", cut(name));
     let qualified = |kind: &str, name: &TableName| match name.keyspace.as_deref().or(in_use) {
         Some(keyspace) => format!("{kind} {}.{}", cut(keyspace), cut(&name.name)),
@@ -167,7 +169,7 @@ mod tests {
             let Statement::Role(statement) = parse_statement(text).unwrap().statement else {
                 panic!("{text}");
             };
-            let terms = Terms::of(&statement, Some("used"));
+            let terms = RoleStatementTerms::of(&statement, Some("used"));
             assert_eq!(serde_json::to_value(terms).unwrap(), expected, "{text}");
         }
     }

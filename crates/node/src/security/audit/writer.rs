@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use client_memory::Charge;
+use client_memory::MemoryCharge;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -19,27 +19,27 @@ const TOGETHER_BYTES: usize = 256 << 10;
 const TRY_EVERY: Duration = Duration::from_millis(200);
 
 /// The lines of a request.
-pub(super) struct Lines {
+pub(super) struct RequestLines {
     pub bytes: Vec<u8>,
     /// Notified when they are in the file.
     pub written: oneshot::Sender<()>,
     /// Given back when they are in the file.
-    pub _held: Held,
+    pub _held: LineMemory,
 }
 
 /// The right to the memory of lines.
 #[expect(dead_code, reason = "it is held, and looked at by nobody")]
-pub(super) enum Held {
-    Charge(Charge),
+pub(super) enum LineMemory {
+    Charge(MemoryCharge),
     Room(OwnedSemaphorePermit),
     Nothing,
 }
 
 /// The time since which the lines that are being written wait.
 #[derive(Debug, Default)]
-pub(super) struct Progress(Mutex<Option<Instant>>);
+pub(super) struct StallTimer(Mutex<Option<Instant>>);
 
-impl Progress {
+impl StallTimer {
     /// How long the lines that are being written have waited; zero if there are none.
     pub fn waited(&self) -> Duration {
         self.0
@@ -54,10 +54,10 @@ impl Progress {
 /// If the file can't be opened, or the thread can't be started.
 pub(super) fn start(
     path: PathBuf,
-    lines: mpsc::Receiver<Lines>,
-    progress: Arc<Progress>,
+    lines: mpsc::Receiver<RequestLines>,
+    progress: Arc<StallTimer>,
 ) -> io::Result<()> {
-    let writer = Writer {
+    let writer = LogFileWriter {
         file: open(&path)?,
         path,
         lines,
@@ -106,14 +106,14 @@ fn is_whole(file: &File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-struct Writer {
+struct LogFileWriter {
     path: PathBuf,
     file: File,
-    lines: mpsc::Receiver<Lines>,
-    progress: Arc<Progress>,
+    lines: mpsc::Receiver<RequestLines>,
+    progress: Arc<StallTimer>,
 }
 
-impl Writer {
+impl LogFileWriter {
     fn run(mut self) {
         while let Some(first) = self.lines.blocking_recv() {
             *self.progress.0.lock() = Some(Instant::now());

@@ -4,29 +4,29 @@ use cql::ast::{RoleAttributes, RolePassword, RoleStatement};
 use cql::error::CqlError;
 use cql::secret::Secret;
 
-use crate::security::access::{self, Hashing};
-use crate::statement::LoggedIn;
+use crate::security::access::{self, PasswordHasher};
+use crate::statement::LoggedInRole;
 
 /// The longest password, in bytes. bcrypt takes only the first 72, as in Cassandra.
 const PASSWORD_BYTES_MAX: usize = 1_024;
 
 /// The attributes of a statement; `None` for each that it does not give.
 #[derive(Debug, Default)]
-pub(super) struct Attributes {
+pub(super) struct ResolvedAttributes {
     pub login: Option<bool>,
     pub superuser: Option<bool>,
     pub salted_hash: Option<Secret<String>>,
 }
 
-impl Attributes {
+impl ResolvedAttributes {
     /// Reads the attributes of a statement. A password takes the place of its hash until
-    /// [`Attributes::hash`].
-    pub fn of(statement: &RoleStatement) -> Result<Attributes, CqlError> {
+    /// [`ResolvedAttributes::hash`].
+    pub fn of(statement: &RoleStatement) -> Result<ResolvedAttributes, CqlError> {
         let Some(given) = given(statement) else {
-            return Ok(Attributes::default());
+            return Ok(ResolvedAttributes::default());
         };
         check(given)?;
-        Ok(Attributes {
+        Ok(ResolvedAttributes {
             login: given.login,
             superuser: given.superuser,
             salted_hash: match &given.password {
@@ -42,8 +42,8 @@ impl Attributes {
     pub async fn hash(
         &mut self,
         statement: &RoleStatement,
-        actor: &LoggedIn,
-        hashing: &Hashing,
+        actor: &LoggedInRole,
+        hashing: &PasswordHasher,
     ) -> Result<(), CqlError> {
         let password = given(statement).and_then(|given| given.password.as_ref());
         if let Some(RolePassword::Plain(password)) = password {

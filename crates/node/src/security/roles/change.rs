@@ -9,13 +9,13 @@ use std::sync::Arc;
 use cql::ast::RoleStatement;
 use cql::error::CqlError;
 use net::tls::{IDENTITY_BYTES_MAX, is_identity};
-use schema::{Catalog, Permission, Permissions, Resource, Role};
+use schema::{Catalog, Permission, PermissionSet, Resource, Role};
 use uuid::Uuid;
 
-use super::attributes::Attributes;
+use super::attributes::ResolvedAttributes;
 use super::{insufficient, own};
-use crate::security::access::{Rights, unauthorized};
-use crate::statement::LoggedIn;
+use crate::security::access::{RoleRights, unauthorized};
+use crate::statement::LoggedInRole;
 
 /// The most roles. Each change of the schema copies their list.
 const ROLES_MAX: usize = 10_000;
@@ -25,21 +25,21 @@ const IDENTITIES_MAX: usize = 100;
 const NAME_BYTES_MAX: usize = 1_024;
 
 /// A change of roles, with what it was resolved to.
-pub(super) struct Change {
+pub(super) struct RoleChange {
     pub statement: RoleStatement,
-    pub attributes: Attributes,
+    pub attributes: ResolvedAttributes,
     pub resource: Option<Resource>,
-    pub permissions: Permissions,
+    pub permissions: PermissionSet,
     /// Whether the resource belongs to the system, so that the catalog does not list it.
     pub resource_is_of_system: bool,
     /// The role that executes the statement.
-    pub actor: LoggedIn,
+    pub actor: LoggedInRole,
 }
 
-impl Change {
+impl RoleChange {
     /// Applies the change. Returns warnings.
     pub fn apply(&self, catalog: &mut Catalog) -> Result<Vec<String>, CqlError> {
-        let rights = Rights::of_logged_in(catalog, &self.actor);
+        let rights = RoleRights::of_logged_in(catalog, &self.actor);
         let rights = rights.ok_or_else(|| insufficient(&self.actor))?;
         match &self.statement {
             RoleStatement::Create {
@@ -77,7 +77,12 @@ impl Change {
         Ok(Vec::new())
     }
 
-    fn need(&self, rights: &Rights, permission: Permission, on: &Resource) -> Result<(), CqlError> {
+    fn need(
+        &self,
+        rights: &RoleRights,
+        permission: Permission,
+        on: &Resource,
+    ) -> Result<(), CqlError> {
         match rights.allow(permission, on) {
             true => Ok(()),
             false => Err(insufficient(&self.actor)),
@@ -87,7 +92,7 @@ impl Change {
     fn create(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         name: &str,
         if_not_exists: bool,
     ) -> Result<(), CqlError> {
@@ -123,7 +128,7 @@ impl Change {
     fn alter(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         name: &str,
         if_exists: bool,
     ) -> Result<(), CqlError> {
@@ -145,7 +150,12 @@ impl Change {
         Ok(())
     }
 
-    fn may_alter(&self, catalog: &Catalog, rights: &Rights, name: &str) -> Result<(), CqlError> {
+    fn may_alter(
+        &self,
+        catalog: &Catalog,
+        rights: &RoleRights,
+        name: &str,
+    ) -> Result<(), CqlError> {
         if self.attributes.superuser.is_some() {
             if rights.has_role(name) {
                 return Err(unauthorized(
@@ -175,7 +185,7 @@ impl Change {
     fn drop_role(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         name: &str,
         if_exists: bool,
     ) -> Result<(), CqlError> {
@@ -200,7 +210,7 @@ impl Change {
     fn may_grant(
         &self,
         catalog: &Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         role: &str,
         member: &str,
     ) -> Result<(), CqlError> {
@@ -217,7 +227,7 @@ impl Change {
     fn grant_role(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         role: &str,
         member: &str,
     ) -> Result<(), CqlError> {
@@ -236,7 +246,7 @@ impl Change {
     fn revoke_role(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         role: &str,
         member: &str,
     ) -> Result<(), CqlError> {
@@ -254,7 +264,7 @@ impl Change {
     fn grant(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         role: &str,
         gives: bool,
     ) -> Result<Vec<String>, CqlError> {
@@ -293,7 +303,7 @@ impl Change {
     fn add_identity(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         identity: &str,
         role: &str,
         if_not_exists: bool,
@@ -336,7 +346,7 @@ impl Change {
     fn drop_identity(
         &self,
         catalog: &mut Catalog,
-        rights: &Rights,
+        rights: &RoleRights,
         identity: &str,
         if_exists: bool,
     ) -> Result<(), CqlError> {
@@ -416,12 +426,12 @@ mod tests {
         catalog
     }
 
-    fn change(actor: &str, statement: RoleStatement) -> Change {
-        Change {
-            attributes: Attributes::default(),
+    fn change(actor: &str, statement: RoleStatement) -> RoleChange {
+        RoleChange {
+            attributes: ResolvedAttributes::default(),
             statement,
             resource: None,
-            permissions: Permissions::default(),
+            permissions: PermissionSet::default(),
             resource_is_of_system: false,
             actor: actor.into(),
         }
@@ -560,7 +570,7 @@ mod tests {
 
     /// A catalog in which `clerk` has these permissions on all roles, and `reader` is a member of
     /// `boss`.
-    fn with_clerk(permissions: Permissions) -> Catalog {
+    fn with_clerk(permissions: PermissionSet) -> Catalog {
         let mut catalog = catalog();
         let role = |member_of: &[&str], identities: &[&str]| Role {
             can_login: true,
@@ -582,18 +592,18 @@ mod tests {
     }
 
     #[test]
-    fn whoever_can_become_a_role_may_alter_it_or_give_it() {
+    fn a_role_that_can_become_another_may_alter_or_grant_it() {
         use Permission::{Alter, Authorize, Create, Describe, Drop};
         let all = [Create, Alter, Drop, Authorize, Describe];
         for granted in 0..1 << all.len() {
             let permissions = all.into_iter().enumerate();
             let permissions = permissions.filter(|(bit, _)| granted >> bit & 1 == 1);
-            let permissions: Permissions = permissions.map(|(_, each)| each).collect();
+            let permissions: PermissionSet = permissions.map(|(_, each)| each).collect();
             let catalog = with_clerk(permissions);
             for (statement, needed) in statements() {
                 let run = |statement: &RoleStatement| {
-                    let change = Change {
-                        attributes: Attributes::of(statement).unwrap(),
+                    let change = RoleChange {
+                        attributes: ResolvedAttributes::of(statement).unwrap(),
                         ..change("clerk", statement.clone())
                     };
                     change.apply(&mut catalog.clone())
@@ -622,7 +632,7 @@ mod tests {
         apply(&mut catalog, "clerk", add("boss")).unwrap_err();
         apply(&mut catalog, "clerk", add("clerk")).unwrap();
         assert_eq!(catalog.role_of_identity("clerk's"), Some("clerk"));
-        let mut without = with_clerk(Permissions::default());
+        let mut without = with_clerk(PermissionSet::default());
         apply(&mut without, "clerk", add("clerk")).unwrap_err();
     }
 

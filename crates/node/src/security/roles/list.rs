@@ -4,26 +4,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use client_memory::{Account, Charge};
+use client_memory::{MemoryAccount, MemoryCharge};
 use cql::ast::RoleStatement;
 use cql::error::CqlError;
-use schema::{Catalog, Permission, Permissions, Resource, Role};
+use schema::{Catalog, Permission, PermissionSet, Resource, Role};
 use value::CqlType;
 
 use super::RolesPlan;
-use crate::security::access::{Rights, unauthorized};
-use crate::statement::{Answer, ColumnSpec, Outcome, Rows, no_room};
+use crate::security::access::{RoleRights, unauthorized};
+use crate::statement::{
+    ColumnSpec, ExecutionOutcome, ExecutionResult, ResultRows, answer_memory_error,
+};
 
 /// The answer of a statement that lists; `None` for one that changes something. `is_of_system` says
 /// whether the resource belongs to the system, so that the catalog does not list it.
 pub(super) fn answer(
     plan: &RolesPlan,
     catalog: &Catalog,
-    rights: &Rights,
+    rights: &RoleRights,
     is_of_system: bool,
-    memory: &Account,
-) -> Result<Option<Answer>, CqlError> {
-    let list = List {
+    memory: &MemoryAccount,
+) -> Result<Option<ExecutionResult>, CqlError> {
+    let list = RoleListing {
         catalog,
         rights,
         memory,
@@ -36,7 +38,7 @@ pub(super) fn answer(
         }
         _ => return Ok(None),
     };
-    Ok(Some(Answer {
+    Ok(Some(ExecutionResult {
         outcome,
         warnings: Vec::new(),
     }))
@@ -45,14 +47,14 @@ pub(super) fn answer(
 /// The longest list, in bytes. A list is one answer without pages.
 const LIST_BYTES_MAX: usize = 16 << 20;
 
-struct List<'a> {
+struct RoleListing<'a> {
     catalog: &'a Catalog,
-    rights: &'a Rights,
-    memory: &'a Account,
+    rights: &'a RoleRights,
+    memory: &'a MemoryAccount,
 }
 
-impl<'a> List<'a> {
-    fn roles(&self, of: Option<&str>, recursive: bool) -> Result<Outcome, CqlError> {
+impl<'a> RoleListing<'a> {
+    fn roles(&self, of: Option<&str>, recursive: bool) -> Result<ExecutionOutcome, CqlError> {
         let sees_all = self.rights.allow(Permission::Describe, &Resource::AllRoles);
         let roles = match of {
             Some(of) => {
@@ -74,7 +76,7 @@ impl<'a> List<'a> {
             ("options", options_type()),
             ("datacenters", CqlType::Text),
         ];
-        let mut rows = Listed::new("roles", columns, self.memory);
+        let mut rows = RoleRowsWriter::new("roles", columns, self.memory);
         for (name, role) in roles {
             rows.text(name);
             rows.boolean(role.is_superuser);
@@ -86,7 +88,7 @@ impl<'a> List<'a> {
         Ok(rows.finish())
     }
 
-    fn users(&self) -> Result<Outcome, CqlError> {
+    fn users(&self) -> Result<ExecutionOutcome, CqlError> {
         let sees_all = self.rights.allow(Permission::Describe, &Resource::AllRoles);
         let roles = match sees_all {
             true => self.every(),
@@ -97,7 +99,7 @@ impl<'a> List<'a> {
             ("super", CqlType::Boolean),
             ("datacenters", CqlType::Text),
         ];
-        let mut rows = Listed::new("users", columns, self.memory);
+        let mut rows = RoleRowsWriter::new("users", columns, self.memory);
         for (name, _) in roles.into_iter().filter(|(_, role)| role.can_login) {
             let mut roles = self.catalog.roles_of(name).into_values();
             rows.text(name);
@@ -114,7 +116,7 @@ impl<'a> List<'a> {
         of: Option<&str>,
         recursive: bool,
         is_of_system: bool,
-    ) -> Result<Outcome, CqlError> {
+    ) -> Result<ExecutionOutcome, CqlError> {
         if let Some(of) = of {
             self.known(of)?;
         }
@@ -138,7 +140,7 @@ impl<'a> List<'a> {
         });
         let columns = ["role", "username", "resource", "permission"];
         let columns = columns.map(|name| (name, CqlType::Text));
-        let mut rows = Listed::new("permissions", columns, self.memory);
+        let mut rows = RoleRowsWriter::new("permissions", columns, self.memory);
         for (name, role) in roles {
             for (resource, permissions) in by_path(role) {
                 let is_wanted = wanted
@@ -155,7 +157,7 @@ impl<'a> List<'a> {
             }
         }
         Ok(match rows.is_empty() {
-            true => Outcome::Void,
+            true => ExecutionOutcome::Void,
             false => rows.finish(),
         })
     }
@@ -182,7 +184,7 @@ impl<'a> List<'a> {
 }
 
 /// The grants of a role in the order of their resources' paths.
-fn by_path(role: &Role) -> Vec<(&Resource, Permissions)> {
+fn by_path(role: &Role) -> Vec<(&Resource, PermissionSet)> {
     let grants = role.grants.iter();
     let mut grants: Vec<_> = grants
         .map(|(resource, granted)| (resource, *granted))
@@ -192,12 +194,12 @@ fn by_path(role: &Role) -> Vec<(&Resource, Permissions)> {
 }
 
 /// The rows of a list while they are written.
-struct Listed {
+struct RoleRowsWriter {
     columns: Arc<[ColumnSpec]>,
     body: BytesMut,
     cells: usize,
     /// The memory that the body is charged for.
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// The bytes that a list is charged ahead of its size.
@@ -211,15 +213,19 @@ fn options_type() -> CqlType {
     }
 }
 
-impl Listed {
-    fn new<const N: usize>(table: &str, columns: [(&str, CqlType); N], memory: &Account) -> Listed {
+impl RoleRowsWriter {
+    fn new<const N: usize>(
+        table: &str,
+        columns: [(&str, CqlType); N],
+        memory: &MemoryAccount,
+    ) -> RoleRowsWriter {
         let columns = columns.map(|(name, cql_type)| ColumnSpec {
             keyspace: "system_auth".into(),
             table: table.into(),
             name: name.into(),
             cql_type,
         });
-        Listed {
+        RoleRowsWriter {
             columns: columns.into(),
             body: BytesMut::new(),
             cells: 0,
@@ -257,7 +263,7 @@ impl Listed {
         }
         if self.body.len() > self.charge.bytes() {
             let charged = self.charge.resize(self.body.len() + AHEAD_BYTES);
-            charged.map_err(|_| no_room(self.body.len()))?;
+            charged.map_err(|_| answer_memory_error(self.body.len()))?;
         }
         Ok(())
     }
@@ -266,10 +272,10 @@ impl Listed {
         self.cells == 0
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> ExecutionOutcome {
         // Shrinking a charge never fails.
         let _ = self.charge.resize(self.body.len());
-        Outcome::Rows(Rows {
+        ExecutionOutcome::Rows(ResultRows {
             count: (self.cells / self.columns.len()) as u32,
             columns: self.columns,
             body: self.body,

@@ -12,14 +12,17 @@ mod list;
 #[cfg(test)]
 mod tests;
 
-use attributes::Attributes;
+use attributes::ResolvedAttributes;
 use cql::ast::{PermissionNames, ResourceName, RoleStatement};
 use cql::error::CqlError;
-use schema::{Catalog, Permission, Permissions, Resource};
-use storage::{ChangeError, Storage};
+use schema::{Catalog, Permission, PermissionSet, Resource};
+use storage::{CatalogChangeError, Storage};
 
-use crate::security::access::{Access, unauthorized};
-use crate::statement::{Answer, LoggedIn, Outcome, Parameters, keyspace_name, storage_error};
+use crate::security::access::{AuthService, unauthorized};
+use crate::statement::{
+    ExecutionOutcome, ExecutionParameters, ExecutionResult, LoggedInRole, keyspace_name,
+    storage_error,
+};
 use crate::system::SystemTables;
 
 /// A prepared statement about roles.
@@ -29,7 +32,7 @@ pub struct RolesPlan {
     /// The resource that the statement names.
     resource: Option<Resource>,
     /// The permissions that the statement names, as far as the resource can have them.
-    permissions: Permissions,
+    permissions: PermissionSet,
 }
 
 /// Resolves the resource and the permissions of a statement. `keyspace` is the one in use.
@@ -63,7 +66,7 @@ pub fn prepare(keyspace: Option<&str>, statement: &RoleStatement) -> Result<Role
         _ => Permission::EVERY.into_iter().collect(),
     };
     let wanted = match permissions {
-        None => Permissions::default(),
+        None => PermissionSet::default(),
         Some(PermissionNames::All) => applicable,
         Some(PermissionNames::Some(names)) => {
             let names = names.iter();
@@ -123,11 +126,11 @@ fn resource(keyspace: Option<&str>, named: &ResourceName) -> Result<Resource, Cq
 /// Unauthorized if no role is logged in or the role may not do this; unknown roles and resources.
 pub async fn execute(
     storage: &Storage,
-    access: &Access,
+    access: &AuthService,
     system: &SystemTables,
     plan: &RolesPlan,
-    parameters: Parameters,
-) -> Result<Answer, CqlError> {
+    parameters: ExecutionParameters,
+) -> Result<ExecutionResult, CqlError> {
     let actor = parameters.actor.role()?.clone();
     let is_of_system = is_of_system(system, plan.resource.as_ref());
     let listed = {
@@ -138,10 +141,10 @@ pub async fn execute(
     if let Some(answer) = listed {
         return Ok(answer);
     }
-    let attributes = Attributes::of(&plan.statement)?;
+    let attributes = ResolvedAttributes::of(&plan.statement)?;
     let statement = plan.statement.clone();
     let (resource, permissions) = (plan.resource.clone(), plan.permissions);
-    let mut change = change::Change {
+    let mut change = change::RoleChange {
         statement,
         attributes,
         resource,
@@ -157,16 +160,16 @@ pub async fn execute(
     hashed.await?;
     let changed = storage.change_catalog(move |catalog: &mut Catalog| change.apply(catalog));
     let warnings = changed.await.map_err(|error| match error {
-        ChangeError::Refused(error) => error,
-        ChangeError::Storage(error) => storage_error(error),
+        CatalogChangeError::Refused(error) => error,
+        CatalogChangeError::Storage(error) => storage_error(error),
     })?;
     tracing::info!(
         role = &*actor,
         change = described(&plan.statement),
         "roles were changed"
     );
-    Ok(Answer {
-        outcome: Outcome::Void,
+    Ok(ExecutionResult {
+        outcome: ExecutionOutcome::Void,
         warnings,
     })
 }
@@ -199,7 +202,7 @@ fn described(statement: &RoleStatement) -> &'static str {
 }
 
 /// Makes the role the owner of what it has made.
-pub(crate) fn own(catalog: &mut Catalog, role: &LoggedIn, made: Resource) {
+pub(crate) fn own(catalog: &mut Catalog, role: &LoggedInRole, made: Resource) {
     let all = made.applicable();
     // Another role of the name has not made it.
     if role.is_in(catalog) {

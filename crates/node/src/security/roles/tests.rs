@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use client_memory::{Account, Budget};
+use client_memory::{MemoryAccount, MemoryBudget};
 use cql::ast::{RoleAttributes, RolePassword};
 use cql::error::ErrorKind;
 use cql::secret::Secret;
@@ -11,12 +11,12 @@ use storage::{Storage, StorageOptions};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::database::Database;
+use crate::database::CqlDatabase;
 use crate::planner;
 use crate::statement::Actor;
 
 /// A database with the superuser `chief` and `roles` others, of which one is `plain`.
-async fn database(directory: &std::path::Path, roles: usize) -> Arc<Database> {
+async fn database(directory: &std::path::Path, roles: usize) -> Arc<CqlDatabase> {
     let storage = Storage::open(directory, StorageOptions::default()).unwrap();
     let changed = storage.change_catalog(move |catalog: &mut Catalog| {
         let others = (1..roles).map(|number| format!("{number:0200}"));
@@ -32,28 +32,28 @@ async fn database(directory: &std::path::Path, roles: usize) -> Arc<Database> {
         Ok::<(), CqlError>(())
     });
     assert!(changed.await.is_ok());
-    Arc::new(Database {
+    Arc::new(CqlDatabase {
         storage,
         system: SystemTables::new(),
-        stores: store_api::Stores::disabled(),
-        access: Arc::new(Access::by_login()),
+        stores: store_api::IndexServices::disabled(),
+        access: Arc::new(AuthService::by_login()),
         timeouts: Default::default(),
     })
 }
 
 async fn run(
-    database: &Database,
+    database: &CqlDatabase,
     actor: &str,
-    memory: Account,
+    memory: MemoryAccount,
     statement: RoleStatement,
-) -> Result<Answer, CqlError> {
+) -> Result<ExecutionResult, CqlError> {
     let plan = prepare(None, &statement)?;
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         actor: Actor::Role(actor.into()),
         memory,
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
-    let Database {
+    let CqlDatabase {
         storage,
         access,
         system,
@@ -78,7 +78,7 @@ async fn passwords_of_statements_that_are_refused_are_not_hashed() {
                     ..RoleAttributes::default()
                 },
             };
-            run(&database, "plain", Account::default(), create).await
+            run(&database, "plain", MemoryAccount::default(), create).await
         });
     }
     while let Some(refused) = tasks.join_next().await {
@@ -96,20 +96,20 @@ async fn lists_are_charged_as_they_grow() {
         of: None,
         recursive: true,
     };
-    let budget = Budget::new(16 << 20);
+    let budget = MemoryBudget::new(16 << 20);
     let account = budget.client().unwrap();
     let answer = run(&database, "chief", account, list.clone()).await;
-    let Ok(Answer {
-        outcome: Outcome::Rows(rows),
+    let Ok(ExecutionResult {
+        outcome: ExecutionOutcome::Rows(rows),
         ..
     }) = answer
     else {
         panic!("there is room for it");
     };
-    let charge = rows.charge.as_ref().map(client_memory::Charge::bytes);
+    let charge = rows.charge.as_ref().map(client_memory::MemoryCharge::bytes);
     assert!(rows.body.len() > 1 << 20);
     assert_eq!(charge, Some(rows.body.len()));
-    let budget = Budget::new(1 << 20);
+    let budget = MemoryBudget::new(1 << 20);
     let account = budget.client().unwrap();
     let refused = run(&database, "chief", account, list).await;
     let kind = refused.err().map(|error| error.kind);
@@ -117,18 +117,22 @@ async fn lists_are_charged_as_they_grow() {
 }
 
 /// Executes a statement as a role.
-async fn executed(database: &Database, actor: &str, text: &str) -> Result<Answer, CqlError> {
+async fn executed(
+    database: &CqlDatabase,
+    actor: &str,
+    text: &str,
+) -> Result<ExecutionResult, CqlError> {
     let parsed = cql::parser::parse_statement(text)?;
     let plan = planner::prepare(database, None, &parsed)?;
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         actor: Actor::Role(actor.into()),
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     plan.execute(database, parameters).await
 }
 
 /// The kind of the error of a statement; `None` if it is carried out.
-async fn refused(database: &Database, actor: &str, text: &str) -> Option<ErrorKind> {
+async fn refused(database: &CqlDatabase, actor: &str, text: &str) -> Option<ErrorKind> {
     let answer = executed(database, actor, text).await;
     answer.err().map(|error| error.kind)
 }
@@ -196,7 +200,7 @@ async fn dropping_an_unsupported_object_if_it_exists_succeeds() {
     ] {
         let answer = executed(&database, "plain", text).await;
         let outcome = answer.map(|answer| answer.outcome);
-        assert!(matches!(outcome, Ok(Outcome::Void)), "{text}");
+        assert!(matches!(outcome, Ok(ExecutionOutcome::Void)), "{text}");
         let without = text.replace("IF EXISTS ", "");
         let error = executed(&database, "chief", &without).await.err().unwrap();
         assert!(

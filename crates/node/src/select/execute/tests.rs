@@ -7,8 +7,8 @@ use storage::{Storage, StorageOptions};
 
 use super::*;
 use crate::planner::{self, StatementPlan};
-use crate::select::order::Order;
-use crate::statement::{Presence, Timeouts};
+use crate::select::order::ResultOrder;
+use crate::statement::{ClientPresence, DefaultTimeouts};
 use crate::system::SystemTables;
 
 const QUERIES: [&str; 8] = [
@@ -22,11 +22,11 @@ const QUERIES: [&str; 8] = [
     "SELECT p, c, sum(v) FROM ks.t GROUP BY p, c PER PARTITION LIMIT 3",
 ];
 
-async fn database(directory: &std::path::Path) -> Database {
-    let database = Database {
+async fn database(directory: &std::path::Path) -> CqlDatabase {
+    let database = CqlDatabase {
         storage: Storage::open(directory, StorageOptions::default()).unwrap(),
         system: SystemTables::new(),
-        stores: store_api::Stores::disabled(),
+        stores: store_api::IndexServices::disabled(),
         access: Default::default(),
         timeouts: Default::default(),
     };
@@ -48,38 +48,40 @@ async fn database(directory: &std::path::Path) -> Database {
     database
 }
 
-async fn run(database: &Database, cql: &str) {
+async fn run(database: &CqlDatabase, cql: &str) {
     let parsed = cql::parser::parse_statement(cql).unwrap();
     let plan = planner::prepare(database, None, &parsed).unwrap();
-    plan.execute(database, Parameters::default()).await.unwrap();
+    plan.execute(database, ExecutionParameters::default())
+        .await
+        .unwrap();
 }
 
 /// Reads all pages. Returns their rows and the number of pages.
 async fn read(
-    database: &Database,
+    database: &CqlDatabase,
     cql: &str,
-    pace: Pace,
+    pace: QueryBudgets,
     page_size: Option<usize>,
 ) -> (BytesMut, usize) {
     let parsed = cql::parser::parse_statement(cql).unwrap();
     let StatementPlan::Select(plan) = planner::prepare(database, None, &parsed).unwrap() else {
         panic!("no SELECT");
     };
-    let Order::Clustering(order) = &plan.resolved.order else {
+    let ResultOrder::Clustering(order) = &plan.resolved.order else {
         panic!("no order of the disk");
     };
     let mut body = BytesMut::new();
     let mut paging_state = None;
     for page in 1.. {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             page_size,
             paging_state,
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let answer = execute_at(pace, database, &plan.resolved, order, parameters)
             .await
             .unwrap();
-        let Outcome::Rows(rows) = answer.outcome else {
+        let ExecutionOutcome::Rows(rows) = answer.outcome else {
             panic!("no rows");
         };
         body.extend_from_slice(&rows.body);
@@ -94,40 +96,40 @@ async fn read(
 
 /// Reads a page in small steps for a client.
 async fn read_page(
-    database: &Database,
+    database: &CqlDatabase,
     cql: &str,
     page_size: Option<usize>,
-    presence: &Presence,
-) -> Result<Answer, CqlError> {
+    presence: &ClientPresence,
+) -> Result<ExecutionResult, CqlError> {
     let parsed = cql::parser::parse_statement(cql).unwrap();
     let StatementPlan::Select(plan) = planner::prepare(database, None, &parsed).unwrap() else {
         panic!("no SELECT");
     };
-    let Order::Clustering(order) = &plan.resolved.order else {
+    let ResultOrder::Clustering(order) = &plan.resolved.order else {
         panic!("no order of the disk");
     };
-    let budget = |rows, takes_large| Budget {
+    let budget = |rows, takes_large| StepBudget {
         rows,
         time: Duration::ZERO,
         takes_large,
     };
-    let pace = Pace {
+    let pace = QueryBudgets {
         inline: budget(1, false),
         chunk: budget(8, true),
         page_time_max: Duration::MAX,
         internal_page: 1,
     };
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         page_size,
         presence: presence.clone(),
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     execute_at(pace, database, &plan.resolved, order, parameters).await
 }
 
-fn rows_of(answer: Result<Answer, CqlError>) -> Rows {
+fn rows_of(answer: Result<ExecutionResult, CqlError>) -> ResultRows {
     match answer.unwrap().outcome {
-        Outcome::Rows(rows) => rows,
+        ExecutionOutcome::Rows(rows) => rows,
         other => panic!("no rows: {other:?}"),
     }
 }
@@ -138,10 +140,10 @@ async fn a_page_has_a_limit_of_time_and_an_aggregate_one_for_each_internal_page(
     let directory = tempfile::tempdir().unwrap();
     let mut database = database(&directory.path().join("data")).await;
     let no_time = Some(Duration::ZERO);
-    let client = Presence::of_client();
+    let client = ClientPresence::of_client();
     let (scan, of_keys) = (QUERIES[0], QUERIES[3]);
     for (read, range) in [(no_time, None), (None, no_time)] {
-        database.timeouts = Timeouts {
+        database.timeouts = DefaultTimeouts {
             read,
             range,
             write: None,
@@ -159,7 +161,7 @@ async fn a_page_has_a_limit_of_time_and_an_aggregate_one_for_each_internal_page(
             // A page that another can follow ends with the rows that it has.
             let rows = rows_of(read_page(&database, cql, Some(1_000), &client).await);
             assert_eq!(rows.paging_state.is_some(), limit.is_some(), "{cql}");
-            let own = read_page(&database, cql, None, &Presence::default()).await;
+            let own = read_page(&database, cql, None, &ClientPresence::default()).await;
             assert_eq!(rows_of(own).paging_state, None, "{cql}");
         }
         let count = "SELECT count(*) FROM ks.t";
@@ -172,7 +174,7 @@ async fn a_page_has_a_limit_of_time_and_an_aggregate_one_for_each_internal_page(
 async fn a_read_ends_with_its_client() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(&directory.path().join("data")).await;
-    let client = Presence::of_client();
+    let client = ClientPresence::of_client();
     let count = "SELECT count(*) FROM ks.t";
     assert_eq!(
         rows_of(read_page(&database, count, None, &client).await).count,
@@ -208,8 +210,8 @@ fn the_pace_does_not_change_the_rows() {
     )| {
         // Merged partitions are not paged.
         let page_size = page_size.filter(|_| query != 4);
-        let budget = |rows, takes_large| Budget { rows, time: Duration::ZERO, takes_large };
-        let pace = Pace {
+        let budget = |rows, takes_large| StepBudget { rows, time: Duration::ZERO, takes_large };
+        let pace = QueryBudgets {
             inline: budget(inline, takes_large),
             chunk: budget(chunk, true),
             page_time_max: if ends_early { Duration::ZERO } else { Duration::MAX },

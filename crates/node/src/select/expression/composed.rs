@@ -4,8 +4,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
 use value::{CqlType, compare, join_elements, join_entries, join_vector};
 
-use super::{Expression, Scope};
-use crate::select::place::{put_bytes, put_null};
+use super::{EvaluationContext, Expression};
+use crate::select::column_location::{put_bytes, put_null};
 
 /// The most bytes that the composed values of a row take, each counted at every level that contains
 /// it. A statement can name one value many times.
@@ -13,9 +13,9 @@ pub(in crate::select) const COMPOSED_BYTES_MAX: usize = 16 << 20;
 
 /// A value put together of others.
 #[derive(Clone, Debug)]
-pub(in crate::select) struct Composed {
+pub(in crate::select) struct CompositeExpression {
     /// The form in which the parts are put together.
-    pub form: Form,
+    pub form: CompositeKind,
     /// The parts; of a map its keys and values in turn.
     pub parts: Vec<Expression>,
     /// The text of the selector, for messages.
@@ -24,7 +24,7 @@ pub(in crate::select) struct Composed {
 
 /// The form of a composed value.
 #[derive(Clone, Debug)]
-pub(in crate::select) enum Form {
+pub(in crate::select) enum CompositeKind {
     /// A list.
     List,
     /// A set of elements of this type.
@@ -37,13 +37,13 @@ pub(in crate::select) enum Form {
     Vector(CqlType),
 }
 
-impl Composed {
+impl CompositeExpression {
     /// The serialised value; `None` for null.
     ///
     /// # Errors
     /// Parts that fail, a null in a set, a map or a vector, and composed values of more than 16
     /// MiB.
-    pub(super) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
+    pub(super) fn evaluate(&self, scope: EvaluationContext<'_>) -> Result<Option<Bytes>, CqlError> {
         let mut parts = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let part = part.evaluate(scope)?;
@@ -60,15 +60,15 @@ impl Composed {
         }
         let count = parts.len();
         Ok(Some(match &self.form {
-            Form::Tuple => joined(None, parts.iter().map(Option::as_deref)),
-            Form::List => joined(Some(count), parts.iter().map(Option::as_deref)),
-            Form::Set(element) => {
+            CompositeKind::Tuple => joined(None, parts.iter().map(Option::as_deref)),
+            CompositeKind::List => joined(Some(count), parts.iter().map(Option::as_deref)),
+            CompositeKind::Set(element) => {
                 let mut elements = self.without_null(&parts)?;
                 elements.sort_by(|a, b| compare(element, a, b));
                 elements.dedup_by(|a, b| compare(element, a, b).is_eq());
                 join_elements(elements.into_iter())
             }
-            Form::Map(key) => {
+            CompositeKind::Map(key) => {
                 let parts = self.without_null(&parts)?;
                 let pairs = parts.chunks_exact(2).rev();
                 let mut entries: Vec<_> = pairs.map(|pair| (pair[0], pair[1])).collect();
@@ -77,7 +77,7 @@ impl Composed {
                 entries.dedup_by(|(a, _), (b, _)| compare(key, a, b).is_eq());
                 join_entries(entries.into_iter())
             }
-            Form::Vector(element) => {
+            CompositeKind::Vector(element) => {
                 let parts = self.without_null(&parts)?;
                 let length = element.fixed_length();
                 if parts

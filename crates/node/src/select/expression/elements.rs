@@ -5,36 +5,36 @@ use cql::error::CqlError;
 use storage::read::{LiveCell, Row};
 use value::{CqlType, compare, join_elements, join_entries, split_elements, split_entries};
 
-use super::{Expression, Scope};
-use crate::select::place::{Content, Place};
+use super::{EvaluationContext, Expression};
+use crate::select::column_location::{ColumnContent, ColumnLocation};
 
 /// The elements of a map or set that brackets select.
 #[derive(Clone, Debug)]
-pub(in crate::select) struct Elements {
+pub(in crate::select) struct ElementSelection {
     /// The text before the brackets, for messages.
     pub text: String,
     /// The map or set.
-    pub of: Of,
+    pub of: CollectionOperand,
     /// The type of a map's keys or of a set's elements.
     pub key_type: CqlType,
     /// Whether it is a map.
     pub is_map: bool,
     /// The terms in the brackets.
-    pub brackets: Brackets,
+    pub brackets: BracketTerms,
 }
 
 /// The map or set before brackets.
 #[derive(Clone, Debug)]
-pub(in crate::select) enum Of {
+pub(in crate::select) enum CollectionOperand {
     /// A column.
-    Column(Place),
+    Column(ColumnLocation),
     /// A value, which is frozen.
     Value(Box<Expression>),
 }
 
 /// The terms in brackets.
 #[derive(Clone, Debug)]
-pub(in crate::select) enum Brackets {
+pub(in crate::select) enum BracketTerms {
     /// `[key]`.
     One(Box<Expression>),
     /// `[from..to]`, both inclusive. A bound that is not written is `None`.
@@ -42,49 +42,52 @@ pub(in crate::select) enum Brackets {
 }
 
 /// The values of the terms in brackets.
-enum Wanted {
+enum BracketValues {
     One(Bytes),
     Slice(Option<Bytes>, Option<Bytes>),
 }
 
-impl Elements {
+impl ElementSelection {
     /// The value under the key of a map, or the element if a set has it, or a map or set of the
     /// elements within the bounds; `None` for null.
     ///
     /// # Errors
     /// A null in the brackets, and terms that fail.
-    pub(in crate::select) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
+    pub(in crate::select) fn evaluate(
+        &self,
+        scope: EvaluationContext<'_>,
+    ) -> Result<Option<Bytes>, CqlError> {
         let (wanted, entries, is_frozen) = match &self.of {
-            Of::Value(value) => {
+            CollectionOperand::Value(value) => {
                 let Some(frozen) = value.evaluate(scope)? else {
                     return Ok(None);
                 };
-                let wanted = self.wanted(scope)?;
+                let wanted = self.bracket_values(scope)?;
                 let entries = self.pick(&wanted, self.entries(&frozen));
                 (wanted, entries, true)
             }
-            Of::Column(place) => {
+            CollectionOperand::Column(place) => {
                 let Some(row) = scope.row else {
                     return Ok(None);
                 };
-                let wanted = self.wanted(scope)?;
+                let wanted = self.bracket_values(scope)?;
                 match place.content(row) {
-                    Content::Null => return Ok(None),
-                    Content::Elements(elements) => {
+                    ColumnContent::Null => return Ok(None),
+                    ColumnContent::Elements(elements) => {
                         let entries = elements
                             .iter()
                             .map(|(path, cell)| (path.clone(), cell.value.clone()));
                         let entries = self.pick(&wanted, entries);
                         (wanted, entries, false)
                     }
-                    Content::Value(frozen) => {
+                    ColumnContent::Value(frozen) => {
                         let entries = self.pick(&wanted, self.entries(frozen));
                         (wanted, entries, true)
                     }
                 }
             }
         };
-        Ok(match matches!(wanted, Wanted::Slice(..)) {
+        Ok(match matches!(wanted, BracketValues::Slice(..)) {
             false => entries
                 .into_iter()
                 .next()
@@ -100,41 +103,44 @@ impl Elements {
     /// The cells of the elements of a column that is not frozen, in their order.
     ///
     /// # Errors
-    /// As [`Elements::evaluate`].
+    /// As [`ElementSelection::evaluate`].
     pub(in crate::select) fn cells<'r>(
         &self,
         row: &'r Row,
-        scope: Scope<'_>,
+        scope: EvaluationContext<'_>,
     ) -> Result<Vec<&'r LiveCell>, CqlError> {
-        let Of::Column(place) = &self.of else {
+        let CollectionOperand::Column(place) = &self.of else {
             return Ok(Vec::new());
         };
-        let wanted = self.wanted(scope)?;
+        let wanted = self.bracket_values(scope)?;
         Ok(match place.content(row) {
-            Content::Elements(elements) => elements
+            ColumnContent::Elements(elements) => elements
                 .iter()
                 .filter(|(path, _)| wanted.includes(&self.key_type, path))
                 .map(|(_, cell)| cell)
                 .collect(),
-            Content::Value(frozen) => {
+            ColumnContent::Value(frozen) => {
                 let found = self.pick(&wanted, self.entries(frozen));
                 let cell = place.live_cell(row);
                 cell.filter(|_| !found.is_empty()).into_iter().collect()
             }
-            Content::Null => Vec::new(),
+            ColumnContent::Null => Vec::new(),
         })
     }
 
-    fn wanted(&self, scope: Scope<'_>) -> Result<Wanted, CqlError> {
+    fn bracket_values(&self, scope: EvaluationContext<'_>) -> Result<BracketValues, CqlError> {
         let (what, wanted) = match &self.brackets {
-            Brackets::One(key) => ("element", key.evaluate(scope)?.map(Wanted::One)),
-            Brackets::Slice(from, to) => {
+            BracketTerms::One(key) => ("element", key.evaluate(scope)?.map(BracketValues::One)),
+            BracketTerms::Slice(from, to) => {
                 let bound = |bound: &Option<Box<Expression>>| match bound {
                     None => Ok(Some(None)),
                     Some(term) => Ok::<_, CqlError>(term.evaluate(scope)?.map(Some)),
                 };
                 let bounds = bound(from)?.zip(bound(to)?);
-                ("slice", bounds.map(|(from, to)| Wanted::Slice(from, to)))
+                (
+                    "slice",
+                    bounds.map(|(from, to)| BracketValues::Slice(from, to)),
+                )
             }
         };
         wanted.ok_or_else(|| {
@@ -160,7 +166,7 @@ impl Elements {
 
     fn pick(
         &self,
-        wanted: &Wanted,
+        wanted: &BracketValues,
         entries: impl Iterator<Item = (Bytes, Bytes)>,
     ) -> Vec<(Bytes, Bytes)> {
         entries
@@ -176,11 +182,11 @@ impl Elements {
     }
 }
 
-impl Wanted {
+impl BracketValues {
     fn includes(&self, key_type: &CqlType, key: &[u8]) -> bool {
         match self {
-            Wanted::One(wanted) => compare(key_type, key, wanted).is_eq(),
-            Wanted::Slice(from, to) => {
+            BracketValues::One(wanted) => compare(key_type, key, wanted).is_eq(),
+            BracketValues::Slice(from, to) => {
                 let starts = |from: &Bytes| compare(key_type, key, from).is_ge();
                 let ends = |to: &Bytes| compare(key_type, key, to).is_le();
                 from.as_ref().is_none_or(starts) && to.as_ref().is_none_or(ends)

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use query::clock::StatementClock;
+use query::statement_clock::StatementClock;
 use storage::read::{LiveCell, Row};
 use value::{CqlType, UserType};
 
-use super::Scope;
-use super::elements::{Brackets, Elements};
-use crate::select::place::{Content, Place, put_bytes, put_null};
+use super::EvaluationContext;
+use super::elements::{BracketTerms, ElementSelection};
+use crate::select::column_location::{ColumnContent, ColumnLocation, put_bytes, put_null};
 
 /// The cells of a column whose times are selected.
 #[derive(Clone, Debug)]
 pub(in crate::select) struct TimedCells {
     /// The place of the column.
-    pub place: Place,
+    pub place: ColumnLocation,
     /// The cells among those of the column.
     pub part: TimedPart,
     /// The form of the answer.
-    pub form: Form,
+    pub form: CellTimeForm,
 }
 
 /// The cells of a column that are looked at.
@@ -37,12 +37,12 @@ pub(in crate::select) enum TimedPart {
     /// The cells of all elements of a non-frozen collection.
     AllElements,
     /// The cells of some elements. Of a frozen collection it is its one cell, if it has them.
-    Elements(Elements),
+    Elements(ElementSelection),
 }
 
 /// The form in which times are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::select) enum Form {
+pub(in crate::select) enum CellTimeForm {
     /// One time.
     One,
     /// A list of times, with a null for a cell that has none; null if there are no cells.
@@ -54,17 +54,17 @@ pub(in crate::select) enum Form {
 impl TimedPart {
     /// The form in which the times of a column's cells are returned, unless only the latest is
     /// wanted.
-    pub(in crate::select) fn form(&self, is_multi_cell: bool) -> Form {
+    pub(in crate::select) fn form(&self, is_multi_cell: bool) -> CellTimeForm {
         let is_list = match self {
             TimedPart::Whole | TimedPart::Field(_) | TimedPart::FrozenField(..) => false,
             TimedPart::Fields(_) | TimedPart::AllElements => true,
             TimedPart::Elements(elements) => {
-                is_multi_cell && matches!(elements.brackets, Brackets::Slice(..))
+                is_multi_cell && matches!(elements.brackets, BracketTerms::Slice(..))
             }
         };
         match is_list {
-            true => Form::List,
-            false => Form::One,
+            true => CellTimeForm::List,
+            false => CellTimeForm::One,
         }
     }
 }
@@ -73,11 +73,11 @@ impl TimedCells {
     /// The type of what is returned for the cells, given that of one time.
     pub(in crate::select) fn result_type(&self, one: CqlType) -> CqlType {
         match self.form {
-            Form::List => CqlType::List {
+            CellTimeForm::List => CqlType::List {
                 element: Box::new(one),
                 frozen: false,
             },
-            Form::One | Form::Newest => one,
+            CellTimeForm::One | CellTimeForm::Newest => one,
         }
     }
 
@@ -94,14 +94,14 @@ impl TimedCells {
     pub(in crate::select) fn written(
         &self,
         row: &Row,
-        scope: Scope<'_>,
+        scope: EvaluationContext<'_>,
     ) -> Result<Option<Bytes>, CqlError> {
         let cells = self.cells(row, scope)?;
-        if self.form == Form::Newest {
+        if self.form == CellTimeForm::Newest {
             let newest = cells.iter().flatten().map(|cell| cell.timestamp).max();
             return Ok(newest.map(|written| bytes(written.to_be_bytes())));
         }
-        Ok(self.told(&cells, |cell| Some(bytes(cell.timestamp.to_be_bytes()))))
+        Ok(self.serialise_times(&cells, |cell| Some(bytes(cell.timestamp.to_be_bytes()))))
     }
 
     /// The time that the cells have left to live: seconds, an `int` or a list of them; `None` for
@@ -112,24 +112,24 @@ impl TimedCells {
     pub(in crate::select) fn left(
         &self,
         row: &Row,
-        scope: Scope<'_>,
+        scope: EvaluationContext<'_>,
         clock: &StatementClock,
     ) -> Result<Option<Bytes>, CqlError> {
         let now_s = clock.expiry_s();
         let cells = self.cells(row, scope)?;
-        Ok(self.told(&cells, |cell| {
+        Ok(self.serialise_times(&cells, |cell| {
             let left = (cell.expiry?.at_s - now_s).max(0);
             let left = i32::try_from(left).unwrap_or(i32::MAX);
             Some(bytes(left.to_be_bytes()))
         }))
     }
 
-    fn told(
+    fn serialise_times(
         &self,
         cells: &[Option<&LiveCell>],
         time: impl Fn(&LiveCell) -> Option<Bytes>,
     ) -> Option<Bytes> {
-        if self.form != Form::List {
+        if self.form != CellTimeForm::List {
             return time((*cells.first()?)?);
         }
         if cells.is_empty() {
@@ -150,7 +150,7 @@ impl TimedCells {
     fn cells<'r>(
         &self,
         row: &'r Row,
-        scope: Scope<'_>,
+        scope: EvaluationContext<'_>,
     ) -> Result<Vec<Option<&'r LiveCell>>, CqlError> {
         let place = &self.place;
         Ok(match &self.part {
@@ -165,13 +165,15 @@ impl TimedCells {
                 vec![cell.filter(has_field)]
             }
             TimedPart::Fields(count) => match place.content(row) {
-                Content::Elements(_) => (0..*count)
+                ColumnContent::Elements(_) => (0..*count)
                     .map(|position| field(place, position, row))
                     .collect(),
                 _ => Vec::new(),
             },
             TimedPart::AllElements => match place.content(row) {
-                Content::Elements(cells) => cells.iter().map(|(_, cell)| Some(cell)).collect(),
+                ColumnContent::Elements(cells) => {
+                    cells.iter().map(|(_, cell)| Some(cell)).collect()
+                }
                 _ => Vec::new(),
             },
             TimedPart::Elements(elements) => {
@@ -182,8 +184,8 @@ impl TimedCells {
     }
 }
 
-fn field<'r>(place: &Place, position: usize, row: &'r Row) -> Option<&'r LiveCell> {
-    let Content::Elements(cells) = place.content(row) else {
+fn field<'r>(place: &ColumnLocation, position: usize, row: &'r Row) -> Option<&'r LiveCell> {
+    let ColumnContent::Elements(cells) = place.content(row) else {
         return None;
     };
     let wanted = UserType::path(position);

@@ -8,11 +8,11 @@ use bytes::BufMut;
 use cql::error::CqlError;
 use value::{Value, put_json};
 
-use super::Page;
-use crate::select::expression::{JsonField, Scope};
-use crate::statement::no_room;
+use super::ResultPage;
+use crate::select::expression::{EvaluationContext, JsonField};
+use crate::statement::answer_memory_error;
 
-impl Page {
+impl ResultPage {
     /// Appends the length of an object's text in 4 bytes, big-endian, then the text.
     ///
     /// # Errors
@@ -20,11 +20,11 @@ impl Page {
     pub(super) fn put_object(
         &mut self,
         fields: &[JsonField],
-        scope: Scope<'_>,
+        scope: EvaluationContext<'_>,
     ) -> Result<(), CqlError> {
         let begin = self.body.len();
         self.body.put_i32(0);
-        let mut text = Text {
+        let mut text = TextAppender {
             page: self,
             refusal: None,
         };
@@ -50,22 +50,22 @@ impl Page {
 }
 
 /// The end of a page, which takes a text.
-struct Text<'p> {
-    page: &'p mut Page,
+struct TextAppender<'p> {
+    page: &'p mut ResultPage,
     /// The error by which a piece was refused.
     refusal: Option<CqlError>,
 }
 
-impl Text<'_> {
+impl TextAppender<'_> {
     /// The error by which a piece was refused.
     fn refused(&mut self) -> CqlError {
         self.refusal
             .take()
-            .unwrap_or_else(|| no_room(self.page.body.len()))
+            .unwrap_or_else(|| answer_memory_error(self.page.body.len()))
     }
 }
 
-impl Write for Text<'_> {
+impl Write for TextAppender<'_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         match self.page.charge(piece.len()) {
             Ok(()) => {
@@ -85,31 +85,31 @@ mod tests {
     use std::cell::Cell;
 
     use bytes::Bytes;
-    use client_memory::Budget;
-    use query::clock::StatementClock;
+    use client_memory::MemoryBudget;
+    use query::statement_clock::StatementClock;
     use value::CqlType;
 
     use super::*;
-    use crate::select::expression::{COMPOSED_BYTES_MAX, Expression, Outputs};
+    use crate::select::expression::{COMPOSED_BYTES_MAX, Expression, OutputColumns};
 
     /// Appends a row that names a text of `length` quotes so many times. Returns the outcome, the
     /// rows and the most memory that they were charged for.
     fn row_of(length: usize, times: usize, budget: usize) -> (Result<(), CqlError>, Bytes, usize) {
-        let budget = Budget::new(budget);
-        let mut page = Page::new(None, &budget.client().unwrap());
+        let budget = MemoryBudget::new(budget);
+        let mut page = ResultPage::new(None, &budget.client().unwrap());
         let field = JsonField {
             name: "\"x\"".to_owned(),
             cql_type: CqlType::Text,
             value: Expression::Term(0),
         };
-        let scope = Scope {
+        let scope = EvaluationContext {
             row: None,
             terms: &[Some(Bytes::from(vec![b'"'; length]))],
             aggregates: &[],
             clock: &StatementClock::of_none(),
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
-        let outcome = page.push(&Outputs::Json(vec![field; times]), scope);
+        let outcome = page.push(&OutputColumns::Json(vec![field; times]), scope);
         (outcome, page.body.freeze(), budget.take_peak())
     }
 

@@ -1,6 +1,6 @@
 //! The schema changes that statements report to clients.
 
-use node::statement::{ChangedObject, Outcome, Parameters};
+use node::statement::{ChangedObject, ExecutionOutcome, ExecutionParameters};
 
 use crate::fixture::Fixture;
 
@@ -50,9 +50,13 @@ fn every_change_is_told_and_no_change_is_not() {
         ("DROP KEYSPACE IF EXISTS a", "nothing"),
     ] {
         let before = f.database.storage.catalog().version;
-        let told = match f.execute(cql, Parameters::default()).unwrap().outcome {
-            Outcome::Void => "nothing".to_owned(),
-            Outcome::SchemaChange(change) => match change.object {
+        let told = match f
+            .execute(cql, ExecutionParameters::default())
+            .unwrap()
+            .outcome
+        {
+            ExecutionOutcome::Void => "nothing".to_owned(),
+            ExecutionOutcome::SchemaChange(change) => match change.object {
                 ChangedObject::Table(name) | ChangedObject::Type(name) => {
                     format!("{:?} {}.{name}", change.kind, change.keyspace)
                 }

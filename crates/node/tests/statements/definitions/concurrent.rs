@@ -2,7 +2,7 @@
 
 use cql::error::ErrorKind;
 use futures::future::join_all;
-use node::statement::{Outcome, Parameters};
+use node::statement::{ExecutionOutcome, ExecutionParameters};
 
 use crate::fixture::Fixture;
 
@@ -11,7 +11,7 @@ fn one_of_many_makes_the_table() {
     let f = Fixture::new();
     let plan = f.plan("CREATE TABLE t (k int PRIMARY KEY)").unwrap();
     let answers = crate::block_on(join_all(
-        (0..20).map(|_| plan.execute(&f.database, Parameters::default())),
+        (0..20).map(|_| plan.execute(&f.database, ExecutionParameters::default())),
     ));
     let (made, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
     assert_eq!(made.len(), 1);
@@ -30,7 +30,7 @@ fn no_added_column_is_lost() {
     let answers = crate::block_on(join_all(
         plans
             .iter()
-            .map(|plan| plan.execute(&f.database, Parameters::default())),
+            .map(|plan| plan.execute(&f.database, ExecutionParameters::default())),
     ));
     assert!(answers.iter().all(Result::is_ok));
     let catalog = f.database.storage.catalog();
@@ -54,7 +54,8 @@ fn writes_go_on_while_the_table_changes() {
     let run = async |cql: String| {
         // As in the server, a statement is resolved against the present schema, then executed.
         let plan = f.plan(&cql)?;
-        plan.execute(&f.database, Parameters::default()).await
+        plan.execute(&f.database, ExecutionParameters::default())
+            .await
     };
     let writers = (0..WRITERS).map(|writer| {
         let run = &run;
@@ -94,11 +95,18 @@ fn a_write_to_a_dropped_table_says_so() {
     let insert = f.plan("INSERT INTO t (k) VALUES (1)").unwrap();
     let drop = f.plan("DROP TABLE t").unwrap();
     let (dropped, written) = crate::block_on(async {
-        let dropped = drop.execute(&f.database, Parameters::default()).await;
-        let written = insert.execute(&f.database, Parameters::default()).await;
+        let dropped = drop
+            .execute(&f.database, ExecutionParameters::default())
+            .await;
+        let written = insert
+            .execute(&f.database, ExecutionParameters::default())
+            .await;
         (dropped, written)
     });
-    assert!(matches!(dropped.unwrap().outcome, Outcome::SchemaChange(_)));
+    assert!(matches!(
+        dropped.unwrap().outcome,
+        ExecutionOutcome::SchemaChange(_)
+    ));
     let error = written.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid);
     assert!(error.message.contains("was dropped while"), "{error}");

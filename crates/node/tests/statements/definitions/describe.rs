@@ -4,7 +4,7 @@ use bytes::Buf;
 use cql::ast::Statement;
 use cql::parser::parse_statement;
 use cql::quote::Identifier;
-use node::statement::{Outcome, Parameters};
+use node::statement::{ExecutionOutcome, ExecutionParameters};
 
 use crate::fixture::Fixture;
 
@@ -29,7 +29,11 @@ const AWKWARD_COLUMNS: [&str; 12] = [
 
 /// The rows of a DESCRIBE.
 pub(crate) fn described(f: &Fixture, cql: &str) -> Vec<Vec<String>> {
-    let Outcome::Rows(rows) = f.execute(cql, Parameters::default()).unwrap().outcome else {
+    let ExecutionOutcome::Rows(rows) = f
+        .execute(cql, ExecutionParameters::default())
+        .unwrap()
+        .outcome
+    else {
         panic!("{cql}: no rows");
     };
     let mut body = &rows.body[..];

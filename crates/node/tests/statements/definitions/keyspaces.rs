@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP KEYSPACE.
 
 use cql::error::ErrorKind;
-use node::statement::Parameters;
+use node::statement::ExecutionParameters;
 
 use super::{all_invalid, error};
 use crate::fixture::Fixture;
@@ -55,7 +55,11 @@ fn given_options_are_remembered() {
 #[test]
 fn factors_beyond_one_node_are_warned_of() {
     let f = Fixture::new();
-    let warnings = |cql: &str| f.execute(cql, Parameters::default()).unwrap().warnings;
+    let warnings = |cql: &str| {
+        f.execute(cql, ExecutionParameters::default())
+            .unwrap()
+            .warnings
+    };
     let three = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}";
     assert_eq!(
         warnings(&format!("CREATE KEYSPACE a WITH replication = {three}")),

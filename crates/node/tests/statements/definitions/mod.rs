@@ -14,13 +14,13 @@ mod tables;
 mod vector_indexes;
 
 use cql::error::{CqlError, ErrorKind};
-use node::statement::Parameters;
+use node::statement::ExecutionParameters;
 
 use crate::fixture::Fixture;
 
 /// The error of a statement that is refused.
 fn error(f: &Fixture, cql: &str) -> CqlError {
-    match f.execute(cql, Parameters::default()) {
+    match f.execute(cql, ExecutionParameters::default()) {
         Ok(_) => panic!("not refused: {cql}"),
         Err(error) => error,
     }

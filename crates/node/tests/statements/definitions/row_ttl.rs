@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use storage::clock::HandClock;
+use storage::clock::ManualClock;
 use test_support::blocking::eventually;
 
 use super::all_invalid;
@@ -114,8 +114,8 @@ fn printed_statements_make_the_same_table() {
 
 #[test]
 fn rows_go_by_it() {
-    let clock = HandClock::new(START_S * 1_000_000);
-    let f = Fixture::at(Arc::<HandClock>::clone(&clock)).with(&[
+    let clock = ManualClock::new(START_S * 1_000_000);
+    let f = Fixture::at(Arc::<ManualClock>::clone(&clock)).with(&[
         "CREATE TABLE t (k int PRIMARY KEY, x int, at bigint TTL)",
         "CREATE INDEX ON t (x)",
     ]);

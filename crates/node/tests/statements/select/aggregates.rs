@@ -1,6 +1,6 @@
 //! Aggregates over rows.
 
-use node::statement::Parameters;
+use node::statement::ExecutionParameters;
 
 use crate::fixture::Fixture;
 
@@ -50,9 +50,9 @@ fn aggregates_are_computed() {
 #[test]
 fn an_aggregate_ignores_the_page_size() {
     let fixture = fixture();
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         page_size: Some(1),
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     let page = fixture.page("SELECT count(*) FROM t", parameters).unwrap();
     assert_eq!(page.rows, ["4"]);

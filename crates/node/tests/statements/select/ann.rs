@@ -1,8 +1,8 @@
 //! Nearest-neighbour queries against an index service with canned answers.
 
 use cql::error::ErrorKind;
-use node::statement::{BoundValue, Parameters};
-use store_api::Client;
+use node::statement::{BoundValue, ExecutionParameters};
+use store_api::StoreClient;
 
 use super::fake_store::FakeStore;
 use crate::fixture::{Fixture, int, text, vector};
@@ -10,7 +10,7 @@ use crate::fixture::{Fixture, int, text, vector};
 const PAGING_WARNING: &str =
     "Paging is not supported for Vector Search queries. The entire result set has been returned.";
 
-fn films(stores: Client) -> Fixture {
+fn films(stores: StoreClient) -> Fixture {
     Fixture::with_stores(stores).with(&[
         "CREATE TABLE films (id int PRIMARY KEY, title text, v vector<float, 3>, other vector<float, 3>, n int)",
         "CREATE CUSTOM INDEX films_v ON films (v) USING 'vector_index'",
@@ -330,9 +330,9 @@ fn paging_is_warned_of() {
     let films = films(client);
     store.answer(200, &answer(&[3, 2, 1]));
     let page = |page_size| {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             page_size: Some(page_size),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         films
             .page(
@@ -517,7 +517,7 @@ fn wrong_bound_values_are_explained() {
 fn failures_of_the_service_are_told() {
     let query = "SELECT id FROM films ORDER BY v ANN OF [1, 1, 1] LIMIT 3";
     assert_eq!(
-        films(Client::disabled()).refused(query, &[]),
+        films(StoreClient::disabled()).refused(query, &[]),
         "Vector Store is disabled"
     );
     let (store, client) = FakeStore::start();
@@ -531,14 +531,18 @@ fn failures_of_the_service_are_told() {
     );
     // Only at this error code do drivers ask another node, or ask again later.
     store.answer(503, "too many searches in flight");
-    let error = films.execute(query, Parameters::default()).unwrap_err();
+    let error = films
+        .execute(query, ExecutionParameters::default())
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Overloaded);
     assert_eq!(
         error.message,
         "Vector Store error: HTTP status 503 Service Unavailable, message: too many searches in flight"
     );
     store.answer(503, r#"{"reason":"INDEX_BUILDING","message":"12.5% done"}"#);
-    let error = films.execute(query, Parameters::default()).unwrap_err();
+    let error = films
+        .execute(query, ExecutionParameters::default())
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid);
     for body in ["{}", &answer(&[1]).replace("[1]", "[\"x\"]"), "nonsense"] {
         store.answer(200, body);

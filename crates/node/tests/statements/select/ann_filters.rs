@@ -2,7 +2,7 @@
 
 use node::statement::BoundValue;
 use serde_json::{Value, json};
-use store_api::Client;
+use store_api::StoreClient;
 
 use super::fake_store::FakeStore;
 use crate::fixture::{Fixture, int, text};
@@ -11,7 +11,7 @@ const NEAREST: &str = "ORDER BY v ANN OF [1, 0] LIMIT 3";
 
 /// A table with a column for each way to filter: `f` is declared, `m`, `s` and `o` aren't, but for
 /// `st`, which is static.
-fn shop(stores: Client) -> Fixture {
+fn shop(stores: StoreClient) -> Fixture {
     Fixture::with_stores(stores).with(&[
         "CREATE TABLE t (p int, c int, d int, f text, g list<int>, m map<text, text>, o int, st int static, v vector<float, 2>, PRIMARY KEY (p, c, d))",
         "CREATE CUSTOM INDEX i ON t (v, f, st) USING 'vector_index'",
@@ -210,7 +210,7 @@ fn rows_that_the_index_never_reaches_are_found_by_a_scan() {
     ] {
         let query = format!("SELECT p, c FROM t {clause} {NEAREST} ALLOW FILTERING");
         let page = shop
-            .page(&query, node::statement::Parameters::default())
+            .page(&query, node::statement::ExecutionParameters::default())
             .unwrap();
         assert_eq!(page.rows, rows, "{clause}");
         assert!(page.warnings.is_empty());

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use storage::Storage;
-use storage::mutation::Write;
-use store_api::{Client, ClientError, KeyValue, LocalStore, Neighbours, Stores, VectorSearch};
+use storage::mutation::AtomicWrite;
+use store_api::{
+    ClientError, InProcessService, IndexServices, KeyValue, NearestRows, StoreClient, VectorSearch,
+};
 use uuid::Uuid;
 
 use crate::fixture::Fixture;
@@ -23,19 +25,19 @@ struct Canned {
     asked: Mutex<Vec<usize>>,
 }
 
-impl LocalStore for Canned {
+impl InProcessService for Canned {
     fn search<'a>(
         &'a self,
         _: &'a str,
         _: &'a str,
         search: VectorSearch,
-    ) -> BoxFuture<'a, Result<Neighbours, ClientError>> {
+    ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
         let limit = search.limit.get();
         self.asked.lock().unwrap().push(limit);
         let mut rows = self.answers.lock().unwrap().pop_front().unwrap();
         rows.truncate(limit);
         let key = |id: i32| vec![KeyValue::Cql(Bytes::copy_from_slice(&id.to_be_bytes()))];
-        let found = Neighbours {
+        let found = NearestRows {
             keys: rows.iter().map(|(id, _)| key(*id)).collect(),
             similarity_scores: rows.iter().map(|(_, x)| 1.0 / (1.0 + x * x)).collect(),
             column_values: Vec::new(),
@@ -43,7 +45,7 @@ impl LocalStore for Canned {
         };
         Box::pin(async move {
             if let Some(storage) = &self.written {
-                let write = Write {
+                let write = AtomicWrite {
                     mutations: Vec::new(),
                     condition: None,
                 };
@@ -75,7 +77,7 @@ fn table_written_to(
     rows: &[(i32, f32)],
     answers: &[&[(i32, f32)]],
 ) -> (Fixture, Arc<Canned>) {
-    let mut fixture = Fixture::with_stores(Client::disabled()).with(&[
+    let mut fixture = Fixture::with_stores(StoreClient::disabled()).with(&[
         "CREATE TABLE t (id int PRIMARY KEY, n int, v vector<float, 2>)",
         "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}",
     ]);
@@ -89,7 +91,7 @@ fn table_written_to(
         answers: Mutex::new(answers.iter().map(|answer| answer.to_vec()).collect()),
         asked: Mutex::default(),
     });
-    fixture.database.stores = Stores::from(store.clone());
+    fixture.database.stores = IndexServices::from(store.clone());
     (fixture, store)
 }
 

@@ -1,7 +1,7 @@
 //! Reads of a CDC log, as the CDC library sends them.
 
 use node::statement::BoundValue;
-use storage::clock::{Clock, HandClock, SystemClock};
+use storage::clock::{Clock, ManualClock, SystemClock};
 use value::Value;
 
 use crate::fixture::Fixture;
@@ -81,7 +81,7 @@ fn no_row_comes_to_lie_in_a_window_that_was_read() {
 fn a_deletion_dated_a_little_ahead_is_read_when_its_time_has_come() {
     const SECOND: i64 = 1_000_000;
     let start = SystemClock.now_micros() / SECOND * SECOND;
-    let clock = HandClock::new(start);
+    let clock = ManualClock::new(start);
     let fixture = Fixture::at(clock.clone()).with(&[
         "CREATE TABLE t (p int, c int, v int, PRIMARY KEY (p, c)) WITH cdc = {'enabled': true}",
     ]);

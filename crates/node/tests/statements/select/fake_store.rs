@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use store_api::types::EXACT_HEADER;
-use store_api::{Client, ClientOptions};
+use store_api::{ClientOptions, StoreClient};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -37,7 +37,7 @@ impl Default for State {
 
 impl FakeStore {
     /// Starts the service on a thread of its own, and returns a client of it.
-    pub fn start() -> (FakeStore, Client) {
+    pub fn start() -> (FakeStore, StoreClient) {
         let store = FakeStore::default();
         let served = store.clone();
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
@@ -56,7 +56,7 @@ impl FakeStore {
             });
         });
         let address = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
-        let client = Client::new(ClientOptions {
+        let client = StoreClient::new(ClientOptions {
             base_uris: vec![format!("http://{address}")],
             ..ClientOptions::default()
         })

@@ -3,7 +3,7 @@
 mod timeouts;
 
 use cql::error::ErrorKind;
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 use value::Value;
 
 use crate::fixture::{Fixture, int};
@@ -483,10 +483,10 @@ fn too_many_combinations_are_refused() {
 fn foreign_paging_states_are_refused() {
     let fixture = fixture();
     for state in [&b""[..], b"x", &[1; 40], &[0; 60]] {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             page_size: Some(10),
             paging_state: Some(bytes::Bytes::copy_from_slice(state)),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let error = fixture.execute("SELECT * FROM t", parameters).unwrap_err();
         assert_eq!(error.message, "Invalid value for the paging state");

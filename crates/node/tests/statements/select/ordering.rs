@@ -1,6 +1,6 @@
 //! ORDER BY on clustering columns.
 
-use node::statement::Parameters;
+use node::statement::ExecutionParameters;
 
 use crate::fixture::Fixture;
 
@@ -77,9 +77,9 @@ fn groups_of_several_partitions_are_cut_by_limit() {
 fn merged_partitions_are_not_paged() {
     let fixture = fixture();
     let page = |cql: &str, page_size| {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             page_size: Some(page_size),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         fixture.page(cql, parameters)
     };
@@ -138,7 +138,10 @@ fn a_column_with_one_value_reverses_those_behind_it() {
             "day IN (1, 2) ORDER BY ts DESC",
         ] {
             let cql = format!("SELECT ts FROM {table} WHERE dev = 1 AND {refused}");
-            assert!(fixture.page(&cql, Parameters::default()).is_err(), "{cql}");
+            assert!(
+                fixture.page(&cql, ExecutionParameters::default()).is_err(),
+                "{cql}"
+            );
         }
     }
 }

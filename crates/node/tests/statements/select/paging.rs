@@ -1,7 +1,7 @@
 //! Pages: whatever their size, the pages of a query together are its whole result.
 
 use bytes::Bytes;
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 use proptest::prelude::*;
 
 use crate::fixture::{Fixture, ints};
@@ -137,10 +137,10 @@ fn a_page_that_is_full_has_a_state_unless_nothing_can_follow() {
         let mut paging_state = None;
         let mut pages = Vec::new();
         loop {
-            let parameters = Parameters {
+            let parameters = ExecutionParameters {
                 page_size: Some(size),
                 paging_state,
-                ..Parameters::default()
+                ..ExecutionParameters::default()
             };
             let page = fixture.page(query, parameters).unwrap();
             pages.push(page.rows.len());
@@ -169,9 +169,9 @@ fn rows_written_behind_a_page_are_found_and_rows_deleted_are_not() {
     let first = fixture
         .page(
             query,
-            Parameters {
+            ExecutionParameters {
                 page_size: Some(1),
-                ..Parameters::default()
+                ..ExecutionParameters::default()
             },
         )
         .unwrap();
@@ -181,10 +181,10 @@ fn rows_written_behind_a_page_are_found_and_rows_deleted_are_not() {
     let rest = fixture
         .page(
             query,
-            Parameters {
+            ExecutionParameters {
                 page_size: Some(10),
                 paging_state: first.paging_state,
-                ..Parameters::default()
+                ..ExecutionParameters::default()
             },
         )
         .unwrap();
@@ -200,9 +200,9 @@ fn a_page_ends_early_when_its_rows_are_large() {
         fixture
             .execute(
                 &format!("INSERT INTO t (p, c, v) VALUES (1, {c}, ?)"),
-                Parameters {
+                ExecutionParameters {
                     values: vec![large.clone()],
-                    ..Parameters::default()
+                    ..ExecutionParameters::default()
                 },
             )
             .unwrap();
@@ -210,10 +210,10 @@ fn a_page_ends_early_when_its_rows_are_large() {
     let mut paging_state = None;
     let mut counts = Vec::new();
     loop {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             page_size: Some(5_000),
             paging_state,
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let page = fixture.page("SELECT c, v FROM t", parameters).unwrap();
         counts.push(page.rows.len());
@@ -240,9 +240,9 @@ proptest! {
             static FIXTURE: Fixture = fixture();
         }
         FIXTURE.with(|fixture| {
-            let parameters = Parameters {
+            let parameters = ExecutionParameters {
                 page_size: Some(2),
-                ..Parameters::default()
+                ..ExecutionParameters::default()
             };
             let page = fixture.page(QUERIES[query], parameters.clone()).unwrap();
             let Some(state) = page.paging_state else { return };
@@ -256,7 +256,7 @@ proptest! {
             }
             let _ = fixture.page(
                 QUERIES[query],
-                Parameters {
+                ExecutionParameters {
                     paging_state: Some(state.into()),
                     ..parameters
                 },

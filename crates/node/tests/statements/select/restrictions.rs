@@ -1,6 +1,6 @@
 //! The rows that a WHERE clause finds.
 
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 
 use crate::fixture::{Fixture, int, ints, text};
 
@@ -28,9 +28,9 @@ fn in_lists_of_both_parts_of_the_key_multiply() {
     let grid = grid();
     let select = |partitions: i32, rows: i32| {
         let list = |count: i32| ints(&(0..count).collect::<Vec<_>>());
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values: vec![list(partitions), list(rows)],
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let cql = "SELECT r FROM grid WHERE p IN ? AND a IN ? AND b = 1";
         let page = grid.page(cql, parameters);

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 
 use cql::error::ErrorKind;
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 use proptest::prelude::*;
-use storage::clock::{Clock, HandClock, SystemClock};
+use storage::clock::{Clock, ManualClock, SystemClock};
 use test_support::blocking::eventually;
 
 use crate::fixture::{Fixture, int, text};
@@ -111,7 +111,7 @@ fn write(numbers: &mut Numbers) -> String {
 
 /// The twins after some writes, half of which were done before there were indexes.
 fn twins(writes: usize) -> Fixture {
-    let clock = HandClock::new(SystemClock.now_micros());
+    let clock = ManualClock::new(SystemClock.now_micros());
     let fixture = Fixture::at(clock.clone());
     for table in TWINS {
         fixture.run(&format!("CREATE TABLE {table} ({COLUMNS})"));
@@ -139,7 +139,7 @@ fn twins(writes: usize) -> Fixture {
 /// Waits until the indexes that a query needs are built.
 fn await_indexes(fixture: &Fixture, query: &str) {
     eventually("the indexes are built", || {
-        let refused = fixture.page(query, Parameters::default()).err();
+        let refused = fixture.page(query, ExecutionParameters::default()).err();
         if let Some(error) = &refused {
             let is_expected = matches!(error.kind, ErrorKind::ReadFailure { .. });
             assert!(is_expected, "{query}: {error}");
@@ -220,15 +220,15 @@ fn indexes_and_scans_find_the_same_rows() {
     )| {
         let on = |table: &str, end: &str| format!("SELECT {columns} FROM {table} WHERE {query} {end}");
         let scan = on("plain", "ALLOW FILTERING");
-        let Ok(scanned) = fixture.page(&scan, Parameters::default()) else {
+        let Ok(scanned) = fixture.page(&scan, ExecutionParameters::default()) else {
             // Relations that can't stand together.
             let lookup = on("indexed", "ALLOW FILTERING");
-            prop_assert!(fixture.page(&lookup, Parameters::default()).is_err());
+            prop_assert!(fixture.page(&lookup, ExecutionParameters::default()).is_err());
             return Ok(());
         };
         for end in ["ALLOW FILTERING", ""] {
             let lookup = on("indexed", end);
-            match fixture.page(&lookup, Parameters::default()) {
+            match fixture.page(&lookup, ExecutionParameters::default()) {
                 Ok(found) => {
                     prop_assert_eq!(&found.rows, &scanned.rows, "{}", lookup);
                     prop_assert_eq!(&fixture.paged(&lookup, &[], page_size), &scanned.rows, "{} by {}", lookup, page_size);
@@ -445,10 +445,10 @@ fn rows_that_stay_come_once_whatever_is_written_between_pages() {
         for page_size in [1, 7, 64] {
             let (mut seen, mut paging_state) = (Vec::new(), None);
             loop {
-                let parameters = Parameters {
+                let parameters = ExecutionParameters {
                     page_size: Some(page_size),
                     paging_state: paging_state.take(),
-                    ..Parameters::default()
+                    ..ExecutionParameters::default()
                 };
                 let query = format!("SELECT p, c FROM t WHERE {query}");
                 let page = fixture.page(&query, parameters).unwrap();

@@ -1,6 +1,6 @@
 //! Write times and times to live.
 
-use storage::clock::{Clock, HandClock, SystemClock};
+use storage::clock::{Clock, ManualClock, SystemClock};
 
 use crate::fixture::Fixture;
 
@@ -33,7 +33,7 @@ fn times_to_live_count_down() {
 
 #[test]
 fn expired_rows_are_gone() {
-    let clock = HandClock::new(SystemClock.now_micros());
+    let clock = ManualClock::new(SystemClock.now_micros());
     let fixture = Fixture::at(clock.clone()).with(&[
         "CREATE TABLE t (p int PRIMARY KEY, v int)",
         "INSERT INTO t (p, v) VALUES (1, 5) USING TTL 10",

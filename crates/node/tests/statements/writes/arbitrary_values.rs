@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use cql::error::ErrorKind;
 use node::planner::StatementPlan;
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 use proptest::prelude::*;
 use value::{CqlType, Value};
 
@@ -85,7 +85,7 @@ fn no_bytes_do_harm() {
     runner
         .run(&strategy, |(at, values)| {
             let values = plans[at].variables().iter().zip(values);
-            let parameters = Parameters {
+            let parameters = ExecutionParameters {
                 values: values
                     .map(|(variable, (wild, numbers))| match wild {
                         Some(wild) => wild,
@@ -94,7 +94,7 @@ fn no_bytes_do_harm() {
                         }
                     })
                     .collect(),
-                ..Parameters::default()
+                ..ExecutionParameters::default()
             };
             match runtime.block_on(plans[at].execute(&f.database, parameters)) {
                 Ok(_) => written.set(written.get() + 1),

@@ -1,9 +1,9 @@
 //! Batches, as CQL text and as requests of the protocol.
 
-use cql::ast::BatchKind;
+use cql::ast::TextBatchKind;
 use node::modify;
 use node::planner::StatementPlan;
-use node::statement::{BoundValue, Outcome, Parameters};
+use node::statement::{BoundValue, ExecutionOutcome, ExecutionParameters};
 use value::Value;
 
 use crate::fixture::{Fixture, int};
@@ -38,14 +38,14 @@ fn markers_count_through_the_whole_batch() {
         ["[timestamp] bigint", "k int", "v int", "k int"]
     );
     let timestamp = value::Value::Bigint(700).serialize();
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         values: vec![
             node::statement::BoundValue::Value(timestamp),
             int(1),
             int(2),
             int(3),
         ],
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     f.execute(batch, parameters).unwrap();
     assert_eq!(f.rows("SELECT k, v, writetime(v) FROM t"), ["1 | 7 | 700"]);
@@ -161,18 +161,18 @@ fn a_batch_of_the_protocol_takes_statements_with_their_values() {
         (insert, vec![int(2), int(20)]),
         (update, Vec::new()),
     ];
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         timestamp_micros: Some(800),
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     let answer = crate::block_on(modify::execute_batch(
         &f.database,
-        BatchKind::Logged,
+        TextBatchKind::Logged,
         entries,
         &parameters,
     ))
     .unwrap();
-    assert!(matches!(answer.outcome, Outcome::Void));
+    assert!(matches!(answer.outcome, ExecutionOutcome::Void));
     assert_eq!(
         f.rows("SELECT k, v, writetime(v) FROM t"),
         ["1 | 10 | 800", "2 | 20 | 800"]
@@ -189,7 +189,7 @@ fn a_batch_of_the_protocol_takes_plain_writes_only() {
             panic!("{plan:?}");
         };
         let entries = vec![(plan, Vec::new())];
-        let parameters = Parameters::default();
+        let parameters = ExecutionParameters::default();
         crate::block_on(modify::execute_batch(
             &f.database,
             kind,
@@ -200,11 +200,11 @@ fn a_batch_of_the_protocol_takes_plain_writes_only() {
         .message
     };
     assert_eq!(
-        refused("TRUNCATE t", BatchKind::Logged),
+        refused("TRUNCATE t", TextBatchKind::Logged),
         "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."
     );
     assert_eq!(
-        refused("INSERT INTO t (k) VALUES (1)", BatchKind::Counter),
+        refused("INSERT INTO t (k) VALUES (1)", TextBatchKind::Counter),
         "Cannot include non-counter statement in a counter batch"
     );
 }

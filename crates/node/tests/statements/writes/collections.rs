@@ -1,6 +1,6 @@
 //! Collections that change element by element.
 
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 use value::Value;
 
 use crate::fixture::{Fixture, int, ints};
@@ -88,9 +88,9 @@ fn maps() {
 
 /// Executes a statement with these values. Returns the message of its error.
 fn execute(f: &Fixture, cql: &str, values: Vec<BoundValue>) -> Result<(), String> {
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         values,
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     let executed = f.execute(cql, parameters);
     executed.map(drop).map_err(|error| error.message)

@@ -1,6 +1,6 @@
 //! Writes with conditions.
 
-use node::statement::{BoundValue, Outcome, Parameters};
+use node::statement::{BoundValue, ExecutionOutcome, ExecutionParameters};
 
 use crate::fixture::Fixture;
 
@@ -13,8 +13,12 @@ fn fixture() -> Fixture {
 
 /// The names of the answer's columns, and its row.
 fn answer(f: &Fixture, cql: &str) -> (String, String) {
-    let names = match f.execute(cql, Parameters::default()).unwrap().outcome {
-        Outcome::Rows(rows) => {
+    let names = match f
+        .execute(cql, ExecutionParameters::default())
+        .unwrap()
+        .outcome
+    {
+        ExecutionOutcome::Rows(rows) => {
             let names: Vec<&str> = rows.columns.iter().map(|c| &*c.name).collect();
             names.join(" ")
         }
@@ -86,13 +90,13 @@ fn one_of_many_at_the_same_time_is_applied() {
         .plan("INSERT INTO one (k, v) VALUES (1, 1) IF NOT EXISTS")
         .unwrap();
     let applied = crate::block_on(async {
-        let attempts = (0..50).map(|_| insert.execute(&f.database, Parameters::default()));
+        let attempts = (0..50).map(|_| insert.execute(&f.database, ExecutionParameters::default()));
         futures::future::join_all(attempts).await
     });
     let winners = applied
         .into_iter()
         .filter(|answer| match &answer.as_ref().unwrap().outcome {
-            Outcome::Rows(rows) => rows.body[..] == [0, 0, 0, 1, 1],
+            ExecutionOutcome::Rows(rows) => rows.body[..] == [0, 0, 0, 1, 1],
             other => panic!("{other:?}"),
         })
         .count();
@@ -254,7 +258,7 @@ fn a_list_bound_to_a_condition_may_hold_null() {
 }
 
 #[test]
-fn nothing_is_said_to_be_applied_that_would_not_be_seen() {
+fn a_conditional_write_that_a_later_deletion_hides_is_refused() {
     let greatest = i64::MAX;
     for delete in [
         "DELETE FROM t USING TIMESTAMP ? WHERE k = 1 AND c = 1",
@@ -264,9 +268,9 @@ fn nothing_is_said_to_be_applied_that_would_not_be_seen() {
     ] {
         let timestamp = BoundValue::Value(greatest.to_be_bytes().to_vec().into());
         let f = fixture();
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values: vec![timestamp],
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         f.execute(delete, parameters).unwrap();
         for write in [

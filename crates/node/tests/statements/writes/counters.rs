@@ -1,9 +1,9 @@
 //! Counters: updates, deletions and batches of them, and what they refuse.
 
-use cql::ast::BatchKind;
+use cql::ast::TextBatchKind;
 use node::modify;
 use node::planner::StatementPlan;
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 
 use crate::fixture::Fixture;
 
@@ -37,9 +37,9 @@ fn a_counter_is_null_until_it_is_added_to() {
 fn values_are_bound() {
     let f = fixture();
     let add = |value: BoundValue| {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values: vec![value],
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         f.execute("UPDATE u SET n = n - ? WHERE k = 1", parameters)
     };
@@ -94,29 +94,29 @@ fn a_batch_of_the_protocol_is_of_counters_or_not() {
     let execute = |kind, plans: &[&_]| {
         let entries = plans.iter().map(|plan| (*plan, Vec::new()));
         // A client's timestamp does not count.
-        let dated = Parameters {
+        let dated = ExecutionParameters {
             timestamp_micros: Some(1),
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         let batch = modify::execute_batch(&f.database, kind, entries.collect(), &dated);
         crate::block_on(batch).map_err(|error| error.message)
     };
-    execute(BatchKind::Counter, &[count, count]).unwrap();
-    execute(BatchKind::Unlogged, &[count]).unwrap();
+    execute(TextBatchKind::Counter, &[count, count]).unwrap();
+    execute(TextBatchKind::Unlogged, &[count]).unwrap();
     assert_eq!(f.rows("SELECT n FROM u"), ["12"]);
     for (kind, plans, message) in [
         (
-            BatchKind::Counter,
+            TextBatchKind::Counter,
             [count, plain],
             "Cannot include non-counter statement in a counter batch",
         ),
         (
-            BatchKind::Logged,
+            TextBatchKind::Logged,
             [plain, count],
             "Cannot include a counter statement in a logged batch",
         ),
         (
-            BatchKind::Unlogged,
+            TextBatchKind::Unlogged,
             [plain, count],
             "Counter and non-counter mutations cannot exist in the same batch",
         ),

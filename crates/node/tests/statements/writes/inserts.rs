@@ -1,6 +1,6 @@
 //! INSERT: rows, static columns, and the effects of null and unset.
 
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 
 use crate::fixture::{Fixture, int};
 
@@ -45,9 +45,9 @@ fn statics_alone_make_no_row() {
 #[test]
 fn null_deletes_and_unset_leaves() {
     let f = fixture().with(&["INSERT INTO t (k, c, v, w) VALUES (1, 1, 10, 'a')"]);
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         values: vec![int(1), int(1), BoundValue::Unset, BoundValue::Null],
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     f.execute("INSERT INTO t (k, c, v, w) VALUES (?, ?, ?, ?)", parameters)
         .unwrap();

@@ -1,7 +1,7 @@
 //! Tables that clients may not write to.
 
 use cql::error::ErrorKind;
-use node::statement::Parameters;
+use node::statement::ExecutionParameters;
 
 use crate::fixture::Fixture;
 
@@ -20,7 +20,7 @@ fn system_tables_and_logs_are_not_the_clients() {
         "DELETE FROM t_scylla_cdc_log WHERE \"cdc$stream_id\" = 0x00",
         "TRUNCATE t_scylla_cdc_log",
     ] {
-        let error = f.execute(cql, Parameters::default()).unwrap_err();
+        let error = f.execute(cql, ExecutionParameters::default()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Unauthorized, "{cql}: {error}");
     }
 }

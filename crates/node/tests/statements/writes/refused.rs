@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 
 use crate::fixture::{Fixture, int, ints};
 
@@ -20,7 +20,7 @@ fn fixture() -> Fixture {
 fn are_refused(statements: &[(&str, &str)]) {
     let f = fixture();
     for (cql, message) in statements {
-        let error = f.execute(cql, Parameters::default()).unwrap_err();
+        let error = f.execute(cql, ExecutionParameters::default()).unwrap_err();
         assert_eq!(error.message, *message, "{cql}");
         assert_eq!(error.kind, ErrorKind::Invalid, "{cql}");
     }
@@ -304,7 +304,7 @@ fn a_column_is_set_once() {
         ("x", "x.y = 1, x.z = 1, x.y = 2"),
     ] {
         let cql = format!("UPDATE t SET {settings} WHERE k = 1 AND a = 1 AND b = 1");
-        let error = f.execute(&cql, Parameters::default()).unwrap_err();
+        let error = f.execute(&cql, ExecutionParameters::default()).unwrap_err();
         assert_eq!(
             error.message,
             format!("Multiple incompatible setting of column {column}")
@@ -312,7 +312,9 @@ fn a_column_is_set_once() {
         assert_eq!(error.kind, ErrorKind::SyntaxError);
     }
     let parts = "UPDATE t SET x[0] = 1, x[0] = 2, x += [3], x.y = 4 WHERE k = 1";
-    let error = f.execute(parts, Parameters::default()).unwrap_err();
+    let error = f
+        .execute(parts, ExecutionParameters::default())
+        .unwrap_err();
     assert_eq!(error.message, "Undefined column name x in table ks.t");
 }
 
@@ -402,9 +404,9 @@ fn the_keys_of_all_in_lists_together_are_bounded() {
 fn a_vector_without_a_distance_is_taken_only_while_no_index_has_to_hold_it() {
     let f = Fixture::new().with(&["CREATE TABLE v (k int PRIMARY KEY, e vector<float, 2>)"]);
     let senseless = [f32::NAN, f32::INFINITY].map(f32::to_be_bytes).concat();
-    let bound = |k| Parameters {
+    let bound = |k| ExecutionParameters {
         values: vec![int(k), BoundValue::Value(Bytes::from(senseless.clone()))],
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     let insert = "INSERT INTO v (k, e) VALUES (?, ?)";
     f.execute(insert, bound(1)).unwrap();
@@ -422,7 +424,7 @@ fn a_vector_without_a_distance_is_taken_only_while_no_index_has_to_hold_it() {
         "INSERT INTO v (k, e) VALUES (3, [NaN, 1]) IF NOT EXISTS",
         "BEGIN BATCH INSERT INTO v (k, e) VALUES (3, [NaN, 1]); APPLY BATCH",
     ] {
-        let error = f.execute(cql, Parameters::default()).unwrap_err();
+        let error = f.execute(cql, ExecutionParameters::default()).unwrap_err();
         assert_eq!(error.message, refused, "{cql}");
     }
     f.run("DROP INDEX i");

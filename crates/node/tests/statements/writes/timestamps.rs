@@ -1,6 +1,6 @@
 //! Write timestamps and times to live: the write that wins, and the time for which it lives.
 
-use node::statement::Parameters;
+use node::statement::ExecutionParameters;
 
 use crate::fixture::{Fixture, int};
 
@@ -14,9 +14,9 @@ fn fixture() -> Fixture {
 #[test]
 fn the_statement_goes_before_the_client_and_the_client_before_the_clock() {
     let f = fixture();
-    let client = |timestamp: i64| Parameters {
+    let client = |timestamp: i64| ExecutionParameters {
         timestamp_micros: Some(timestamp),
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     f.execute("INSERT INTO t (k, v) VALUES (1, 1)", client(1000))
         .unwrap();
@@ -82,9 +82,9 @@ fn ttl_and_timestamp_may_be_bound() {
         ["[ttl] int", "when bigint"]
     );
     let execute = |value| {
-        let parameters = Parameters {
+        let parameters = ExecutionParameters {
             values: vec![value],
-            ..Parameters::default()
+            ..ExecutionParameters::default()
         };
         f.execute("UPDATE t USING TTL ? SET v = 1 WHERE k = 1", parameters)
             .map_err(|error| error.message)

@@ -1,6 +1,6 @@
 //! UPDATE: rows that need no INSERT, IN on keys, statics.
 
-use node::statement::{BoundValue, Parameters};
+use node::statement::{BoundValue, ExecutionParameters};
 
 use crate::fixture::{Fixture, int, ints};
 
@@ -26,9 +26,9 @@ fn keys_may_be_lists() {
         f.rows("SELECT k, c, v FROM t"),
         ["1 | 1 | 5", "1 | 2 | 5", "2 | 1 | 5", "2 | 2 | 5"]
     );
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         values: vec![int(6), ints(&[1, 2]), ints(&[])],
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     f.execute("UPDATE t SET v = ? WHERE k IN ? AND c IN ?", parameters)
         .unwrap();
@@ -63,9 +63,9 @@ fn statics_need_the_partition_alone() {
 #[test]
 fn an_unset_value_leaves_the_column_as_it_is() {
     let f = fixture().with(&["INSERT INTO t (k, c, v, w) VALUES (1, 1, 1, 1)"]);
-    let parameters = Parameters {
+    let parameters = ExecutionParameters {
         values: vec![BoundValue::Unset, int(2)],
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     f.execute(
         "UPDATE t SET v = ?, w = ? WHERE k = 1 AND c = 1",
@@ -73,9 +73,9 @@ fn an_unset_value_leaves_the_column_as_it_is() {
     )
     .unwrap();
     assert_eq!(f.rows("SELECT v, w FROM t"), ["1 | 2"]);
-    let nothing = Parameters {
+    let nothing = ExecutionParameters {
         values: vec![BoundValue::Unset],
-        ..Parameters::default()
+        ..ExecutionParameters::default()
     };
     f.execute("UPDATE t SET v = ? WHERE k = 5 AND c = 5", nothing)
         .unwrap();

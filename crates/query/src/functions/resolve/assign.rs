@@ -1,11 +1,11 @@
 //! Rules for which terms may occur where a type is wanted. Functions are chosen by them, too.
 
 use cql::ast::data_type::no_user_types;
-use cql::ast::{Operation, Term};
+use cql::ast::{ArithmeticOperation, Term};
 use value::{CqlType, Literal};
 
 use super::{is_of_receiver, resolve};
-use crate::functions::{Argument, is_token};
+use crate::functions::{CallArgument, is_token};
 
 /// A measure of how well a term fits a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,8 +56,9 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             .unwrap_or(Weak),
         (Term::Tuple(terms), _) if terms.len() == 1 => assignability(&terms[0], cql_type),
         (Term::Function(call), _) if is_of_receiver(&call.name) => Weak,
-        (Term::Function(call), _) if Operation::is_operator(&call.name) => {
-            let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+        (Term::Function(call), _) if ArithmeticOperation::is_operator(&call.name) => {
+            let arguments: Vec<CallArgument<'_>> =
+                call.arguments.iter().map(CallArgument::Term).collect();
             match resolve(None, &call.name, &arguments, Some(cql_type)) {
                 Ok(function) => type_assignability(&function.return_type, cql_type),
                 Err(_) => No,
@@ -79,7 +80,8 @@ pub fn natural_type(term: &Term) -> Option<CqlType> {
         Term::TypeHint { data_type, .. } => data_type.resolve(&no_user_types).ok(),
         Term::Function(call) if is_token(call) => Some(CqlType::Bigint),
         Term::Function(call) => {
-            let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+            let arguments: Vec<CallArgument<'_>> =
+                call.arguments.iter().map(CallArgument::Term).collect();
             resolve(call.keyspace.as_deref(), &call.name, &arguments, None)
                 .ok()
                 .map(|function| function.return_type)

@@ -3,9 +3,9 @@
 use cql::error::CqlError;
 use value::CqlType;
 
-use super::operation::Fits;
+use super::operation::ArgumentFit;
 use super::{Assignability, no_overload, of_several, type_assignability};
-use crate::functions::{Argument, Body, Cast, ScalarFunction};
+use crate::functions::{CallArgument, FunctionBody, ScalarFunction, TypeCast};
 
 /// The functions, each with the type to which it casts.
 const CASTS: [(&str, CqlType); 12] = [
@@ -51,7 +51,7 @@ const FROM: [CqlType; 17] = [
 /// result of another type than `receiver`.
 pub(super) fn resolve(
     name: &str,
-    arguments: &[Argument<'_>],
+    arguments: &[CallArgument<'_>],
     receiver: Option<&CqlType>,
 ) -> Option<Result<ScalarFunction, CqlError>> {
     let (name, to) = CASTS.iter().find(|(cast, _)| *cast == name)?;
@@ -66,14 +66,14 @@ pub(super) fn resolve(
         argument_types: vec![from],
         return_type: to.clone(),
         is_foldable: true,
-        body: Body::Cast,
+        body: FunctionBody::Cast,
     }))
 }
 
 /// The one type that fits exactly, else the only one that fits at all.
-fn from_type(name: &str, to: &CqlType, argument: &Argument<'_>) -> Result<CqlType, CqlError> {
+fn from_type(name: &str, to: &CqlType, argument: &CallArgument<'_>) -> Result<CqlType, CqlError> {
     let others = all(to);
-    let argument = Fits::of(argument);
+    let argument = ArgumentFit::of(argument);
     let fits = |from: &&CqlType| argument.fit(from);
     let mut exact = others.iter().chain([to]);
     if let Some(exact) = exact.find(|from| fits(from) == Assignability::Exact) {
@@ -93,7 +93,7 @@ fn from_type(name: &str, to: &CqlType, argument: &Argument<'_>) -> Result<CqlTyp
 /// The types from which there is a cast to this one, without itself.
 fn all(to: &CqlType) -> Vec<CqlType> {
     FROM.iter()
-        .filter(|from| *from != to && Cast::new(from, to).is_ok())
+        .filter(|from| *from != to && TypeCast::new(from, to).is_ok())
         .cloned()
         .collect()
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn resolved(name: &str, argument: &Term) -> Result<ScalarFunction, CqlError> {
-        resolve(name, &[Argument::Term(argument)], None).expect("a cast")
+        resolve(name, &[CallArgument::Term(argument)], None).expect("a cast")
     }
 
     #[test]

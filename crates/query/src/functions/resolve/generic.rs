@@ -6,8 +6,8 @@ use value::{CqlType, Literal};
 
 use super::{Assignability, no_type, own_type};
 use crate::functions::collections::CollectionFunction;
-use crate::functions::mask::Mask;
-use crate::functions::{Argument, Body, ScalarFunction};
+use crate::functions::mask::DataMask;
+use crate::functions::{CallArgument, FunctionBody, ScalarFunction};
 
 /// The function, if `name` is one, with its types.
 ///
@@ -15,19 +15,19 @@ use crate::functions::{Argument, Body, ScalarFunction};
 /// Another number of arguments, arguments of other types, and a first one without a type.
 pub(super) fn resolve(
     name: &str,
-    arguments: &[Argument<'_>],
+    arguments: &[CallArgument<'_>],
 ) -> Option<Result<ScalarFunction, CqlError>> {
     if let Some((name, function)) = CollectionFunction::by_name(name) {
         return Some(of_collection(name, function, arguments));
     }
-    let (name, mask) = Mask::by_name(name)?;
+    let (name, mask) = DataMask::by_name(name)?;
     Some(masking(name, mask, arguments))
 }
 
 fn of_collection(
     name: &'static str,
     function: CollectionFunction,
-    arguments: &[Argument<'_>],
+    arguments: &[CallArgument<'_>],
 ) -> Result<ScalarFunction, CqlError> {
     let [argument] = arguments else {
         return Err(miscounted(name, function.parameter()));
@@ -45,20 +45,20 @@ fn of_collection(
         argument_types: vec![cql_type],
         return_type,
         is_foldable: true,
-        body: Body::OfCollection(function),
+        body: FunctionBody::OfCollection(function),
     })
 }
 
 fn masking(
     name: &'static str,
-    mask: Mask,
-    arguments: &[Argument<'_>],
+    mask: DataMask,
+    arguments: &[CallArgument<'_>],
 ) -> Result<ScalarFunction, CqlError> {
     let Some(masked) = arguments.first() else {
         return Err(miscounted(name, mask.parameters()));
     };
     let cql_type = type_of(masked).ok_or_else(|| no_type(masked, name))?;
-    let is_of_texts = matches!(mask, Mask::Inner | Mask::Outer);
+    let is_of_texts = matches!(mask, DataMask::Inner | DataMask::Outer);
     if is_of_texts && !matches!(cql_type, CqlType::Text | CqlType::Ascii) {
         return Err(CqlError::invalid(format!(
             "Function system.{name} requires an argument of type [text|varchar|ascii], but found \
@@ -71,7 +71,7 @@ fn masking(
         .ok_or_else(|| miscounted(name, mask.parameters()))?;
     for (index, (wanted, argument)) in argument_types.iter().zip(arguments).enumerate().skip(1) {
         if argument.fits(wanted) == Assignability::No {
-            if mask == Mask::Hash {
+            if mask == DataMask::Hash {
                 let own =
                     type_of(argument).map_or_else(String::new, |own| format!(" of type {own}"));
                 return Err(CqlError::invalid(format!(
@@ -85,7 +85,7 @@ fn masking(
                 argument.text()
             )));
         }
-        if let Argument::Term(Term::Literal(Literal::String(text))) = argument {
+        if let CallArgument::Term(Term::Literal(Literal::String(text))) = argument {
             mask.check(index, text)?;
         }
     }
@@ -94,7 +94,7 @@ fn masking(
         argument_types,
         return_type: mask.result_type(cql_type),
         is_foldable: true,
-        body: Body::Mask(mask),
+        body: FunctionBody::Mask(mask),
     })
 }
 
@@ -105,10 +105,10 @@ fn miscounted(name: &str, parameters: &str) -> CqlError {
 }
 
 /// The type of an argument where none is wanted of it.
-fn type_of(argument: &Argument<'_>) -> Option<CqlType> {
+fn type_of(argument: &CallArgument<'_>) -> Option<CqlType> {
     match argument {
-        Argument::Typed { cql_type, .. } => Some((*cql_type).clone()),
-        Argument::Term(term) => collection_type(term).or_else(|| own_type(term)),
+        CallArgument::Typed { cql_type, .. } => Some((*cql_type).clone()),
+        CallArgument::Term(term) => collection_type(term).or_else(|| own_type(term)),
     }
 }
 

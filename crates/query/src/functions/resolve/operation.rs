@@ -5,12 +5,12 @@
 //! of it. So which types fit is found for all types at once, from the innermost term to the
 //! outermost: trying the overloads for each term by itself would take time without bound.
 
-use cql::ast::{NEGATION, Operation, Term};
+use cql::ast::{ArithmeticOperation, NEGATION, Term};
 use cql::error::CqlError;
 use value::CqlType;
 
 use super::{Assignability, is_of_receiver, natural_type, type_assignability};
-use crate::functions::{Argument, Body, ScalarFunction, numbers};
+use crate::functions::{CallArgument, FunctionBody, ScalarFunction, numbers};
 
 static NUMBERS: [CqlType; 9] = [
     CqlType::Tinyint,
@@ -35,9 +35,9 @@ static OTHERS: [CqlType; 5] = [
 
 /// How well an argument fits types. What is a call within it is resolved once, and not again for
 /// each type that is tried.
-pub(super) enum Fits<'a> {
+pub(super) enum ArgumentFit<'a> {
     /// An argument that is no call.
-    Plain(Argument<'a>),
+    Plain(CallArgument<'a>),
     /// A call of a function, which has a type by itself if it is valid.
     Call(Option<CqlType>),
     /// An operator, with its fit to each of [`operand_types`].
@@ -45,7 +45,7 @@ pub(super) enum Fits<'a> {
 }
 
 /// The types of the operands and of the result.
-struct Signature {
+struct OperatorSignature {
     left: CqlType,
     right: CqlType,
     result: CqlType,
@@ -58,17 +58,17 @@ struct Signature {
 /// If the operator does not work on such operands, or on several types that they may have.
 pub(super) fn resolve(
     name: &str,
-    arguments: &[Argument<'_>],
+    arguments: &[CallArgument<'_>],
     receiver: Option<&CqlType>,
 ) -> Option<Result<ScalarFunction, CqlError>> {
-    match (Operation::of_function(name), arguments) {
+    match (ArithmeticOperation::of_function(name), arguments) {
         (Some(operation), [left, right]) => Some(choose(operation, left, right, receiver).map(
             |signature| ScalarFunction {
                 name: operation.function(),
                 argument_types: vec![signature.left, signature.right],
                 return_type: signature.result,
                 is_foldable: true,
-                body: Body::Operation(operation),
+                body: FunctionBody::Operation(operation),
             },
         )),
         (None, [argument]) if name == NEGATION => Some(choose_negated(argument, receiver).map(
@@ -77,35 +77,37 @@ pub(super) fn resolve(
                 argument_types: vec![cql_type.clone()],
                 return_type: cql_type,
                 is_foldable: true,
-                body: Body::Negation,
+                body: FunctionBody::Negation,
             },
         )),
         _ => None,
     }
 }
 
-impl<'a> Fits<'a> {
-    pub(super) fn of(argument: &Argument<'a>) -> Fits<'a> {
-        let Argument::Term(term) = argument else {
-            return Fits::Plain(*argument);
+impl<'a> ArgumentFit<'a> {
+    pub(super) fn of(argument: &CallArgument<'a>) -> ArgumentFit<'a> {
+        let CallArgument::Term(term) = argument else {
+            return ArgumentFit::Plain(*argument);
         };
         match term.without_parentheses() {
-            Term::Function(call) if Operation::is_operator(&call.name) => {
-                Fits::of_operator(&call.name, &call.arguments)
+            Term::Function(call) if ArithmeticOperation::is_operator(&call.name) => {
+                ArgumentFit::of_operator(&call.name, &call.arguments)
             }
-            Term::Function(call) if !is_of_receiver(&call.name) => Fits::Call(natural_type(term)),
-            _ => Fits::Plain(*argument),
+            Term::Function(call) if !is_of_receiver(&call.name) => {
+                ArgumentFit::Call(natural_type(term))
+            }
+            _ => ArgumentFit::Plain(*argument),
         }
     }
 
-    fn of_operator(name: &str, arguments: &[Term]) -> Fits<'a> {
-        let operands: Vec<Fits<'_>> = arguments
+    fn of_operator(name: &str, arguments: &[Term]) -> ArgumentFit<'a> {
+        let operands: Vec<ArgumentFit<'_>> = arguments
             .iter()
-            .map(|term| Fits::of(&Argument::Term(term)))
+            .map(|term| ArgumentFit::of(&CallArgument::Term(term)))
             .collect();
         let has_marker = arguments.iter().any(is_marker);
         let fit = |wanted: &CqlType| {
-            let result = match (Operation::of_function(name), &operands[..]) {
+            let result = match (ArithmeticOperation::of_function(name), &operands[..]) {
                 (Some(operation), [left, right]) => {
                     let chosen = best(operation, left, right, has_marker, Some(wanted));
                     chosen.ok().map(|signature| signature.result)
@@ -118,16 +120,18 @@ impl<'a> Fits<'a> {
             })
         };
         let fits = operand_types().map(|wanted| (wanted, fit(wanted)));
-        Fits::Operator(fits.collect())
+        ArgumentFit::Operator(fits.collect())
     }
 
     pub(super) fn fit(&self, wanted: &CqlType) -> Assignability {
         let fit = match self {
-            Fits::Plain(argument) => argument.fits(wanted),
-            Fits::Call(cql_type) => cql_type.as_ref().map_or(Assignability::No, |cql_type| {
-                type_assignability(cql_type, wanted)
-            }),
-            Fits::Operator(fits) => {
+            ArgumentFit::Plain(argument) => argument.fits(wanted),
+            ArgumentFit::Call(cql_type) => {
+                cql_type.as_ref().map_or(Assignability::No, |cql_type| {
+                    type_assignability(cql_type, wanted)
+                })
+            }
+            ArgumentFit::Operator(fits) => {
                 let known = fits.iter().find(|(known, _)| *known == wanted);
                 known.map_or(Assignability::No, |(_, fit)| *fit)
             }
@@ -148,28 +152,28 @@ fn operand_types() -> impl Iterator<Item = &'static CqlType> {
 }
 
 /// Why none of the signatures is the one.
-enum Unfit {
+enum SignatureMismatch {
     None,
     Several,
 }
 
 fn choose(
-    operation: Operation,
-    left: &Argument<'_>,
-    right: &Argument<'_>,
+    operation: ArithmeticOperation,
+    left: &CallArgument<'_>,
+    right: &CallArgument<'_>,
     receiver: Option<&CqlType>,
-) -> Result<Signature, CqlError> {
+) -> Result<OperatorSignature, CqlError> {
     let has_marker = [left, right]
         .iter()
-        .any(|argument| matches!(argument, Argument::Term(term) if is_marker(term)));
-    let (left_fits, right_fits) = (Fits::of(left), Fits::of(right));
+        .any(|argument| matches!(argument, CallArgument::Term(term) if is_marker(term)));
+    let (left_fits, right_fits) = (ArgumentFit::of(left), ArgumentFit::of(right));
     best(operation, &left_fits, &right_fits, has_marker, receiver).map_err(|unfit| {
         let (left, right, symbol) = (left.text(), right.text(), operation.symbol());
         CqlError::invalid(match unfit {
-            Unfit::None => {
+            SignatureMismatch::None => {
                 format!("the '{symbol}' operation is not supported between {left} and {right}")
             }
-            Unfit::Several => format!(
+            SignatureMismatch::Several => format!(
                 "Ambiguous '{symbol}' operation with args {left} and {right}: use type hint to \
                  disambiguate, example '(int) ?'"
             ),
@@ -180,12 +184,12 @@ fn choose(
 /// The signature that fits exactly, or the only one that fits, or the one whose types are all the
 /// wanted type.
 fn best(
-    operation: Operation,
-    left: &Fits<'_>,
-    right: &Fits<'_>,
+    operation: ArithmeticOperation,
+    left: &ArgumentFit<'_>,
+    right: &ArgumentFit<'_>,
     has_marker: bool,
     receiver: Option<&CqlType>,
-) -> Result<Signature, Unfit> {
+) -> Result<OperatorSignature, SignatureMismatch> {
     let mut fitting = Vec::new();
     for signature in signatures(operation) {
         let result_fits = receiver.is_none_or(|wanted| {
@@ -201,27 +205,29 @@ fn best(
         }
     }
     match fitting.len() {
-        0 => Err(Unfit::None),
-        1 => fitting.pop().ok_or(Unfit::None),
-        _ if has_marker => Err(Unfit::Several),
+        0 => Err(SignatureMismatch::None),
+        1 => fitting.pop().ok_or(SignatureMismatch::None),
+        _ if has_marker => Err(SignatureMismatch::Several),
         _ => fitting
             .into_iter()
             .find(|signature| {
                 let types = [&signature.left, &signature.right, &signature.result];
                 types.into_iter().all(|cql_type| Some(cql_type) == receiver)
             })
-            .ok_or(Unfit::Several),
+            .ok_or(SignatureMismatch::Several),
     }
 }
 
 fn choose_negated(
-    argument: &Argument<'_>,
+    argument: &CallArgument<'_>,
     receiver: Option<&CqlType>,
 ) -> Result<CqlType, CqlError> {
-    best_negated(&Fits::of(argument), receiver).map_err(|unfit| {
+    best_negated(&ArgumentFit::of(argument), receiver).map_err(|unfit| {
         CqlError::invalid(match unfit {
-            Unfit::Several => "Ambiguous negation: use type casts to disambiguate".to_owned(),
-            Unfit::None => format!(
+            SignatureMismatch::Several => {
+                "Ambiguous negation: use type casts to disambiguate".to_owned()
+            }
+            SignatureMismatch::None => format!(
                 "Invalid call to function system._negate: {} is no number",
                 argument.text()
             ),
@@ -229,7 +235,10 @@ fn choose_negated(
     })
 }
 
-fn best_negated(operand: &Fits<'_>, receiver: Option<&CqlType>) -> Result<CqlType, Unfit> {
+fn best_negated(
+    operand: &ArgumentFit<'_>,
+    receiver: Option<&CqlType>,
+) -> Result<CqlType, SignatureMismatch> {
     let result_fits = |cql_type: &&CqlType| {
         receiver.is_none_or(|wanted| type_assignability(cql_type, wanted) != Assignability::No)
     };
@@ -243,34 +252,37 @@ fn best_negated(operand: &Fits<'_>, receiver: Option<&CqlType>) -> Result<CqlTyp
         .find(|cql_type| operand.fit(cql_type) == Assignability::Exact);
     match (exact, &fitting[..]) {
         (Some(only), _) | (None, [only]) => Ok(CqlType::clone(only)),
-        (None, []) => Err(Unfit::None),
-        (None, _) => Err(Unfit::Several),
+        (None, []) => Err(SignatureMismatch::None),
+        (None, _) => Err(SignatureMismatch::Several),
     }
 }
 
-fn signatures(operation: Operation) -> impl Iterator<Item = Signature> {
+fn signatures(operation: ArithmeticOperation) -> impl Iterator<Item = OperatorSignature> {
     let numbers = NUMBERS.iter().flat_map(|left| {
-        NUMBERS.iter().map(move |right| Signature {
+        NUMBERS.iter().map(move |right| OperatorSignature {
             left: left.clone(),
             right: right.clone(),
             result: numbers::result_type(left, right),
         })
     });
-    let is_addition = operation == Operation::Add;
-    let is_linear = is_addition || operation == Operation::Subtract;
+    let is_addition = operation == ArithmeticOperation::Add;
+    let is_linear = is_addition || operation == ArithmeticOperation::Subtract;
     let texts = [CqlType::Text, CqlType::Ascii];
     let pairs = texts.clone().into_iter().flat_map(move |left| {
-        texts.clone().into_iter().map(move |right| Signature {
-            result: match (&left, &right) {
-                (CqlType::Ascii, CqlType::Ascii) => CqlType::Ascii,
-                _ => CqlType::Text,
-            },
-            left: left.clone(),
-            right,
-        })
+        texts
+            .clone()
+            .into_iter()
+            .map(move |right| OperatorSignature {
+                result: match (&left, &right) {
+                    (CqlType::Ascii, CqlType::Ascii) => CqlType::Ascii,
+                    _ => CqlType::Text,
+                },
+                left: left.clone(),
+                right,
+            })
     });
     let moved = [CqlType::Timestamp, CqlType::Date].into_iter();
-    let moved = moved.map(|cql_type| Signature {
+    let moved = moved.map(|cql_type| OperatorSignature {
         left: cql_type.clone(),
         right: CqlType::Duration,
         result: cql_type,
@@ -299,21 +311,22 @@ mod tests {
         let Term::Function(call) = term else {
             panic!("no operator");
         };
-        let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+        let arguments: Vec<CallArgument<'_>> =
+            call.arguments.iter().map(CallArgument::Term).collect();
         let resolved = resolve(&call.name, &arguments, receiver).unwrap();
         resolved.map(|function| function.return_type)
     }
 
     #[test]
     fn literals_take_the_type_that_is_wanted() {
-        let sum = Term::operated(Operation::Add, integer("1"), integer("2"));
+        let sum = Term::operated(ArithmeticOperation::Add, integer("1"), integer("2"));
         assert_eq!(result_of(&sum, None).unwrap(), CqlType::Int);
         assert_eq!(
             result_of(&sum, Some(&CqlType::Float)).unwrap(),
             CqlType::Float
         );
         assert!(result_of(&sum, Some(&CqlType::Text)).is_err());
-        let nested = Term::operated(Operation::Multiply, sum, integer("3"));
+        let nested = Term::operated(ArithmeticOperation::Multiply, sum, integer("3"));
         assert_eq!(
             result_of(&nested, Some(&CqlType::Decimal)).unwrap(),
             CqlType::Decimal

@@ -6,16 +6,16 @@
 //! or partition keep theirs until they are swept, in the same batch as the row.
 
 use crate::StorageError;
-use crate::commit::overlay::Overlay;
+use crate::commit::overlay::WriteOverlay;
 use crate::entries::{changed_terms, terms};
 use crate::key::term::{entry_key, entry_value};
-use crate::layout::Schema;
+use crate::layout::ResolvedSchema;
 
-impl Overlay<'_> {
+impl WriteOverlay<'_> {
     /// Adds and removes the entries of all records that the write has changed so far.
     pub(in crate::commit) fn derive_entries(
         &mut self,
-        schema: &Schema,
+        schema: &ResolvedSchema,
     ) -> Result<(), StorageError> {
         let (mut entries, mut times) = (Vec::new(), Vec::new());
         for (space, key, record) in self.write.changed_records() {

@@ -10,24 +10,24 @@ use std::sync::Arc;
 
 use schema::{CdcLog, ColumnId, ImageMode, TableId};
 
-use super::states::{ChangedRow, Needs, RowStates, States, Wanted};
+use super::states::{ChangedRow, LiveRowStates, NeededStates, RequiredColumns, RowStates};
 use crate::StorageError;
-use crate::cdc::{CdcGate, DeleteFate, Group, GroupTime, ImageRow, Images, Origin};
-use crate::commit::apply::Moment;
+use crate::cdc::{CdcGate, DeleteFate, GroupTime, ImageRow, LogRowGroup, RowImages, WriteOrigin};
+use crate::commit::apply::CommitTime;
 use crate::commit::overlay::put_encoded;
 use crate::commit::resolve::ResolvedMutation;
-use crate::engine::{Batch, SpaceId};
-use crate::growth::Growth;
-use crate::layout::{Schema, TableSchema};
-use crate::mutation::Change;
+use crate::engine::{EntryBatch, SpaceId};
+use crate::growth::LatestLogTimes;
+use crate::layout::{ResolvedSchema, TableSchema};
+use crate::mutation::PartitionChange;
 use crate::read::Cell;
 
 /// The logs that get rows, with the times of these.
-pub(in crate::commit) type Grown = Vec<(Arc<Growth>, i64)>;
+pub(in crate::commit) type RaisedLogTimes = Vec<(Arc<LatestLogTimes>, i64)>;
 
 /// The places that log rows go to.
-pub(super) struct Target<'a> {
-    pub batch: &'a mut Batch,
+pub(super) struct BatchSink<'a> {
+    pub batch: &'a mut EntryBatch,
     /// Tables that got data with a time to live.
     pub expiring: &'a mut HashSet<TableId>,
 }
@@ -38,7 +38,7 @@ pub(super) struct LogGroup<'w> {
     mutation: &'w ResolvedMutation<'w>,
     log: &'w CdcLog,
     timestamp: i64,
-    changes: Vec<&'w Change>,
+    changes: Vec<&'w PartitionChange>,
 }
 
 /// The log that a table's writes leave rows in; `None` if there is none.
@@ -54,46 +54,53 @@ fn is_for_index(table: &TableSchema) -> bool {
 }
 
 /// The row that a change deletes by its whole key.
-fn deleted_row<'w>(table: &TableSchema, change: &'w Change) -> Option<ChangedRow<'w>> {
+fn deleted_row<'w>(table: &TableSchema, change: &'w PartitionChange) -> Option<ChangedRow<'w>> {
     match change {
-        Change::DeleteRow { .. } | Change::DeletePartition { .. } => ChangedRow::of(table, change),
+        PartitionChange::DeleteRow { .. } | PartitionChange::DeletePartition { .. } => {
+            ChangedRow::of(table, change)
+        }
         _ => None,
     }
 }
 
 /// Whether a change gives its row a pre-image. Rows below a range or partition deletion have none.
-fn has_pre_image(change: &Change) -> bool {
+fn has_pre_image(change: &PartitionChange) -> bool {
     matches!(
         change,
-        Change::Row { .. } | Change::DeleteRow { .. } | Change::Static { .. }
+        PartitionChange::Row { .. }
+            | PartitionChange::DeleteRow { .. }
+            | PartitionChange::Static { .. }
     )
 }
 
 /// Whether a change gives its row a post-image. Deleted rows have none.
-fn has_post_image(change: &Change) -> bool {
-    matches!(change, Change::Row { .. } | Change::Static { .. })
+fn has_post_image(change: &PartitionChange) -> bool {
+    matches!(
+        change,
+        PartitionChange::Row { .. } | PartitionChange::Static { .. }
+    )
 }
 
 /// The states that the log needs of the row that a change names.
-pub(super) fn needs(table: &TableSchema, change: &Change) -> Needs {
+pub(super) fn needs(table: &TableSchema, change: &PartitionChange) -> NeededStates {
     let Some(log) = written_log(table) else {
-        return Needs::default();
+        return NeededStates::default();
     };
     let is_judged = is_for_index(table) && deleted_row(table, change).is_some();
     let options = &log.options;
     let before = match (options.preimage, has_pre_image(change)) {
-        _ if is_judged => Some(Wanted::All),
+        _ if is_judged => Some(RequiredColumns::All),
         (ImageMode::Off, _) | (_, false) => None,
-        (ImageMode::Full, true) => Some(Wanted::All),
+        (ImageMode::Full, true) => Some(RequiredColumns::All),
         // A pre-image shows the columns that the write changes.
         (_, true) => Some(match change {
-            Change::Row { cells, .. } | Change::Static { cells, .. } => {
-                Wanted::Columns(cells.iter().map(|cell| cell.column).collect())
+            PartitionChange::Row { cells, .. } | PartitionChange::Static { cells, .. } => {
+                RequiredColumns::Columns(cells.iter().map(|cell| cell.column).collect())
             }
-            _ => Wanted::All,
+            _ => RequiredColumns::All,
         }),
     };
-    Needs {
+    NeededStates {
         before,
         after: is_judged || (options.postimage && has_post_image(change)),
     }
@@ -155,8 +162,8 @@ impl<'w> LogGroup<'w> {
     /// The live rows among those whose changes have an image, each once.
     fn images<'s>(
         &self,
-        states: &'s States<'w>,
-        has_image: impl Fn(&Change) -> bool,
+        states: &'s LiveRowStates<'w>,
+        has_image: impl Fn(&PartitionChange) -> bool,
     ) -> Vec<ImageRow<'s>>
     where
         'w: 's,
@@ -190,18 +197,18 @@ impl<'w> LogGroup<'w> {
     pub(super) fn derive(
         self,
         states: &RowStates<'w>,
-        origin: Origin,
-        schema: &Schema,
+        origin: WriteOrigin,
+        schema: &ResolvedSchema,
         gate: &CdcGate,
-        moment: Moment,
-        into: Target<'_>,
-    ) -> Result<Option<(Arc<Growth>, i64)>, StorageError> {
+        moment: CommitTime,
+        into: BatchSink<'_>,
+    ) -> Result<Option<(Arc<LatestLogTimes>, i64)>, StorageError> {
         let (mutation, log) = (self.mutation, self.log);
         let fates = self.fates(states);
         if (0..self.changes.len()).all(|at| fates.get(&at) == Some(&DeleteFate::Lost)) {
             return Ok(None);
         }
-        let mut images = Images::default();
+        let mut images = RowImages::default();
         if log.options.preimage != ImageMode::Off {
             images.before = self.images(&states.before, has_pre_image);
         }
@@ -220,15 +227,15 @@ impl<'w> LogGroup<'w> {
         // time. So does the log row of an expired row, whose deletion is as old as the row.
         let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
         let timestamp = match origin {
-            Origin::Client if !is_older => self.timestamp,
-            Origin::Client | Origin::Expiry => i64::MIN,
+            WriteOrigin::Client if !is_older => self.timestamp,
+            WriteOrigin::Client | WriteOrigin::Expiry => i64::MIN,
         };
         let deletes = self.changes.iter().all(|change| {
             matches!(
                 change,
-                Change::DeleteRow { .. }
-                    | Change::DeleteRange { .. }
-                    | Change::DeletePartition { .. }
+                PartitionChange::DeleteRow { .. }
+                    | PartitionChange::DeleteRange { .. }
+                    | PartitionChange::DeletePartition { .. }
             )
         });
         let taken = gate.take(timestamp, moment.now_micros, deletes);
@@ -237,7 +244,7 @@ impl<'w> LogGroup<'w> {
             reached_micros,
         } = taken;
         log_table.growth.reach(reached_micros);
-        let rows = Group {
+        let rows = LogRowGroup {
             base: mutation.table,
             log: log_table,
             options: &log.options,

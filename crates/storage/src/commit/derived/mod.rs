@@ -18,33 +18,33 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use bytes::Bytes;
-use log::Target;
-use states::{ChangedRow, RowStates, Wanted};
+use log::BatchSink;
+use states::{ChangedRow, RequiredColumns, RowStates};
 
-use super::apply::Moment;
-use super::overlay::Overlay;
+use super::apply::CommitTime;
+use super::overlay::WriteOverlay;
 use super::resolve::ResolvedMutation;
 use crate::StorageError;
-use crate::cdc::{CdcGate, Origin};
-use crate::engine::Batch;
-use crate::layout::Schema;
-use crate::mutation::Change;
+use crate::cdc::{CdcGate, WriteOrigin};
+use crate::engine::EntryBatch;
+use crate::layout::ResolvedSchema;
+use crate::mutation::PartitionChange;
 
-pub(super) use log::Grown;
+pub(super) use log::RaisedLogTimes;
 
 /// The derivation of rows from one write, begun before the write is applied and finished after it.
-pub(super) struct Derivation<'w> {
+pub(super) struct RowDerivation<'w> {
     mutations: &'w [ResolvedMutation<'w>],
-    origin: Origin,
+    origin: WriteOrigin,
     states: RowStates<'w>,
 }
 
 /// The rows derived from one write.
 pub(super) struct DerivedRows {
     /// The encoded rows.
-    pub batch: Batch,
+    pub batch: EntryBatch,
     /// The logs among their tables.
-    pub grown: Grown,
+    pub grown: RaisedLogTimes,
 }
 
 impl DerivedRows {
@@ -56,14 +56,14 @@ impl DerivedRows {
     }
 }
 
-impl<'w> Derivation<'w> {
+impl<'w> RowDerivation<'w> {
     /// Reads the rows as they are before the write, as far as a kind of derived rows needs them.
     pub(super) fn begin(
         mutations: &'w [ResolvedMutation<'w>],
-        origin: Origin,
-        overlay: &Overlay<'_>,
-        moment: Moment,
-    ) -> Result<Derivation<'w>, StorageError> {
+        origin: WriteOrigin,
+        overlay: &WriteOverlay<'_>,
+        moment: CommitTime,
+    ) -> Result<RowDerivation<'w>, StorageError> {
         // A deletion of more than a row makes its pre-images show all columns.
         let changes = || {
             let all = mutations
@@ -74,16 +74,20 @@ impl<'w> Derivation<'w> {
         let deletes_more = changes().any(|(_, change)| {
             matches!(
                 change,
-                Change::DeletePartition { .. } | Change::DeleteRange { .. }
+                PartitionChange::DeletePartition { .. } | PartitionChange::DeleteRange { .. }
             )
         });
-        let mut needed: Vec<(&ResolvedMutation<'w>, ChangedRow<'w>, Wanted)> = Vec::new();
+        let mut needed: Vec<(&ResolvedMutation<'w>, ChangedRow<'w>, RequiredColumns)> = Vec::new();
         let mut places = HashMap::new();
         for (mutation, change) in changes() {
             if let Some(row) = ChangedRow::of(mutation.table, change)
                 && let Some(wanted) = log::needs(mutation.table, change).before
             {
-                let wanted = if deletes_more { Wanted::All } else { wanted };
+                let wanted = if deletes_more {
+                    RequiredColumns::All
+                } else {
+                    wanted
+                };
                 let place = (mutation.table.space, &mutation.partition[..], row);
                 match places.entry(place) {
                     Entry::Vacant(vacant) => {
@@ -100,7 +104,7 @@ impl<'w> Derivation<'w> {
                 .before
                 .read(mutation, row, &wanted, overlay, moment)?;
         }
-        Ok(Derivation {
+        Ok(RowDerivation {
             mutations,
             origin,
             states,
@@ -110,27 +114,31 @@ impl<'w> Derivation<'w> {
     /// Reads the rows as they are after the write, and makes the derived rows.
     pub(super) fn finish(
         mut self,
-        schema: &Schema,
+        schema: &ResolvedSchema,
         gate: &CdcGate,
-        overlay: &mut Overlay<'_>,
-        moment: Moment,
+        overlay: &mut WriteOverlay<'_>,
+        moment: CommitTime,
     ) -> Result<DerivedRows, StorageError> {
         for mutation in self.mutations {
             for change in &mutation.changes {
                 if let Some(row) = ChangedRow::of(mutation.table, change)
                     && log::needs(mutation.table, change).after
                 {
-                    self.states
-                        .after
-                        .read(mutation, row, &Wanted::All, overlay, moment)?;
+                    self.states.after.read(
+                        mutation,
+                        row,
+                        &RequiredColumns::All,
+                        overlay,
+                        moment,
+                    )?;
                 }
             }
         }
         overlay.derive_entries(schema)?;
-        let mut batch = Batch::new();
-        let mut grown = Grown::new();
+        let mut batch = EntryBatch::new();
+        let mut grown = RaisedLogTimes::new();
         for group in log::groups(self.mutations) {
-            let into = Target {
+            let into = BatchSink {
                 batch: &mut batch,
                 expiring: &mut overlay.write.expiring,
             };

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use schema::ColumnId;
 
 use crate::StorageError;
-use crate::commit::apply::Moment;
+use crate::commit::apply::CommitTime;
 use crate::commit::lists;
-use crate::commit::overlay::Overlay;
+use crate::commit::overlay::WriteOverlay;
 use crate::commit::resolve::ResolvedMutation;
 use crate::engine::SpaceId;
 use crate::layout::TableSchema;
-use crate::mutation::Change;
+use crate::mutation::PartitionChange;
 use crate::read::Cell;
 use crate::record::Liveness;
 
@@ -31,33 +31,35 @@ pub(super) enum ChangedRow<'w> {
 
 /// The states of a changed row that a kind of derived rows needs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Needs {
+pub(super) struct NeededStates {
     /// The columns of the state before the write; `None` if that state is not needed.
-    pub before: Option<Wanted>,
+    pub before: Option<RequiredColumns>,
     /// The state after the write.
     pub after: bool,
 }
 
 /// The columns of a row that are needed.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub(super) enum RequiredColumns {
     All,
     Columns(HashSet<ColumnId>),
 }
 
-impl Wanted {
+impl RequiredColumns {
     /// Adds what else is needed.
-    pub(super) fn add(&mut self, more: Wanted) {
+    pub(super) fn add(&mut self, more: RequiredColumns) {
         match (&mut *self, more) {
-            (Wanted::Columns(columns), Wanted::Columns(more)) => columns.extend(more),
-            _ => *self = Wanted::All,
+            (RequiredColumns::Columns(columns), RequiredColumns::Columns(more)) => {
+                columns.extend(more);
+            }
+            _ => *self = RequiredColumns::All,
         }
     }
 
     fn has(&self, id: ColumnId) -> bool {
         match self {
-            Wanted::All => true,
-            Wanted::Columns(columns) => columns.contains(&id),
+            RequiredColumns::All => true,
+            RequiredColumns::Columns(columns) => columns.contains(&id),
         }
     }
 }
@@ -66,42 +68,41 @@ impl Wanted {
 #[derive(Default)]
 pub(super) struct RowStates<'w> {
     /// The states before the write.
-    pub before: States<'w>,
+    pub before: LiveRowStates<'w>,
     /// The states after the write.
-    pub after: States<'w>,
+    pub after: LiveRowStates<'w>,
 }
 
 /// The states of rows at one time.
 #[derive(Default)]
-pub(super) struct States<'w>(HashMap<(SpaceId, &'w [u8], ChangedRow<'w>), LiveCells>);
+pub(super) struct LiveRowStates<'w>(HashMap<(SpaceId, &'w [u8], ChangedRow<'w>), LiveCells>);
 
 impl<'w> ChangedRow<'w> {
     /// The row that a change names; `None` for a deletion of a range or of a partition of many
     /// rows.
-    pub(super) fn of(table: &TableSchema, change: &'w Change) -> Option<ChangedRow<'w>> {
+    pub(super) fn of(table: &TableSchema, change: &'w PartitionChange) -> Option<ChangedRow<'w>> {
         match change {
-            Change::Row { clustering, .. } | Change::DeleteRow { clustering, .. } => {
-                Some(ChangedRow::Row(clustering))
-            }
-            Change::Static { .. } => Some(ChangedRow::Static),
+            PartitionChange::Row { clustering, .. }
+            | PartitionChange::DeleteRow { clustering, .. } => Some(ChangedRow::Row(clustering)),
+            PartitionChange::Static { .. } => Some(ChangedRow::Static),
             // Without clustering columns the row is the partition.
-            Change::DeletePartition { .. } if !table.keys.has_clustering() => {
+            PartitionChange::DeletePartition { .. } if !table.keys.has_clustering() => {
                 Some(ChangedRow::Row(&[]))
             }
-            Change::DeletePartition { .. } | Change::DeleteRange { .. } => None,
+            PartitionChange::DeletePartition { .. } | PartitionChange::DeleteRange { .. } => None,
         }
     }
 }
 
-impl<'w> States<'w> {
+impl<'w> LiveRowStates<'w> {
     /// Reads the wanted columns of a row as the overlay has it now, unless it was read before.
     pub(super) fn read(
         &mut self,
         mutation: &'w ResolvedMutation<'_>,
         row: ChangedRow<'w>,
-        wanted: &Wanted,
-        overlay: &Overlay<'_>,
-        moment: Moment,
+        wanted: &RequiredColumns,
+        overlay: &WriteOverlay<'_>,
+        moment: CommitTime,
     ) -> Result<(), StorageError> {
         let key = (mutation.table.space, &mutation.partition[..], row);
         if let Entry::Vacant(vacant) = self.0.entry(key) {
@@ -124,9 +125,9 @@ impl<'w> States<'w> {
 fn live_cells(
     mutation: &ResolvedMutation<'_>,
     row: ChangedRow<'_>,
-    wanted: &Wanted,
-    overlay: &Overlay<'_>,
-    moment: Moment,
+    wanted: &RequiredColumns,
+    overlay: &WriteOverlay<'_>,
+    moment: CommitTime,
 ) -> Result<LiveCells, StorageError> {
     let (table, partition) = (mutation.table, &mutation.partition[..]);
     match row {

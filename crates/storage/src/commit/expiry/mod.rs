@@ -3,8 +3,8 @@
 //!
 //! The times of all rows are stored in order, as the entries of a secondary index do
 //! ([`super::derived`]). So a pass reads the times that have come, and no others. A pass over each
-//! such table begins every second ([`Request::Expire`](super::Request::Expire)) and does a few rows
-//! at a time between other work.
+//! such table begins every second ([`Request::Expire`](super::QueuedRequest::Expire)) and does a
+//! few rows at a time between other work.
 //!
 //! Clients go first. No pass begins while the queue of requests is full. A pass over a table ends
 //! while its writers wait for readers of its log. Its rows stay until a later pass.
@@ -36,45 +36,45 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cpu_scheduler::{Permit, WorkClass};
 use schema::TableId;
-use step::{Deletions, Due};
-use tasks::{Scope, Spec, Task};
+use step::{DueEntry, ExpiredRowDeletions};
+use tasks::{Task, TaskScope, TaskSpec};
 use times::times;
-use turns::{Class, Turn};
-use written::Written;
+use written::RewrittenEntries;
 
-use super::apply::Moment;
+use super::apply::CommitTime;
 use super::{Committer, skipped};
 use crate::StorageError;
 use crate::engine::SpaceId;
-use crate::layout::{IndexSchema, Schema, TableSchema};
+use crate::layout::{IndexSchema, ResolvedSchema, TableSchema};
 
 /// Entries that are looked at between two requests.
 const ROWS_A_STEP: usize = 128;
 
 /// The passes, and where they begin.
 #[derive(Default)]
-pub(super) struct Expiry {
-    passes: VecDeque<Pass>,
+pub(super) struct RowExpirer {
+    passes: VecDeque<TableExpiryPass>,
     /// For each table the first key of an entry that is to be looked at, by the space of the
     /// entries; none for the beginning.
     places: HashMap<SpaceId, Vec<u8>>,
     /// The entries before these places that were written since.
-    written: HashMap<SpaceId, Written>,
+    written: HashMap<SpaceId, RewrittenEntries>,
     /// The tables whose last pass that ended has failed, which is logged once.
     failing: HashSet<TableId>,
 }
 
 /// A pass over the times of a table.
-struct Pass {
+struct TableExpiryPass {
     table: TableId,
     /// Made once there is more than one step to do.
     task: Option<Task>,
 }
 
 /// The next entries of times that have come.
-struct Found {
-    due: Vec<Due>,
+struct DueEntries {
+    due: Vec<DueEntry>,
     /// Whether there are none after them.
     is_last: bool,
     /// The place after all of them; `None` if that is the end of the space.
@@ -82,14 +82,14 @@ struct Found {
 }
 
 /// The outcome of a step.
-enum Step {
+enum PassStepOutcome {
     /// There is more to do.
-    Goes,
+    Continues,
     /// All rows whose time has come were looked at.
     Done,
 }
 
-impl Expiry {
+impl RowExpirer {
     /// Notes entries that were written. Those before the place of a pass would be passed over.
     pub(super) fn note_written(&mut self, keys: HashMap<SpaceId, Vec<Vec<u8>>>) {
         for (space, keys) in keys {
@@ -109,7 +109,7 @@ impl Expiry {
     }
 
     /// Forgets where the passes were, as steps may have been lost.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.passes.clear();
         self.places.clear();
         self.written.clear();
@@ -134,7 +134,9 @@ impl Committer {
         for pass in &expiry.passes {
             tables.remove(&pass.table);
         }
-        let passes = tables.into_iter().map(|table| Pass { table, task: None });
+        let passes = tables
+            .into_iter()
+            .map(|table| TableExpiryPass { table, task: None });
         expiry.passes.extend(passes);
     }
 
@@ -144,8 +146,8 @@ impl Committer {
             return false;
         };
         match self.expiry_step(&mut pass).await {
-            Ok(Step::Goes) => self.expiry.passes.push_back(pass),
-            Ok(Step::Done) => {
+            Ok(PassStepOutcome::Continues) => self.expiry.passes.push_back(pass),
+            Ok(PassStepOutcome::Done) => {
                 self.expiry.failing.remove(&pass.table);
                 if let Some(task) = pass.task {
                     task.done();
@@ -167,22 +169,25 @@ impl Committer {
         true
     }
 
-    async fn expiry_step(&mut self, pass: &mut Pass) -> Result<Step, StorageError> {
+    async fn expiry_step(
+        &mut self,
+        pass: &mut TableExpiryPass,
+    ) -> Result<PassStepOutcome, StorageError> {
         self.shared.check_writable()?;
         let schema = self.shared.schema();
         let Ok(table) = schema.table(pass.table) else {
-            return Ok(Step::Done);
+            return Ok(PassStepOutcome::Done);
         };
         let Some(times) = times(table) else {
-            return Ok(Step::Done);
+            return Ok(PassStepOutcome::Done);
         };
         // Readers of the log can't keep up. They have clients wait, too.
         if is_slowed(&schema, table) {
-            return Ok(Step::Done);
+            return Ok(PassStepOutcome::Done);
         }
-        let turn = self.turns.take(Class::Write).await;
+        let turn = self.cpu_scheduler.acquire(WorkClass::Write).await;
         let moment = self.moment();
-        let Found {
+        let DueEntries {
             mut due,
             is_last,
             end,
@@ -195,7 +200,7 @@ impl Committer {
         };
         let place = match is_last && looked >= in_order {
             true => end,
-            false => due[..looked.min(in_order)].last().map(Due::behind),
+            false => due[..looked.min(in_order)].last().map(DueEntry::behind),
         };
         self.note_looked(times.space, place, due.iter().take(looked).skip(in_order));
         let is_done = is_last && are_all && looked == due.len();
@@ -205,7 +210,11 @@ impl Committer {
         if let Some(task) = &pass.task {
             task.add(count);
         }
-        Ok(if is_done { Step::Done } else { Step::Goes })
+        Ok(if is_done {
+            PassStepOutcome::Done
+        } else {
+            PassStepOutcome::Continues
+        })
     }
 
     /// Notes that a pass has come to a place, and has looked at these entries before it.
@@ -213,7 +222,7 @@ impl Committer {
         &mut self,
         space: SpaceId,
         place: Option<Vec<u8>>,
-        written: impl Iterator<Item = &'d Due>,
+        written: impl Iterator<Item = &'d DueEntry>,
     ) {
         if let Some(place) = place {
             self.expiry.places.insert(space, place);
@@ -227,15 +236,15 @@ impl Committer {
     /// many were looked at.
     async fn delete(
         &mut self,
-        schema: &Schema,
+        schema: &ResolvedSchema,
         table: &TableSchema,
-        due: &[Due],
-        moment: Moment,
-        turn: Turn,
+        due: &[DueEntry],
+        moment: CommitTime,
+        turn: Permit,
     ) -> Result<(u64, usize), StorageError> {
         let shared = Arc::clone(&self.shared);
         let in_flight = shared.gate.begin();
-        let step = Deletions::of(&shared, schema, table, due, moment)?;
+        let step = ExpiredRowDeletions::of(&shared, schema, table, due, moment)?;
         let (count, looked) = (step.count, step.looked);
         if count > 0 {
             let (changes, derived, grown) = (step.changes, step.derived, step.grown);
@@ -249,11 +258,11 @@ impl Committer {
     }
 
     /// The entries of the next rows whose time may have come.
-    fn find(&self, times: &IndexSchema, moment: Moment) -> Result<Found, StorageError> {
+    fn find(&self, times: &IndexSchema, moment: CommitTime) -> Result<DueEntries, StorageError> {
         let (low, high) = times::range(times, moment)?;
         let low = times::key(low).max(self.expiry.places.get(&times.space).cloned());
         let low = low.unwrap_or_default();
-        let mut found = Found {
+        let mut found = DueEntries {
             due: Vec::new(),
             is_last: true,
             end: times::key(high.clone()),
@@ -274,7 +283,7 @@ impl Committer {
                     break;
                 }
             };
-            found.due.push(Due::read(key, &value));
+            found.due.push(DueEntry::read(key, &value));
             if found.due.len() == ROWS_A_STEP {
                 found.is_last = false;
                 break;
@@ -285,7 +294,11 @@ impl Committer {
 
     /// Adds the first of the entries that were written before the place of the pass. Returns
     /// whether these are all.
-    fn find_written(&mut self, space: SpaceId, due: &mut Vec<Due>) -> Result<bool, StorageError> {
+    fn find_written(
+        &mut self,
+        space: SpaceId,
+        due: &mut Vec<DueEntry>,
+    ) -> Result<bool, StorageError> {
         let Some(written) = self.expiry.written.get_mut(&space) else {
             return Ok(true);
         };
@@ -293,7 +306,7 @@ impl Committer {
         let are_all = keys.len() == written.len();
         for key in keys {
             match self.shared.engine.get(space, &key)? {
-                Some(value) => due.push(Due::read(key.into(), &value)),
+                Some(value) => due.push(DueEntry::read(key.into(), &value)),
                 // The row was deleted, or has another time.
                 None => written.remove(&key),
             }
@@ -303,19 +316,19 @@ impl Committer {
 }
 
 /// Whether readers of the table's log have its writers slowed.
-fn is_slowed(schema: &Schema, table: &TableSchema) -> bool {
+fn is_slowed(schema: &ResolvedSchema, table: &TableSchema) -> bool {
     let log = table.table.log.as_ref();
     let log = log.and_then(|log| schema.table(log.table).ok());
     log.is_some_and(|log| log.growth.free().is_some())
 }
 
-fn spec(table: &TableSchema) -> Spec {
-    Spec {
+fn spec(table: &TableSchema) -> TaskSpec {
+    TaskSpec {
         kind: "expiry",
-        scope: Scope {
+        scope: TaskScope {
             keyspace: Some(table.table.keyspace.clone()),
             table: Some(table.table.name.clone()),
-            ..Scope::default()
+            ..TaskScope::default()
         },
         units: "rows",
         total: None,

@@ -4,38 +4,38 @@ use bytes::Bytes;
 
 use super::times::has_come;
 use crate::StorageError;
-use crate::commit::apply::Moment;
-use crate::commit::derived::Grown;
+use crate::commit::apply::CommitTime;
+use crate::commit::derived::RaisedLogTimes;
 use crate::commit::lists;
-use crate::commit::overlay::{Changes, Overlay};
+use crate::commit::overlay::{UncommittedChanges, WriteOverlay};
 use crate::commit::resolve::ResolvedMutation;
-use crate::commit::skipped::{Skipped, name};
-use crate::commit::write::{self, Prepared};
-use crate::engine::{Batch, Engine};
+use crate::commit::skipped::{FailedRows, name};
+use crate::commit::write::{self, AppliedWrite};
+use crate::engine::{Engine, EntryBatch};
 use crate::key::term::StoredEntry;
 use crate::key::{KeyParts, ROW};
-use crate::layout::{Schema, TableSchema};
-use crate::mutation::Change;
+use crate::layout::{ResolvedSchema, TableSchema};
+use crate::mutation::PartitionChange;
 use crate::read::Cell;
-use crate::record::{self, Liveness, Record};
-use crate::shared::Shared;
+use crate::record::{self, Liveness, RowRecord};
+use crate::shared::OpenStorage;
 
 /// Bytes of rows that are read, of derived rows and of keys after which a step ends.
 const BYTES_A_STEP: usize = 1 << 20;
 
 /// The entry of a time that has come.
-pub(super) struct Due {
+pub(super) struct DueEntry {
     /// The key of the entry.
     pub key: Bytes,
     /// The key of the row; `None` if the entry is damaged.
     pub row: Option<Bytes>,
 }
 
-impl Due {
+impl DueEntry {
     /// Reads an entry.
-    pub(super) fn read(key: Bytes, value: &[u8]) -> Due {
+    pub(super) fn read(key: Bytes, value: &[u8]) -> DueEntry {
         let stored = StoredEntry::read(value).filter(|stored| stored.term <= key.len());
-        Due {
+        DueEntry {
             row: stored.map(|stored| key.slice(stored.term..)),
             key,
         }
@@ -49,10 +49,10 @@ impl Due {
 
 /// The deletions of a step.
 #[derive(Default)]
-pub(super) struct Deletions {
-    pub changes: Changes,
-    pub derived: Batch,
-    pub grown: Grown,
+pub(super) struct ExpiredRowDeletions {
+    pub changes: UncommittedChanges,
+    pub derived: EntryBatch,
+    pub grown: RaisedLogTimes,
     /// The rows that are deleted.
     pub count: u64,
     /// The entries that were looked at, from the first on.
@@ -60,19 +60,19 @@ pub(super) struct Deletions {
     /// The bytes by which tables in memory grow.
     growth: i64,
     bytes: usize,
-    skipped: Skipped,
+    skipped: FailedRows,
 }
 
-impl Deletions {
+impl ExpiredRowDeletions {
     /// The deletions of the first of these rows whose time has come, as many as one step takes.
     pub(super) fn of(
-        shared: &Shared,
-        schema: &Schema,
+        shared: &OpenStorage,
+        schema: &ResolvedSchema,
         table: &TableSchema,
-        due: &[Due],
-        moment: Moment,
-    ) -> Result<Deletions, StorageError> {
-        let mut step = Deletions::default();
+        due: &[DueEntry],
+        moment: CommitTime,
+    ) -> Result<ExpiredRowDeletions, StorageError> {
+        let mut step = ExpiredRowDeletions::default();
         for entry in due {
             let added = match step.prepare(shared, schema, table, entry, moment) {
                 Ok(Some(prepared)) => step.add(&shared.engine, schema, entry, prepared),
@@ -95,7 +95,7 @@ impl Deletions {
                 break;
             }
         }
-        step.skipped.tell(
+        step.skipped.log(
             table,
             "rows whose time has come stay, as they can't be deleted. They are tried again after a restart",
         );
@@ -105,18 +105,18 @@ impl Deletions {
     /// Prepares the deletion of a row; `None` if its time has not come.
     fn prepare(
         &mut self,
-        shared: &Shared,
-        schema: &Schema,
+        shared: &OpenStorage,
+        schema: &ResolvedSchema,
         table: &TableSchema,
-        entry: &Due,
-        moment: Moment,
-    ) -> Result<Option<Prepared>, StorageError> {
+        entry: &DueEntry,
+        moment: CommitTime,
+    ) -> Result<Option<AppliedWrite>, StorageError> {
         let (engine, gate, before) = (&shared.engine, &shared.gate, &self.changes);
         let key = entry.row.as_ref().ok_or_else(|| damaged_entry(table))?;
         let parts = table.keys.split(key).filter(|parts| parts.kind == ROW);
         let parts = parts.ok_or_else(|| damaged_entry(table))?;
         let (partition, suffix) = (parts.partition, parts.suffix);
-        let overlay = Overlay::new(engine, before);
+        let overlay = WriteOverlay::new(engine, before);
         let now_s = moment.now_s;
         let (record, liveness) = lists::find_row(&overlay, table, partition, suffix, now_s)?;
         self.bytes += record.bytes();
@@ -129,9 +129,9 @@ impl Deletions {
     fn add(
         &mut self,
         engine: &Engine,
-        schema: &Schema,
-        entry: &Due,
-        prepared: Prepared,
+        schema: &ResolvedSchema,
+        entry: &DueEntry,
+        prepared: AppliedWrite,
     ) -> Result<(), StorageError> {
         let added = prepared
             .changes
@@ -171,9 +171,9 @@ fn damaged_row(table: &TableSchema) -> StorageError {
 fn deletion<'s>(
     table: &'s TableSchema,
     key: KeyParts<'_>,
-    record: Record,
+    record: RowRecord,
     liveness: Liveness,
-    moment: Moment,
+    moment: CommitTime,
 ) -> Result<Option<ResolvedMutation<'s>>, StorageError> {
     let cells = liveness.row(&record, &table.live).unwrap_or_default();
     let is_due = table.table.row_ttl_column().is_some_and(|column| {
@@ -202,7 +202,7 @@ fn deletion<'s>(
         partition_key,
         partition: key.partition.to_vec(),
         token,
-        changes: vec![Change::DeleteRow {
+        changes: vec![PartitionChange::DeleteRow {
             clustering,
             timestamp,
         }],
@@ -213,10 +213,10 @@ fn deletion<'s>(
 /// dead need not be deleted. It counts only if it is not from the future, as the deletion would
 /// hide what is written until then.
 fn timestamp(
-    record: &Record,
+    record: &RowRecord,
     liveness: Liveness,
     cells: &[(schema::ColumnId, Cell)],
-    moment: Moment,
+    moment: CommitTime,
 ) -> i64 {
     let newest = record.newest();
     if newest <= moment.now_micros {

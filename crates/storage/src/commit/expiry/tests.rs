@@ -8,13 +8,13 @@ use futures::executor::block_on;
 use schema::{CdcOptions, DeltaMode, ImageMode};
 
 use super::Committer;
-use crate::commit::building::Build;
+use crate::commit::building::IndexBuild;
 use crate::commit::fixtures::{START_S, committer, int, row, table, write};
-use crate::commit::sweep::Sweep;
-use crate::engine::{SpaceId, Sync};
+use crate::commit::sweep::DeletionSweep;
+use crate::engine::{SpaceId, SyncTarget};
 use crate::key::SuffixRange;
-use crate::mutation::Change;
-use crate::record::Deletion;
+use crate::mutation::PartitionChange;
+use crate::record::DeletionTime;
 
 fn expired(committer: &Committer) -> u64 {
     let expired = &committer.shared.statistics.rows_expired;
@@ -38,7 +38,7 @@ fn damage(committer: &Committer, space: SpaceId) {
     let damaged = Some(Bytes::from_static(b"\xff"));
     let now_micros = committer.shared.clock.now_micros();
     engine
-        .commit(vec![(space, key, damaged)], Sync::Kernel, now_micros)
+        .commit(vec![(space, key, damaged)], SyncTarget::Kernel, now_micros)
         .unwrap();
 }
 
@@ -109,7 +109,7 @@ fn damaged_rows_and_entries_hold_up_no_others() {
 
     // Only the entry of the damaged row is left.
     damage(&committer, laid_out.expiry().unwrap().space);
-    committer.expiry.begin_anew();
+    committer.expiry.reset();
     assert_eq!((pass(&mut committer), expired(&committer)), (1, 299));
     assert!(committer.expiry.failing.is_empty());
 }
@@ -136,15 +136,15 @@ fn rows_expire_while_deleted_ones_are_swept_and_an_index_is_built() {
     let schema = committer.shared.schema();
     let laid_out = schema.table(table.id).unwrap();
     let version = table.row_ttl.unwrap().version;
-    let builds = vec![Build::new(version, laid_out.space)];
+    let builds = vec![IndexBuild::new(version, laid_out.space)];
     committer.builds.extend(builds);
-    let deletion = Deletion {
+    let deletion = DeletionTime {
         timestamp: 1,
         local_s: START_S,
     };
     let range = SuffixRange::whole();
     for _ in 0..5 {
-        let sweep = Sweep::new(laid_out.space, b"none", range.clone(), deletion);
+        let sweep = DeletionSweep::new(laid_out.space, b"none", range.clone(), deletion);
         committer.sweeps.push_back(sweep);
     }
     committer.begin_expiry();
@@ -168,7 +168,7 @@ fn rows_from_the_past_expire_without_a_look_at_what_has_gone() {
     let later = |p, at| {
         let mut later = row(&table, p, at, "");
         for change in &mut later.mutations[0].changes {
-            if let Change::Row { timestamp, .. } = change {
+            if let PartitionChange::Row { timestamp, .. } = change {
                 *timestamp = 2;
             }
         }

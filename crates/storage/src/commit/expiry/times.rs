@@ -6,7 +6,7 @@ use bytes::Bytes;
 use value::CqlType;
 
 use crate::StorageError;
-use crate::commit::apply::Moment;
+use crate::commit::apply::CommitTime;
 use crate::key::term::TermRange;
 use crate::layout::{IndexSchema, TableSchema};
 use crate::read::IndexedValues;
@@ -18,7 +18,7 @@ pub(super) fn times(table: &TableSchema) -> Option<&IndexSchema> {
 
 /// The range of the entries of times that have come. Entries of empty values, which have no time,
 /// sort before it.
-pub(super) fn range(times: &IndexSchema, moment: Moment) -> Result<TermRange, StorageError> {
+pub(super) fn range(times: &IndexSchema, moment: CommitTime) -> Result<TermRange, StorageError> {
     let (least, latest) = match &times.column.cql_type {
         CqlType::Timestamp => (long(i64::MIN), long(millis(moment))),
         CqlType::Int => {
@@ -45,7 +45,7 @@ pub(super) fn key(bound: Bound<Vec<u8>>) -> Option<Vec<u8>> {
 }
 
 /// Whether a time has come. An empty value has none.
-pub(super) fn has_come(cql_type: &CqlType, value: &[u8], moment: Moment) -> bool {
+pub(super) fn has_come(cql_type: &CqlType, value: &[u8], moment: CommitTime) -> bool {
     let long = || <[u8; 8]>::try_from(value).map(i64::from_be_bytes);
     let short = || <[u8; 4]>::try_from(value).map(i32::from_be_bytes);
     match cql_type {
@@ -56,7 +56,7 @@ pub(super) fn has_come(cql_type: &CqlType, value: &[u8], moment: Moment) -> bool
     }
 }
 
-fn millis(moment: Moment) -> i64 {
+fn millis(moment: CommitTime) -> i64 {
     moment.now_micros.div_euclid(1_000)
 }
 

@@ -12,12 +12,12 @@ const BYTES_MAX: usize = 1 << 20;
 
 /// The keys of the entries.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct RewrittenEntries {
     keys: BTreeSet<Vec<u8>>,
     bytes: usize,
 }
 
-impl Written {
+impl RewrittenEntries {
     pub(super) fn add(&mut self, key: Vec<u8>) {
         let bytes = key.len();
         if self.keys.insert(key) {

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use schema::Table;
 
 use crate::StorageOptions;
-use crate::clock::{Clock, HandClock};
+use crate::clock::{Clock, ManualClock};
 use crate::commit::Committer;
 use crate::commit::fixtures::{self, START_S, int, row, try_write, write};
-use crate::storage::committer_by_hand;
+use crate::handle::manual_committer;
 
 /// Rows that fill the tables in memory.
 const ROWS: i64 = 3_000;
@@ -20,7 +20,7 @@ const STEP_MICROS: i64 = 1_000;
 /// A clock on which each look at the steady time takes as long as `tick_micros` says.
 #[derive(Debug)]
 struct Ticking {
-    hand: Arc<HandClock>,
+    hand: Arc<ManualClock>,
     passed_micros: AtomicI64,
     tick_micros: AtomicI64,
 }
@@ -69,7 +69,7 @@ impl World {
         table.gc_grace_s = 0;
         let in_memory = ("in_memory".to_owned(), "true".to_owned());
         table.options.extend([in_memory]);
-        let hand = HandClock::new(START_S * 1_000_000);
+        let hand = ManualClock::new(START_S * 1_000_000);
         let rows = (0..ROWS).map(|p| row(&table, p, int(0), "x")).collect();
         fixtures::make(directory, fixtures::options(), &hand, &table, rows);
 
@@ -84,7 +84,7 @@ impl World {
                 ..fixtures::options()
             };
             let clock = Arc::clone(&clock) as Arc<dyn Clock>;
-            committer_by_hand(directory, &options, clock).expect("it opens")
+            manual_committer(directory, &options, clock).expect("it opens")
         };
         let committer = open(64 << 20);
         let used = committer.shared.engine.resident_bytes();
@@ -109,7 +109,7 @@ impl World {
     fn delete(&mut self, keys: impl Iterator<Item = i64>) {
         for p in keys {
             let mut deletion = row(&self.table, p, int(0), "");
-            deletion.mutations[0].changes = vec![crate::mutation::Change::DeleteRow {
+            deletion.mutations[0].changes = vec![crate::mutation::PartitionChange::DeleteRow {
                 clustering: Vec::new(),
                 timestamp: 2,
             }];
@@ -125,13 +125,13 @@ impl World {
     }
 
     /// Does all steps of the look under way. Returns how many they were.
-    fn look(&mut self) -> usize {
-        std::iter::from_fn(|| self.committer.look().then_some(())).count()
+    fn finish_scan(&mut self) -> usize {
+        std::iter::from_fn(|| self.committer.step_dead_entry_scan().then_some(())).count()
     }
 }
 
 #[test]
-fn a_look_is_made_of_steps_and_writes_go_on_between_them() {
+fn a_dead_entry_scan_is_made_of_steps_with_writes_between_them() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = World::full(directory.path());
     world.delete(0..ROWS);
@@ -143,19 +143,19 @@ fn a_look_is_made_of_steps_and_writes_go_on_between_them() {
     let after = world.entries();
     assert!(!world.write_large());
     assert_eq!(world.entries(), after);
-    assert_eq!(world.look(), 2);
+    assert_eq!(world.finish_scan(), 2);
     assert_eq!(world.entries(), 0);
     assert!(world.write_large());
 }
 
 #[test]
-fn a_look_takes_no_more_than_a_tenth_of_the_time() {
+fn a_dead_entry_scan_takes_no_more_than_a_tenth_of_the_time() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = World::full(directory.path());
     world.clock.tick(STEP_MICROS);
     let began = world.clock.passed_micros.load(Ordering::Relaxed);
     assert!(!world.write_large());
-    assert_eq!(world.look(), 2, "nothing is dead");
+    assert_eq!(world.finish_scan(), 2, "nothing is dead");
     world.clock.tick(0);
     let passed = world.clock.passed_micros.load(Ordering::Relaxed) - began;
     assert!(passed >= 3 * STEP_MICROS, "{passed}");
@@ -165,13 +165,13 @@ fn a_look_takes_no_more_than_a_tenth_of_the_time() {
     world.clock.set_forward(100);
     world.clock.pass(3 * STEP_MICROS * 9 - STEP_MICROS - 1);
     assert!(!world.write_large());
-    assert_eq!(world.look(), 0);
+    assert_eq!(world.finish_scan(), 0);
     world.clock.pass(1);
     assert!(!world.write_large());
-    assert_eq!(world.look(), 2);
+    assert_eq!(world.finish_scan(), 2);
     assert!(world.write_large());
     // No look finds more within the second.
     world.clock.pass(i64::MAX / 2);
     world.delete(ROWS..=ROWS);
-    assert!(!world.committer.begin_look().unwrap());
+    assert!(!world.committer.begin_dead_entry_scan().unwrap());
 }

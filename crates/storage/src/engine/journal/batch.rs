@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::record::{RECORD_KEY, Record};
+use super::record::{BatchRecord, RECORD_KEY};
 
 pub(super) const START: u8 = 1;
 pub(super) const ITEM: u8 = 2;
@@ -16,18 +16,18 @@ const VALUE: u8 = 0;
 
 /// A whole batch.
 #[derive(Clone, Debug)]
-pub(super) struct Batch {
+pub(super) struct ParsedBatch {
     pub offset: u64,
     /// The offset after the batch.
     pub end: u64,
     pub sequence: u64,
     /// `None` if the batch is from a version of Annulus that knew no records.
-    pub record: Option<Record>,
+    pub record: Option<BatchRecord>,
 }
 
 /// A change in a batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item<'a> {
+pub(crate) struct EntryChange<'a> {
     /// The engine's number of the space.
     pub space: u64,
     pub key: &'a [u8],
@@ -37,8 +37,8 @@ pub(crate) struct Item<'a> {
 
 /// The result of reading at an offset.
 #[derive(Debug)]
-pub(super) enum Step {
-    Whole(Batch),
+pub(super) enum ParseOutcome {
+    Whole(ParsedBatch),
     /// There is a zero or the end of the file, so no batch follows.
     End,
     /// There is no whole batch. `wrong_trailer` says that items and checksum agree, and that only
@@ -48,7 +48,7 @@ pub(super) enum Step {
     },
 }
 
-pub(super) struct Batches<R> {
+pub(super) struct ParsedBatches<R> {
     input: R,
     position: u64,
     length: u64,
@@ -56,25 +56,25 @@ pub(super) struct Batches<R> {
     value: Vec<u8>,
 }
 
-enum Stop {
+enum UnreadableBatch {
     Broken,
     WrongTrailer,
     Io(io::Error),
 }
 
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Stop {
+impl From<io::Error> for UnreadableBatch {
+    fn from(error: io::Error) -> UnreadableBatch {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Stop::Broken,
-            _ => Stop::Io(error),
+            io::ErrorKind::UnexpectedEof => UnreadableBatch::Broken,
+            _ => UnreadableBatch::Io(error),
         }
     }
 }
 
-impl<R: Read> Batches<R> {
+impl<R: Read> ParsedBatches<R> {
     /// Reads batches from `input`, which is at `position` of a file of `length` bytes.
-    pub(super) fn new(input: R, position: u64, length: u64) -> Batches<R> {
-        Batches {
+    pub(super) fn new(input: R, position: u64, length: u64) -> ParsedBatches<R> {
+        ParsedBatches {
             input,
             position,
             length,
@@ -84,36 +84,39 @@ impl<R: Read> Batches<R> {
     }
 
     /// Reads a batch. `visit` gets its items before it is known whether the batch is whole.
-    pub(super) fn next(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> io::Result<Step> {
+    pub(super) fn next(
+        &mut self,
+        visit: &mut dyn FnMut(EntryChange<'_>),
+    ) -> io::Result<ParseOutcome> {
         let offset = self.position;
         let tag = match self.take::<1>() {
             Ok([tag]) => tag,
-            Err(Stop::Io(error)) => return Err(error),
-            Err(_) => return Ok(Step::End),
+            Err(UnreadableBatch::Io(error)) => return Err(error),
+            Err(_) => return Ok(ParseOutcome::End),
         };
         if tag == 0 {
-            return Ok(Step::End);
+            return Ok(ParseOutcome::End);
         }
-        match self.behind_tag(tag, offset, visit) {
-            Ok(batch) => Ok(Step::Whole(batch)),
-            Err(Stop::Broken) => Ok(Step::Broken {
+        match self.after_tag(tag, offset, visit) {
+            Ok(batch) => Ok(ParseOutcome::Whole(batch)),
+            Err(UnreadableBatch::Broken) => Ok(ParseOutcome::Broken {
                 wrong_trailer: false,
             }),
-            Err(Stop::WrongTrailer) => Ok(Step::Broken {
+            Err(UnreadableBatch::WrongTrailer) => Ok(ParseOutcome::Broken {
                 wrong_trailer: true,
             }),
-            Err(Stop::Io(error)) => Err(error),
+            Err(UnreadableBatch::Io(error)) => Err(error),
         }
     }
 
-    fn behind_tag(
+    fn after_tag(
         &mut self,
         tag: u8,
         offset: u64,
-        visit: &mut dyn FnMut(Item<'_>),
-    ) -> Result<Batch, Stop> {
+        visit: &mut dyn FnMut(EntryChange<'_>),
+    ) -> Result<ParsedBatch, UnreadableBatch> {
         if tag != START {
-            return Err(Stop::Broken);
+            return Err(UnreadableBatch::Broken);
         }
         let items = u32::from_le_bytes(self.take()?);
         let sequence = u64::from_le_bytes(self.take()?);
@@ -123,26 +126,26 @@ impl<R: Read> Batches<R> {
             self.item(&mut hash)?;
             let Some(item) = self.shown() else { continue };
             if number == 0 && item.key == RECORD_KEY {
-                record = item.value.and_then(Record::decode);
+                record = item.value.and_then(BatchRecord::decode);
             }
             visit(item);
         }
         let [END] = self.take::<1>()? else {
-            return Err(Stop::Broken);
+            return Err(UnreadableBatch::Broken);
         };
         let checksum = u64::from_le_bytes(self.take()?);
         if hash.digest() != checksum {
-            return Err(Stop::Broken);
+            return Err(UnreadableBatch::Broken);
         }
         let trailer = self.take::<4>()?;
         if trailer != *TRAILER {
             return Err(if trailer.contains(&0) {
-                Stop::Broken
+                UnreadableBatch::Broken
             } else {
-                Stop::WrongTrailer
+                UnreadableBatch::WrongTrailer
             });
         }
-        Ok(Batch {
+        Ok(ParsedBatch {
             offset,
             end: self.position,
             sequence,
@@ -152,7 +155,7 @@ impl<R: Read> Batches<R> {
 
     /// Reads an item into `self.key` and `self.value`. Its kind, compression and space come before
     /// the key.
-    fn item(&mut self, hash: &mut Xxh3) -> Result<(), Stop> {
+    fn item(&mut self, hash: &mut Xxh3) -> Result<(), UnreadableBatch> {
         let tag = self.take::<1>()?;
         hash.update(&tag);
         self.key.clear();
@@ -164,7 +167,7 @@ impl<R: Read> Batches<R> {
                 let stored =
                     u64::from(u32::from_le_bytes([head[16], head[17], head[18], head[19]]));
                 if key + stored > self.length - self.position {
-                    return Err(Stop::Broken);
+                    return Err(UnreadableBatch::Broken);
                 }
                 self.key.extend_from_slice(&head[..10]);
                 read_into(&mut self.input, &mut self.key, key)?;
@@ -179,20 +182,20 @@ impl<R: Read> Batches<R> {
                 hash.update(&self.take::<8>()?);
                 Ok(())
             }
-            _ => Err(Stop::Broken),
+            _ => Err(UnreadableBatch::Broken),
         }
     }
 
-    fn shown(&self) -> Option<Item<'_>> {
+    fn shown(&self) -> Option<EntryChange<'_>> {
         let (head, key) = self.key.split_at_checked(10)?;
-        Some(Item {
+        Some(EntryChange {
             space: u64::from_le_bytes(*head[2..].first_chunk()?),
             key,
             value: (head[0] == VALUE).then_some(&self.value),
         })
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], UnreadableBatch> {
         let mut bytes = [0; N];
         self.input.read_exact(&mut bytes)?;
         self.position += N as u64;
@@ -201,7 +204,11 @@ impl<R: Read> Batches<R> {
 }
 
 /// Appends bytes of the input to a buffer. `count` must be at most what the file can hold still.
-fn read_into(input: &mut impl Read, buffer: &mut Vec<u8>, count: u64) -> Result<(), Stop> {
+fn read_into(
+    input: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    count: u64,
+) -> Result<(), UnreadableBatch> {
     let begin = buffer.len();
     buffer.resize(begin + count as usize, 0);
     input.read_exact(&mut buffer[begin..])?;

@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::batch::Step;
+use super::batch::ParseOutcome;
 use super::*;
-use crate::engine::{Directory, Engine, EngineOptions, SpaceId, SpaceOptions, Sync, manifest};
+use crate::engine::{
+    Engine, EngineOptions, LockedDirectory, SpaceId, SpaceOptions, SyncTarget, manifest,
+};
 
 const BATCHES: u64 = 6;
 
 fn engine(path: &Path) -> Engine {
-    let (directory, _) = Directory::open(path).unwrap();
+    let (directory, _) = LockedDirectory::open(path).unwrap();
     let options = EngineOptions {
         cache_bytes: 1 << 20,
         memtable_bytes: 1 << 20,
@@ -32,7 +34,7 @@ fn engine(path: &Path) -> Engine {
     engine
 }
 
-fn batch(number: u64, value: &[u8]) -> crate::engine::Batch {
+fn batch(number: u64, value: &[u8]) -> crate::engine::EntryBatch {
     let key = |part: u64| Bytes::from([number.to_be_bytes(), part.to_be_bytes()].concat());
     vec![
         (SpaceId::META, key(1), Some(Bytes::copy_from_slice(value))),
@@ -51,7 +53,7 @@ fn killed(path: &Path) -> tempfile::TempDir {
     image
 }
 
-fn filled(sync: Sync, value: &[u8]) -> tempfile::TempDir {
+fn filled(sync: SyncTarget, value: &[u8]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
     for number in 0..BATCHES {
@@ -71,7 +73,7 @@ fn batches_in(image: &Path) -> Vec<Items> {
     let mut all = Vec::new();
     loop {
         let mut items = Vec::new();
-        let mut visit = |item: Item<'_>| {
+        let mut visit = |item: EntryChange<'_>| {
             items.push((
                 item.space,
                 item.key.to_vec(),
@@ -79,7 +81,7 @@ fn batches_in(image: &Path) -> Vec<Items> {
             ));
         };
         match batches.next(&mut visit).unwrap() {
-            Step::Whole(_) => all.push(items),
+            ParseOutcome::Whole(_) => all.push(items),
             _ => return all,
         }
     }
@@ -87,7 +89,7 @@ fn batches_in(image: &Path) -> Vec<Items> {
 
 #[test]
 fn a_flipped_bit_of_a_synced_journal_is_noticed() {
-    let image = filled(Sync::Disk, b"a value of some length");
+    let image = filled(SyncTarget::Disk, b"a value of some length");
     let path = journal_of(image.path());
     let written = fs::read(&path).unwrap();
     let items = batches_in(image.path());
@@ -116,7 +118,7 @@ fn a_flipped_bit_of_a_synced_journal_is_noticed() {
 
 #[test]
 fn a_write_that_was_cut_off_is_no_damage() {
-    let image = filled(Sync::Disk, &[0xab; 10_000]);
+    let image = filled(SyncTarget::Disk, &[0xab; 10_000]);
     let path = journal_of(image.path());
     let written = fs::read(&path).unwrap();
     let last = written.len() * (BATCHES as usize - 1) / BATCHES as usize;
@@ -155,7 +157,7 @@ fn unsynced_batches_behind_a_lost_page_are_no_damage_and_synced_ones_are() {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());
         for number in 0..BATCHES {
-            let written = engine.commit(batch(number, &[0xab; 5_000]), Sync::Kernel, 7);
+            let written = engine.commit(batch(number, &[0xab; 5_000]), SyncTarget::Kernel, 7);
             written.unwrap();
             if is_synced && number == BATCHES - 2 {
                 engine.sync().unwrap();
@@ -171,20 +173,20 @@ fn unsynced_batches_behind_a_lost_page_are_no_damage_and_synced_ones_are() {
         assert_eq!(survey.torn.is_some(), !is_synced);
         if let Some(damage) = survey.damage {
             // The page is part of two of the batches.
-            assert_eq!(damage.batches_behind, BATCHES - 3);
+            assert_eq!(damage.batches_after, BATCHES - 3);
         }
     }
 }
 
 #[test]
 fn a_missing_or_older_batch_is_noticed() {
-    let image = filled(Sync::Disk, b"value");
+    let image = filled(SyncTarget::Disk, b"value");
     let path = journal_of(image.path());
     let written = fs::read(&path).unwrap();
     let bounds: Vec<usize> = {
         let mut batches = survey::open(&path).unwrap();
         let mut bounds = vec![0];
-        while let Step::Whole(batch) = batches.next(&mut |_| {}).unwrap() {
+        while let ParseOutcome::Whole(batch) = batches.next(&mut |_| {}).unwrap() {
             bounds.push(batch.end as usize);
         }
         bounds
@@ -197,9 +199,9 @@ fn a_missing_or_older_batch_is_noticed() {
             .map(|damage| damage.cause)
     };
     let without_one = [&written[..bounds[2]], &written[bounds[3]..]].concat();
-    assert_eq!(cause(without_one), Some(Cause::Missing));
+    assert_eq!(cause(without_one), Some(CorruptionCause::Missing));
     let twice = [&written[..bounds[3]], &written[bounds[2]..]].concat();
-    assert_eq!(cause(twice), Some(Cause::Sequence));
+    assert_eq!(cause(twice), Some(CorruptionCause::Sequence));
     assert_eq!(cause(written), None);
 }
 
@@ -207,7 +209,9 @@ fn a_missing_or_older_batch_is_noticed() {
 fn a_flipped_bit_of_a_manifest_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
-    engine.commit(batch(0, b"value"), Sync::Disk, 7).unwrap();
+    engine
+        .commit(batch(0, b"value"), SyncTarget::Disk, 7)
+        .unwrap();
     engine.close();
     let database = directory.path().join("db");
     let mut flipped = 0;

@@ -5,9 +5,9 @@
 //!
 //! - A batch that was being written when the process or the power went is cut off. It was not
 //!   acknowledged.
-//! - A broken batch is *damage* if a whole batch after it says in its [record](Record) that the
-//!   broken one was synced, if it is in an older journal, which was synced whole before the next
-//!   was begun, or if it has the form of a whole write (`tear.rs`).
+//! - A broken batch is *damage* if a whole batch after it says in its [record](BatchRecord) that
+//!   the broken one was synced, if it is in an older journal, which was synced whole before the
+//!   next was begun, or if it has the form of a whole write (`tear.rs`).
 //! - The head of a batch is in no checksum. Its number of items must agree with what follows. Its
 //!   sequence number must rise from batch to batch, through all journals, and be at or shortly
 //!   above the number in the record.
@@ -38,10 +38,10 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use batch::Item;
-use batch::Step;
-pub(crate) use record::{RECORD_KEY, Record};
-pub(crate) use survey::{Cause, Damage, survey};
+pub(crate) use batch::EntryChange;
+use batch::ParseOutcome;
+pub(crate) use record::{BatchRecord, RECORD_KEY};
+pub(crate) use survey::{CorruptBatch, CorruptionCause, survey};
 
 use super::directory::sync_folder;
 
@@ -54,7 +54,7 @@ fn cut(path: &Path, offset: u64) -> io::Result<()> {
 
 /// The journals that were judged and can be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prepared {
+pub(crate) struct ReplayableJournals {
     /// The number of the last batch; 0 if there is none.
     pub last_number: u64,
     /// The bytes of all batches.
@@ -79,8 +79,8 @@ pub(super) fn bytes_on_disk(database: &Path) -> io::Result<u64> {
 pub(crate) fn prepare(
     database: &Path,
     read: &mut dyn FnMut(u64),
-) -> io::Result<Result<Prepared, Damage>> {
-    let survey = survey::survey_telling(database, read)?;
+) -> io::Result<Result<ReplayableJournals, CorruptBatch>> {
+    let survey = survey::survey_with_progress(database, read)?;
     if let Some(damage) = survey.damage {
         return Ok(Err(damage));
     }
@@ -91,7 +91,7 @@ pub(crate) fn prepare(
             "dropped a batch that was not whole when the storage stopped"
         );
     }
-    Ok(Ok(Prepared {
+    Ok(Ok(ReplayableJournals {
         last_number: survey.last_number,
         bytes: survey.bytes,
     }))
@@ -103,7 +103,7 @@ pub(super) fn cut_refused(database: &Path, acknowledged: u64) -> io::Result<bool
     let journals = survey::journals(database)?;
     for (index, path) in journals.iter().enumerate() {
         let mut batches = survey::open(path)?;
-        while let Step::Whole(batch) = batches.next(&mut |_| {})? {
+        while let ParseOutcome::Whole(batch) = batches.next(&mut |_| {})? {
             if batch
                 .record
                 .is_some_and(|record| record.number > acknowledged)
@@ -136,8 +136,8 @@ pub(super) fn empty(database: &Path) -> io::Result<()> {
 /// the time of the batch in microseconds (0 if unknown), and the item.
 pub(crate) fn read_all(
     database: &Path,
-    damage: &Damage,
-    visit: &mut dyn FnMut(bool, i64, Item<'_>),
+    damage: &CorruptBatch,
+    visit: &mut dyn FnMut(bool, i64, EntryChange<'_>),
 ) -> io::Result<()> {
     let mut is_behind = false;
     for path in survey::journals(database)? {
@@ -151,9 +151,9 @@ pub(crate) fn read_all(
         };
         let mut each = |lost: bool, part: &[u8], offset: u64| {
             let mut time = 0;
-            let mut show = |item: Item<'_>| {
+            let mut show = |item: EntryChange<'_>| {
                 if item.key == RECORD_KEY
-                    && let Some(record) = item.value.and_then(Record::decode)
+                    && let Some(record) = item.value.and_then(BatchRecord::decode)
                 {
                     time = record.time_micros;
                 }
@@ -170,7 +170,7 @@ pub(crate) fn read_all(
 
 /// Cuts the journals at the damage, and keeps what is cut in a file next to each. Returns these
 /// files.
-pub(crate) fn cut_at(database: &Path, damage: &Damage) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn cut_at(database: &Path, damage: &CorruptBatch) -> io::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
     let mut is_behind = false;
     for path in survey::journals(database)? {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_journal_is_left_alone() {
+    fn an_intact_journal_is_unchanged() {
         let (directory, _, length) = filled();
         assert!(survey(directory.path()).unwrap().torn.is_none());
         let mut read = 0;

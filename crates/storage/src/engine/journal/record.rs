@@ -19,7 +19,7 @@ const VERSION: u8 = 1;
 const SEQUENCES_BETWEEN: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct BatchRecord {
     /// The number of the batch: one more than that of the batch before it.
     pub number: u64,
     /// The number of a batch up to which all batches were on the disk when this one was written.
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub time_micros: i64,
 }
 
-impl Record {
+impl BatchRecord {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         out.extend(self.number.to_le_bytes());
@@ -40,13 +40,13 @@ impl Record {
         out
     }
 
-    pub(in crate::engine) fn decode(bytes: &[u8]) -> Option<Record> {
+    pub(in crate::engine) fn decode(bytes: &[u8]) -> Option<BatchRecord> {
         let (&VERSION, rest) = bytes.split_first()? else {
             return None;
         };
         let (parts, _) = rest.as_chunks::<8>();
         let [number, synced_through, sequence_floor, time] = *parts.first_chunk()?;
-        Some(Record {
+        Some(BatchRecord {
             number: u64::from_le_bytes(number),
             synced_through: u64::from_le_bytes(synced_through),
             sequence_floor: u64::from_le_bytes(sequence_floor),

@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::batch::{Batch, Batches, ITEM, Item, START, Step};
-use super::record::Record;
+use super::batch::{EntryChange, ITEM, ParseOutcome, ParsedBatch, ParsedBatches, START};
+use super::record::BatchRecord;
 use super::tear;
 
 /// The result of a walk through the journals.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct InspectedJournals {
     /// The number of journals.
     pub journals: u64,
     /// The number of the last batch with a record; 0 if there is none.
@@ -18,14 +18,14 @@ pub(crate) struct Survey {
     /// The bytes of all whole batches up to the damage, if there is any.
     pub bytes: u64,
     /// A write that was cut off, if there is one.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornTail>,
     /// The first damage, if there is any.
-    pub damage: Option<Damage>,
+    pub damage: Option<CorruptBatch>,
 }
 
 /// The end of the newest journal, from the offset at which it is not whole.
 #[derive(Debug)]
-pub(crate) struct Torn {
+pub(crate) struct TornTail {
     pub path: PathBuf,
     pub offset: u64,
     pub bytes: u64,
@@ -33,16 +33,16 @@ pub(crate) struct Torn {
 
 /// A place of a journal that is not as it was written.
 #[derive(Clone, Debug)]
-pub(crate) struct Damage {
+pub(crate) struct CorruptBatch {
     pub path: PathBuf,
     pub offset: u64,
-    pub cause: Cause,
+    pub cause: CorruptionCause,
     /// Whole batches after the one at the offset.
-    pub batches_behind: u64,
+    pub batches_after: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum CorruptionCause {
     /// There is no whole batch.
     Broken,
     /// The sequence number does not rise, or is not the batch's own.
@@ -53,23 +53,23 @@ pub(crate) enum Cause {
 
 /// The numbers of the last batch, which those of the next must follow.
 #[derive(Default)]
-struct Order {
+struct LastBatchNumbers {
     sequence: Option<u64>,
     number: Option<u64>,
 }
 
-impl Order {
-    fn take(&mut self, batch: &Batch) -> Result<(), Cause> {
+impl LastBatchNumbers {
+    fn take(&mut self, batch: &ParsedBatch) -> Result<(), CorruptionCause> {
         let rises = self.sequence.is_none_or(|last| batch.sequence > last);
         let is_own = batch
             .record
             .is_none_or(|record| record.allows(batch.sequence));
         if !rises || !is_own {
-            return Err(Cause::Sequence);
+            return Err(CorruptionCause::Sequence);
         }
-        if let Some(Record { number, .. }) = batch.record {
+        if let Some(BatchRecord { number, .. }) = batch.record {
             if self.number.is_some_and(|last| number != last + 1) {
-                return Err(Cause::Missing);
+                return Err(CorruptionCause::Missing);
             }
             self.number = Some(number);
         }
@@ -79,17 +79,20 @@ impl Order {
 }
 
 /// Walks through the journals.
-pub(crate) fn survey(database: &Path) -> io::Result<Survey> {
-    survey_telling(database, &mut |_| {})
+pub(crate) fn survey(database: &Path) -> io::Result<InspectedJournals> {
+    survey_with_progress(database, &mut |_| {})
 }
 
 /// As [`survey`]; `read` gets the bytes of each whole batch.
-pub(super) fn survey_telling(database: &Path, read: &mut dyn FnMut(u64)) -> io::Result<Survey> {
+pub(super) fn survey_with_progress(
+    database: &Path,
+    read: &mut dyn FnMut(u64),
+) -> io::Result<InspectedJournals> {
     let journals = journals(database)?;
-    let mut order = Order::default();
-    let mut survey = Survey {
+    let mut order = LastBatchNumbers::default();
+    let mut survey = InspectedJournals {
         journals: journals.len() as u64,
-        ..Survey::default()
+        ..InspectedJournals::default()
     };
     for (index, path) in journals.iter().enumerate() {
         let later = &journals[index + 1..];
@@ -108,22 +111,26 @@ pub(super) fn survey_telling(database: &Path, read: &mut dyn FnMut(u64)) -> io::
 }
 
 /// The place at which a journal does not go on.
-struct Stopped {
+struct ReadableEnd {
     offset: u64,
     /// `None` if there is no whole batch.
-    cause: Option<Cause>,
+    cause: Option<CorruptionCause>,
     wrong_trailer: bool,
 }
 
-fn walk(path: &Path, order: &mut Order, read: &mut dyn FnMut(u64)) -> io::Result<Option<Stopped>> {
+fn walk(
+    path: &Path,
+    order: &mut LastBatchNumbers,
+    read: &mut dyn FnMut(u64),
+) -> io::Result<Option<ReadableEnd>> {
     let mut batches = open(path)?;
     let mut end = 0;
     let mut wrong_trailer = false;
     loop {
         match batches.next(&mut |_| {})? {
-            Step::Whole(batch) => {
+            ParseOutcome::Whole(batch) => {
                 if let Err(cause) = order.take(&batch) {
-                    return Ok(Some(Stopped {
+                    return Ok(Some(ReadableEnd {
                         offset: batch.offset,
                         cause: Some(cause),
                         wrong_trailer: false,
@@ -132,8 +139,8 @@ fn walk(path: &Path, order: &mut Order, read: &mut dyn FnMut(u64)) -> io::Result
                 read(batch.end - end);
                 end = batch.end;
             }
-            Step::End => break,
-            Step::Broken {
+            ParseOutcome::End => break,
+            ParseOutcome::Broken {
                 wrong_trailer: wrong,
             } => {
                 wrong_trailer = wrong;
@@ -142,7 +149,7 @@ fn walk(path: &Path, order: &mut Order, read: &mut dyn FnMut(u64)) -> io::Result
         }
     }
     let torn = content_bytes(path, end)?;
-    Ok((torn > 0).then_some(Stopped {
+    Ok((torn > 0).then_some(ReadableEnd {
         offset: end,
         cause: None,
         wrong_trailer,
@@ -152,9 +159,9 @@ fn walk(path: &Path, order: &mut Order, read: &mut dyn FnMut(u64)) -> io::Result
 fn judge(
     path: &Path,
     later: &[PathBuf],
-    order: &Order,
-    stop: &Stopped,
-    survey: &mut Survey,
+    order: &LastBatchNumbers,
+    stop: &ReadableEnd,
+    survey: &mut InspectedJournals,
 ) -> io::Result<()> {
     let mut behind = Vec::new();
     let is_first_whole = stop.cause.is_some();
@@ -176,14 +183,14 @@ fn judge(
         || proves_damage(order, &behind)
         || (behind.is_empty() && !tear::may_be_torn(&rest, stop.offset, stop.wrong_trailer));
     if is_damage {
-        survey.damage = Some(Damage {
+        survey.damage = Some(CorruptBatch {
             path: path.to_path_buf(),
             offset: stop.offset,
-            cause: stop.cause.unwrap_or(Cause::Broken),
-            batches_behind: behind.len() as u64,
+            cause: stop.cause.unwrap_or(CorruptionCause::Broken),
+            batches_after: behind.len() as u64,
         });
     } else {
-        survey.torn = Some(Torn {
+        survey.torn = Some(TornTail {
             path: path.to_path_buf(),
             offset: stop.offset,
             bytes: rest.len() as u64,
@@ -193,7 +200,7 @@ fn judge(
 }
 
 /// Whether a batch after the broken one says that the broken one was synced.
-fn proves_damage(order: &Order, behind: &[Option<Record>]) -> bool {
+fn proves_damage(order: &LastBatchNumbers, behind: &[Option<BatchRecord>]) -> bool {
     let mut records = behind.iter().flatten();
     let Some(first) = records.clone().next() else {
         return false;
@@ -208,18 +215,18 @@ fn proves_damage(order: &Order, behind: &[Option<Record>]) -> bool {
 pub(super) fn scan(
     content: &[u8],
     offset: u64,
-    visit: &mut dyn FnMut(Item<'_>),
-    take: &mut dyn FnMut(Batch),
+    visit: &mut dyn FnMut(EntryChange<'_>),
+    take: &mut dyn FnMut(ParsedBatch),
 ) -> io::Result<()> {
     let mut at = 0;
     while let Some(skipped) = content[at..].windows(14).position(looks_like_a_batch) {
         at += skipped;
         let length = offset + content.len() as u64;
-        let mut batches = Batches::new(&content[at..], offset + at as u64, length);
+        let mut batches = ParsedBatches::new(&content[at..], offset + at as u64, length);
         // Read twice, as `visit` would get items before it is known whether the batch is whole.
         match batches.next(&mut |_| {})? {
-            Step::Whole(batch) => {
-                Batches::new(&content[at..], batch.offset, length).next(visit)?;
+            ParseOutcome::Whole(batch) => {
+                ParsedBatches::new(&content[at..], batch.offset, length).next(visit)?;
                 at = (batch.end - offset) as usize;
                 take(batch);
             }
@@ -255,10 +262,10 @@ pub(super) fn journals(database: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-pub(super) fn open(path: &Path) -> io::Result<Batches<BufReader<File>>> {
+pub(super) fn open(path: &Path) -> io::Result<ParsedBatches<BufReader<File>>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
-    Ok(Batches::new(
+    Ok(ParsedBatches::new(
         BufReader::with_capacity(1 << 16, file),
         0,
         length,

@@ -31,27 +31,27 @@ const NODE_BYTES: u64 = 128;
 /// The map.
 #[derive(Clone)]
 pub(in crate::engine) struct ResidentMap {
-    root: Arc<Node>,
+    root: Arc<TreeNode>,
     used: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
-enum Node {
+enum TreeNode {
     Leaf {
         entries: Vec<(Bytes, Bytes)>,
-        charge: Charge,
+        charge: CountedBytes,
     },
     /// The children, each under a key that none of its own keys is below. The key of the first is
     /// not looked at.
     Inner {
-        children: Vec<(Bytes, Arc<Node>)>,
+        children: Vec<(Bytes, Arc<TreeNode>)>,
         #[expect(dead_code, reason = "held for its drop")]
-        charge: Charge,
+        charge: CountedBytes,
     },
 }
 
 /// Bytes that are counted while the value lives.
-struct Charge {
+struct CountedBytes {
     used: Arc<AtomicU64>,
     bytes: u64,
 }
@@ -61,14 +61,14 @@ pub(crate) struct ResidentRange {
     map: ResidentMap,
     low: Bound<Bytes>,
     high: Bound<Bytes>,
-    front: Option<(Arc<Node>, usize)>,
-    back: Option<(Arc<Node>, usize)>,
+    front: Option<(Arc<TreeNode>, usize)>,
+    back: Option<(Arc<TreeNode>, usize)>,
 }
 
-impl Charge {
-    fn new(used: &Arc<AtomicU64>, bytes: u64) -> Charge {
+impl CountedBytes {
+    fn new(used: &Arc<AtomicU64>, bytes: u64) -> CountedBytes {
         used.fetch_add(bytes, Ordering::Relaxed);
-        Charge {
+        CountedBytes {
             used: Arc::clone(used),
             bytes,
         }
@@ -81,13 +81,13 @@ impl Charge {
     }
 }
 
-impl Clone for Charge {
-    fn clone(&self) -> Charge {
-        Charge::new(&self.used, self.bytes)
+impl Clone for CountedBytes {
+    fn clone(&self) -> CountedBytes {
+        CountedBytes::new(&self.used, self.bytes)
     }
 }
 
-impl Drop for Charge {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -126,37 +126,37 @@ fn leaf_bytes(entries: &Vec<(Bytes, Bytes)>) -> u64 {
     NODE_BYTES + places as u64 + contents.sum::<u64>()
 }
 
-fn inner(used: &Arc<AtomicU64>, children: Vec<(Bytes, Arc<Node>)>) -> Node {
-    let bytes = NODE_BYTES + (NODE_MAX * size_of::<(Bytes, Arc<Node>)>()) as u64;
-    Node::Inner {
+fn inner(used: &Arc<AtomicU64>, children: Vec<(Bytes, Arc<TreeNode>)>) -> TreeNode {
+    let bytes = NODE_BYTES + (NODE_MAX * size_of::<(Bytes, Arc<TreeNode>)>()) as u64;
+    TreeNode::Inner {
         children,
-        charge: Charge::new(used, bytes),
+        charge: CountedBytes::new(used, bytes),
     }
 }
 
-impl Node {
-    fn leaf(used: &Arc<AtomicU64>, entries: Vec<(Bytes, Bytes)>) -> Node {
-        let charge = Charge::new(used, leaf_bytes(&entries));
-        Node::Leaf { entries, charge }
+impl TreeNode {
+    fn leaf(used: &Arc<AtomicU64>, entries: Vec<(Bytes, Bytes)>) -> TreeNode {
+        let charge = CountedBytes::new(used, leaf_bytes(&entries));
+        TreeNode::Leaf { entries, charge }
     }
 
     fn len(&self) -> usize {
         match self {
-            Node::Leaf { entries, .. } => entries.len(),
-            Node::Inner { children, .. } => children.len(),
+            TreeNode::Leaf { entries, .. } => entries.len(),
+            TreeNode::Inner { children, .. } => children.len(),
         }
     }
 
     /// Puts an entry below a node. Returns the right half, with the key that it begins at, if the
     /// node had to be split.
     fn put(
-        node: &mut Arc<Node>,
+        node: &mut Arc<TreeNode>,
         used: &Arc<AtomicU64>,
         key: Bytes,
         value: Bytes,
-    ) -> Option<(Bytes, Arc<Node>)> {
+    ) -> Option<(Bytes, Arc<TreeNode>)> {
         match Arc::make_mut(node) {
-            Node::Leaf { entries, charge } => {
+            TreeNode::Leaf { entries, charge } => {
                 match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
                     Ok(at) => entries[at].1 = value,
                     Err(at) => insert_at(entries, at, (key, value)),
@@ -166,12 +166,12 @@ impl Node {
                 charge.set(leaf_bytes(entries));
                 let right = right?;
                 let first = right.first()?.0.clone();
-                Some((first, Arc::new(Node::leaf(used, right))))
+                Some((first, Arc::new(TreeNode::leaf(used, right))))
             }
-            Node::Inner { children, .. } => {
+            TreeNode::Inner { children, .. } => {
                 let at = child_of(children, &key);
                 let (_, child) = children.get_mut(at)?;
-                let (first, right) = Node::put(child, used, key, value)?;
+                let (first, right) = TreeNode::put(child, used, key, value)?;
                 insert_at(children, at + 1, (first, right));
                 if children.len() <= NODE_MAX {
                     return None;
@@ -185,9 +185,9 @@ impl Node {
     }
 
     /// Removes a key that is below the node. Says whether the node is empty now.
-    fn remove(node: &mut Arc<Node>, key: &[u8]) -> bool {
+    fn remove(node: &mut Arc<TreeNode>, key: &[u8]) -> bool {
         match Arc::make_mut(node) {
-            Node::Leaf { entries, charge } => {
+            TreeNode::Leaf { entries, charge } => {
                 if let Ok(at) = entries.binary_search_by(|(known, _)| known[..].cmp(key)) {
                     entries.remove(at);
                     give_back(entries);
@@ -195,12 +195,12 @@ impl Node {
                 charge.set(leaf_bytes(entries));
                 entries.is_empty()
             }
-            Node::Inner { children, .. } => {
+            TreeNode::Inner { children, .. } => {
                 let at = child_of(children, key);
                 let Some((_, child)) = children.get_mut(at) else {
                     return children.is_empty();
                 };
-                if Node::remove(child, key) {
+                if TreeNode::remove(child, key) {
                     children.remove(at);
                 } else if child.len() < NODE_FEW {
                     merge(children, at);
@@ -212,13 +212,13 @@ impl Node {
 }
 
 /// The position of the child that has a key, if any has.
-fn child_of(children: &[(Bytes, Arc<Node>)], key: &[u8]) -> usize {
+fn child_of(children: &[(Bytes, Arc<TreeNode>)], key: &[u8]) -> usize {
     let behind = children.partition_point(|(first, _)| first[..] <= *key);
     behind.saturating_sub(1)
 }
 
 /// Merges a small child with the one after it, or before it, if both fit.
-fn merge(children: &mut Vec<(Bytes, Arc<Node>)>, small: usize) {
+fn merge(children: &mut Vec<(Bytes, Arc<TreeNode>)>, small: usize) {
     let left = if small + 1 < children.len() {
         small
     } else {
@@ -236,12 +236,12 @@ fn merge(children: &mut Vec<(Bytes, Arc<Node>)>, small: usize) {
         Arc::make_mut(&mut children[left].1),
         Arc::unwrap_or_clone(right),
     ) {
-        (Node::Leaf { entries, charge }, Node::Leaf { entries: more, .. }) => {
+        (TreeNode::Leaf { entries, charge }, TreeNode::Leaf { entries: more, .. }) => {
             entries.reserve_exact(more.len());
             entries.extend(more);
             charge.set(leaf_bytes(entries));
         }
-        (Node::Inner { children, .. }, Node::Inner { children: more, .. }) => {
+        (TreeNode::Inner { children, .. }, TreeNode::Inner { children: more, .. }) => {
             let mut more = more.into_iter();
             children.extend(more.next().map(|(_, child)| (first, child)));
             children.extend(more);
@@ -267,13 +267,13 @@ fn is_above(key: &[u8], high: &Bound<Bytes>) -> bool {
 }
 
 /// The leaf and the position of the first entry within a low bound.
-fn first(node: &Arc<Node>, low: &Bound<Bytes>) -> Option<(Arc<Node>, usize)> {
+fn first(node: &Arc<TreeNode>, low: &Bound<Bytes>) -> Option<(Arc<TreeNode>, usize)> {
     match &**node {
-        Node::Leaf { entries, .. } => {
+        TreeNode::Leaf { entries, .. } => {
             let at = entries.partition_point(|(key, _)| is_below(key, low));
             (at < entries.len()).then(|| (Arc::clone(node), at))
         }
-        Node::Inner { children, .. } => {
+        TreeNode::Inner { children, .. } => {
             let from = match low {
                 Bound::Unbounded => 0,
                 Bound::Included(key) | Bound::Excluded(key) => child_of(children, key),
@@ -285,13 +285,13 @@ fn first(node: &Arc<Node>, low: &Bound<Bytes>) -> Option<(Arc<Node>, usize)> {
 }
 
 /// The leaf and the position of the last entry within a high bound.
-fn last(node: &Arc<Node>, high: &Bound<Bytes>) -> Option<(Arc<Node>, usize)> {
+fn last(node: &Arc<TreeNode>, high: &Bound<Bytes>) -> Option<(Arc<TreeNode>, usize)> {
     match &**node {
-        Node::Leaf { entries, .. } => {
+        TreeNode::Leaf { entries, .. } => {
             let behind = entries.partition_point(|(key, _)| !is_above(key, high));
             Some((Arc::clone(node), behind.checked_sub(1)?))
         }
-        Node::Inner { children, .. } => {
+        TreeNode::Inner { children, .. } => {
             let to = match high {
                 Bound::Unbounded => children.len().saturating_sub(1),
                 Bound::Included(key) | Bound::Excluded(key) => child_of(children, key),
@@ -305,7 +305,7 @@ fn last(node: &Arc<Node>, high: &Bound<Bytes>) -> Option<(Arc<Node>, usize)> {
 /// Makes a map of entries that come in the order of their keys.
 pub(in crate::engine) struct MapBuilder {
     used: Arc<AtomicU64>,
-    leaves: Vec<(Bytes, Arc<Node>)>,
+    leaves: Vec<(Bytes, Arc<TreeNode>)>,
     /// The entries of the next leaf.
     entries: Vec<(Bytes, Bytes)>,
 }
@@ -333,7 +333,7 @@ impl MapBuilder {
         entries.shrink_to_fit();
         if let Some((first, _)) = entries.first() {
             let first = first.clone();
-            let leaf = Arc::new(Node::leaf(&self.used, entries));
+            let leaf = Arc::new(TreeNode::leaf(&self.used, entries));
             self.leaves.push((first, leaf));
         }
     }
@@ -364,7 +364,7 @@ impl ResidentMap {
     /// An empty map. Its bytes are added to `used`.
     pub(in crate::engine) fn new(used: &Arc<AtomicU64>) -> ResidentMap {
         ResidentMap {
-            root: Arc::new(Node::leaf(used, Vec::new())),
+            root: Arc::new(TreeNode::leaf(used, Vec::new())),
             used: Arc::clone(used),
         }
     }
@@ -373,19 +373,21 @@ impl ResidentMap {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf { entries, .. } => {
+                TreeNode::Leaf { entries, .. } => {
                     let at = entries
                         .binary_search_by(|(known, _)| known[..].cmp(key))
                         .ok()?;
                     return Some(&entries[at].1);
                 }
-                Node::Inner { children, .. } => node = &*children.get(child_of(children, key))?.1,
+                TreeNode::Inner { children, .. } => {
+                    node = &*children.get(child_of(children, key))?.1;
+                }
             }
         }
     }
 
     pub(in crate::engine) fn put(&mut self, key: Bytes, value: Bytes) {
-        if let Some(right) = Node::put(&mut self.root, &self.used, key, value) {
+        if let Some(right) = TreeNode::put(&mut self.root, &self.used, key, value) {
             let left = (Bytes::new(), Arc::clone(&self.root));
             self.root = Arc::new(inner(&self.used, vec![left, right]));
         }
@@ -396,10 +398,10 @@ impl ResidentMap {
         if self.get(key).is_none() {
             return;
         }
-        if Node::remove(&mut self.root, key) {
-            self.root = Arc::new(Node::leaf(&self.used, Vec::new()));
+        if TreeNode::remove(&mut self.root, key) {
+            self.root = Arc::new(TreeNode::leaf(&self.used, Vec::new()));
         }
-        while let Node::Inner { children, .. } = &*self.root
+        while let TreeNode::Inner { children, .. } = &*self.root
             && let [(_, only)] = children.as_slice()
         {
             self.root = Arc::clone(only);
@@ -429,7 +431,7 @@ impl Iterator for ResidentRange {
             Some(front) => front,
             None => first(&self.map.root, &self.low)?,
         };
-        let Node::Leaf { entries, .. } = &*leaf else {
+        let TreeNode::Leaf { entries, .. } = &*leaf else {
             return None;
         };
         let (key, value) = entries.get(at)?.clone();
@@ -450,7 +452,7 @@ impl DoubleEndedIterator for ResidentRange {
             Some(back) => back,
             None => last(&self.map.root, &self.high)?,
         };
-        let Node::Leaf { entries, .. } = &*leaf else {
+        let TreeNode::Leaf { entries, .. } = &*leaf else {
             return None;
         };
         let (key, value) = entries.get(at)?.clone();

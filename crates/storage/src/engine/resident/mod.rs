@@ -20,38 +20,38 @@ use arc_swap::ArcSwap;
 use map::new_entry_bytes;
 pub(super) use map::{MapBuilder, ResidentMap, ResidentRange, entry_bytes};
 
-use super::{Batch, SpaceId};
+use super::{EntryBatch, SpaceId};
 
 /// The spaces in memory.
-pub(super) struct Resident {
+pub(super) struct InMemorySpaces {
     budget_bytes: u64,
     used: Arc<AtomicU64>,
-    states: ArcSwap<States>,
+    states: ArcSwap<VersionPair>,
 }
 
 /// The last two states, which are one and the same while no batch is written.
 #[derive(Clone)]
-struct States {
-    older: Arc<State>,
-    newer: Arc<State>,
+struct VersionPair {
+    older: Arc<SpacesVersion>,
+    newer: Arc<SpacesVersion>,
 }
 
 /// The spaces as a batch left them.
 #[derive(Clone, Default)]
-pub(crate) struct State {
+pub(crate) struct SpacesVersion {
     /// The number of the batch.
     number: u64,
     spaces: HashMap<SpaceId, ResidentMap>,
 }
 
-impl Resident {
+impl InMemorySpaces {
     /// No spaces, with room for so many bytes.
-    pub(super) fn new(budget_bytes: u64) -> Resident {
-        let none = Arc::new(State::default());
-        Resident {
+    pub(super) fn new(budget_bytes: u64) -> InMemorySpaces {
+        let none = Arc::new(SpacesVersion::default());
+        InMemorySpaces {
             budget_bytes,
             used: Arc::default(),
-            states: ArcSwap::from_pointee(States {
+            states: ArcSwap::from_pointee(VersionPair {
                 older: Arc::clone(&none),
                 newer: none,
             }),
@@ -66,13 +66,13 @@ impl Resident {
 
     /// The newest state. While a batch is written it may be ahead of the disk, so only the thread
     /// that writes may call this.
-    pub(super) fn newest(&self) -> Arc<State> {
+    pub(super) fn newest(&self) -> Arc<SpacesVersion> {
         Arc::clone(&self.states.load().newer)
     }
 
     /// The state that belongs to a snapshot in which the last batch has this number; `None` if that
     /// is too long ago.
-    pub(super) fn at(&self, number: u64) -> Option<Arc<State>> {
+    pub(super) fn at(&self, number: u64) -> Option<Arc<SpacesVersion>> {
         let states = self.states.load();
         let of = [&states.newer, &states.older];
         of.into_iter().find(|state| state.number <= number).cloned()
@@ -80,7 +80,7 @@ impl Resident {
 
     /// Makes the state that a batch with this number leads to, which counts once a snapshot shows
     /// the number. Returns whether the batch changes any space in memory.
-    pub(super) fn prepare(&self, number: u64, batch: &Batch) -> bool {
+    pub(super) fn prepare(&self, number: u64, batch: &EntryBatch) -> bool {
         let older = self.newest();
         let mut changes = batch
             .iter()
@@ -89,7 +89,7 @@ impl Resident {
         if changes.peek().is_none() {
             return false;
         }
-        let mut newer = State::clone(&older);
+        let mut newer = SpacesVersion::clone(&older);
         newer.number = number;
         for (space, key, value) in changes {
             if let Some(map) = newer.spaces.get_mut(space) {
@@ -100,7 +100,7 @@ impl Resident {
             }
         }
         let newer = Arc::new(newer);
-        self.states.store(Arc::new(States { older, newer }));
+        self.states.store(Arc::new(VersionPair { older, newer }));
         true
     }
 
@@ -123,28 +123,28 @@ impl Resident {
 
     /// Adds a space. Only the thread that writes may call this.
     pub(super) fn add(&self, space: SpaceId, map: ResidentMap) {
-        let mut state = State::clone(&self.newest());
+        let mut state = SpacesVersion::clone(&self.newest());
         state.spaces.insert(space, map);
         self.set(Arc::new(state));
     }
 
     /// Drops all spaces. Reads go to the files until they are added again.
     pub(super) fn clear(&self) {
-        self.set(Arc::new(State::default()));
+        self.set(Arc::new(SpacesVersion::default()));
     }
 
     /// Drops a space.
     pub(super) fn drop_space(&self, space: SpaceId) {
         let newest = self.newest();
         if newest.spaces.contains_key(&space) {
-            let mut state = State::clone(&newest);
+            let mut state = SpacesVersion::clone(&newest);
             state.spaces.remove(&space);
             self.set(Arc::new(state));
         }
     }
 
-    fn set(&self, state: Arc<State>) {
-        self.states.store(Arc::new(States {
+    fn set(&self, state: Arc<SpacesVersion>) {
+        self.states.store(Arc::new(VersionPair {
             older: Arc::clone(&state),
             newer: state,
         }));
@@ -181,7 +181,7 @@ impl Resident {
     }
 }
 
-impl State {
+impl SpacesVersion {
     /// A space; `None` if it is not in memory.
     pub(super) fn space(&self, space: SpaceId) -> Option<&ResidentMap> {
         self.spaces.get(&space)

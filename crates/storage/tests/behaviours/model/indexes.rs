@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::{ColumnId, IndexedPart, SecondaryIndex, Table};
 use storage::read::{IndexRequest, IndexedValues};
-use storage::{REPAIR_COUNTERS, Storage, View};
-use tasks::{Registry, Scope, Spec};
+use storage::{REPAIR_COUNTERS, Storage, TableView};
+use tasks::{TaskRegistry, TaskScope, TaskSpec};
 use uuid::Uuid;
 
 use super::oracle::{ShownColumn, ShownRow};
@@ -110,9 +110,9 @@ pub fn check(storage: &Storage, table: &Table, rows: &[ShownRow], b_is_dropped: 
 
 /// Repairs an index, which has no fault.
 fn check_repair(storage: &Storage, table: &Table, index: &SecondaryIndex) {
-    let task = Registry::default().start(Spec {
+    let task = TaskRegistry::default().start(TaskSpec {
         kind: "repair",
-        scope: Scope::default(),
+        scope: TaskScope::default(),
         units: "keys",
         total: None,
         counters: REPAIR_COUNTERS,
@@ -131,7 +131,7 @@ fn check_repair(storage: &Storage, table: &Table, index: &SecondaryIndex) {
 
 /// Looks for the values between any two.
 fn check_ranges(
-    view: &View,
+    view: &TableView,
     index: &SecondaryIndex,
     expected: &BTreeMap<Indexed, BTreeSet<Place>>,
 ) {
@@ -220,7 +220,7 @@ fn places(index: &SecondaryIndex, row: &ShownRow) -> Vec<(Indexed, Place)> {
 }
 
 /// The places that an index finds, read in one go and, if it is one value, row by row.
-fn found(view: &View, index: &SecondaryIndex, values: IndexedValues) -> BTreeSet<Place> {
+fn found(view: &TableView, index: &SecondaryIndex, values: IndexedValues) -> BTreeSet<Place> {
     let is_one = values.low == values.high;
     let mut request = IndexRequest {
         index: index.version,

@@ -17,11 +17,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use schema::{ColumnId, Table};
 use storage::mutation::{
-    CellChange, CellOperation, Change, Condition, PartitionMutation, RowCondition, RowPredicate,
-    Write, WriteOutcome,
+    AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation, RowCondition,
+    RowPredicate, WriteCondition, WriteOutcome,
 };
 use storage::read::{
-    Cell, ClusteringBound, ClusteringSlice, LiveCell, Next, Partitions, ReadRequest, Row,
+    Cell, ClusteringBound, ClusteringSlice, LiveCell, NextRow, PartitionSelection, ReadRequest, Row,
 };
 use storage::{Durability, Storage, StorageOptions};
 use value::CqlType;
@@ -103,7 +103,7 @@ fn show(row: &Row) -> ShownRow {
 /// case has a table of its own.
 struct World {
     directory: tempfile::TempDir,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     storage: Option<Storage>,
     table: Table,
     oracle: Oracle,
@@ -115,7 +115,7 @@ impl World {
     fn new() -> World {
         let mut world = World {
             directory: tempfile::tempdir().expect("a directory"),
-            clock: HandClock::new(START_MICROS),
+            clock: ManualClock::new(START_MICROS),
             storage: None,
             table: table(),
             oracle: Oracle::new(table()),
@@ -206,8 +206,8 @@ impl World {
         .expect("the table is changed");
     }
 
-    fn write(&mut self, mutations: Vec<(i32, Vec<Change>)>) {
-        let write = Write {
+    fn write(&mut self, mutations: Vec<(i32, Vec<PartitionChange>)>) {
+        let write = AtomicWrite {
             mutations: mutations
                 .iter()
                 .map(|(partition, changes)| PartitionMutation {
@@ -250,8 +250,8 @@ impl World {
 
     /// Turns list operations into operations by path, each on the list that those before it leave;
     /// `None` if a list index is out of bounds.
-    fn resolve(&self, partition: &Bytes, mut change: Change) -> Option<Change> {
-        let Change::Row {
+    fn resolve(&self, partition: &Bytes, mut change: PartitionChange) -> Option<PartitionChange> {
+        let PartitionChange::Row {
             clustering,
             cells,
             timestamp,
@@ -285,7 +285,7 @@ impl World {
                 ),
                 other => other.clone(),
             };
-            let one = Change::Row {
+            let one = PartitionChange::Row {
                 clustering: clustering.clone(),
                 cells: vec![cell.clone()],
                 timestamp: *timestamp,
@@ -301,7 +301,7 @@ impl World {
         &mut self,
         partition: Bytes,
         key: Option<Vec<Bytes>>,
-        changes: Vec<Change>,
+        changes: Vec<PartitionChange>,
     ) {
         let now_s = self.now_s();
         let existing = match &key {
@@ -316,13 +316,13 @@ impl World {
                 })
             }
         };
-        let write = Write {
+        let write = AtomicWrite {
             mutations: vec![PartitionMutation {
                 table: self.table.id,
                 partition_key: vec![partition.clone()],
                 changes: changes.clone(),
             }],
-            condition: Some(Condition {
+            condition: Some(WriteCondition {
                 table: self.table.id,
                 partition_key: vec![partition.clone()],
                 rows: vec![RowCondition {
@@ -342,7 +342,8 @@ impl World {
                 for change in changes {
                     let mut change = self.resolve(&partition, change).expect("no index in it");
                     match &mut change {
-                        Change::Row { timestamp, .. } | Change::Static { timestamp, .. } => {
+                        PartitionChange::Row { timestamp, .. }
+                        | PartitionChange::Static { timestamp, .. } => {
                             *timestamp = floor.max(*timestamp);
                         }
                         other => panic!("{other:?}"),
@@ -376,7 +377,7 @@ impl World {
         let part = |low, high| {
             read(
                 self.storage(),
-                request(&self.table, Partitions::Tokens(low, high)),
+                request(&self.table, PartitionSelection::Tokens(low, high)),
             )
         };
         let below = part(Bound::Unbounded, Bound::Included(middle));
@@ -386,7 +387,10 @@ impl World {
         assert_eq!(low[low.len() - high.len()..], high[..]);
 
         for partition in [int(0), int(1), int(2)] {
-            let mut whole = request(&self.table, Partitions::One(vec![partition.clone()]));
+            let mut whole = request(
+                &self.table,
+                PartitionSelection::One(vec![partition.clone()]),
+            );
             let mut rows = self.oracle.partition(&partition, now_s);
             assert_eq!(shown(read(self.storage(), whole.clone())), rows);
             assert_eq!(self.paged(whole.clone(), page), rows);
@@ -405,7 +409,10 @@ impl World {
             assert_eq!(shown(read(self.storage(), sliced)), rows);
 
             for row in rows {
-                let mut one = request(&self.table, Partitions::One(vec![partition.clone()]));
+                let mut one = request(
+                    &self.table,
+                    PartitionSelection::One(vec![partition.clone()]),
+                );
                 one.slices = vec![point(row.clustering.clone().expect("a row"))];
                 assert_eq!(shown(read(self.storage(), one)), [row]);
             }
@@ -436,20 +443,20 @@ impl World {
             let mut rows = Vec::new();
             loop {
                 let mut next = stream.advance(record_bytes_max);
-                if matches!(next, Ok(Next::Large)) {
+                if matches!(next, Ok(NextRow::Large)) {
                     if lets_go_before {
                         stream.let_go();
                     }
                     next = stream.advance(usize::MAX);
                 }
                 match next.expect("the read succeeds") {
-                    Next::Row(mut row) => {
+                    NextRow::Row(mut row) => {
                         // A copy in other memory is the same row.
                         row.detach();
                         rows.push(row);
                     }
-                    Next::Nothing => break,
-                    Next::Large => panic!("no record is larger"),
+                    NextRow::Nothing => break,
+                    NextRow::Large => panic!("no record is larger"),
                 }
                 stream.let_go();
             }

@@ -5,8 +5,8 @@ use super::*;
 #[derive(Clone, Debug)]
 pub enum Op {
     /// Mutations of several partitions in one write.
-    Write(Vec<(i32, Vec<Change>)>),
-    InsertIfNotExists(i32, Option<Vec<Bytes>>, Vec<Change>),
+    Write(Vec<(i32, Vec<PartitionChange>)>),
+    InsertIfNotExists(i32, Option<Vec<Bytes>>, Vec<PartitionChange>),
     Advance(i64),
     Reopen,
     Truncate,
@@ -120,10 +120,10 @@ fn static_cells() -> impl Strategy<Value = Vec<CellChange>> {
     vec(one, 1..3)
 }
 
-fn changes() -> impl Strategy<Value = Change> {
+fn changes() -> impl Strategy<Value = PartitionChange> {
     prop_oneof![
         8 => (clustering(), regular_cells(), timestamps(), ttls(), any::<bool>()).prop_map(
-            |(clustering, cells, timestamp, ttl_s, marker)| Change::Row {
+            |(clustering, cells, timestamp, ttl_s, marker)| PartitionChange::Row {
                 clustering,
                 cells,
                 timestamp,
@@ -132,17 +132,17 @@ fn changes() -> impl Strategy<Value = Change> {
             }
         ),
         2 => (static_cells(), timestamps(), ttls()).prop_map(|(cells, timestamp, ttl_s)| {
-            Change::Static {
+            PartitionChange::Static {
                 cells,
                 timestamp,
                 ttl_s,
             }
         }),
         2 => (clustering(), timestamps())
-            .prop_map(|(clustering, timestamp)| Change::DeleteRow { clustering, timestamp }),
+            .prop_map(|(clustering, timestamp)| PartitionChange::DeleteRow { clustering, timestamp }),
         2 => (bounds(), bounds(), timestamps())
-            .prop_map(|(start, end, timestamp)| Change::DeleteRange { start, end, timestamp }),
-        1 => timestamps().prop_map(|timestamp| Change::DeletePartition { timestamp }),
+            .prop_map(|(start, end, timestamp)| PartitionChange::DeleteRange { start, end, timestamp }),
+        1 => timestamps().prop_map(|timestamp| PartitionChange::DeletePartition { timestamp }),
     ]
 }
 
@@ -165,7 +165,7 @@ pub fn ops() -> impl Strategy<Value = Op> {
                         cells.into_iter().filter(by_path).collect(),
                         timestamp,
                     ),
-                    None => Change::Static { cells: statics, timestamp, ttl_s: None },
+                    None => PartitionChange::Static { cells: statics, timestamp, ttl_s: None },
                 };
                 Op::InsertIfNotExists(p, key, vec![change])
             }),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use schema::{ColumnId, ColumnKind, Table};
-use storage::mutation::{CellChange, CellOperation, Change};
+use storage::mutation::{CellChange, CellOperation, PartitionChange};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::{
     CqlType, compare,
@@ -34,7 +34,7 @@ pub struct ShownRow {
 pub struct Oracle {
     table: Table,
     /// Each change with the second in which it was made.
-    log: Vec<(Bytes, Change, i64)>,
+    log: Vec<(Bytes, PartitionChange, i64)>,
 }
 
 /// One statement about a cell.
@@ -94,8 +94,10 @@ impl Oracle {
         }
     }
 
-    pub fn apply(&mut self, partition: &Bytes, mut change: Change, now_s: i64) {
-        if let Change::Row { cells, .. } | Change::Static { cells, .. } = &mut change {
+    pub fn apply(&mut self, partition: &Bytes, mut change: PartitionChange, now_s: i64) {
+        if let PartitionChange::Row { cells, .. } | PartitionChange::Static { cells, .. } =
+            &mut change
+        {
             // Cells of columns that were dropped before are ignored.
             cells.retain(|cell| self.table.column_by_id(cell.column).is_some());
         }
@@ -111,7 +113,10 @@ impl Oracle {
         self.log.clear();
     }
 
-    fn changes<'a>(&'a self, partition: &'a Bytes) -> impl Iterator<Item = (&'a Change, i64)> {
+    fn changes<'a>(
+        &'a self,
+        partition: &'a Bytes,
+    ) -> impl Iterator<Item = (&'a PartitionChange, i64)> {
         self.log
             .iter()
             .filter(move |(of, ..)| of == partition)
@@ -167,14 +172,14 @@ impl Oracle {
     fn deleted_to(&self, partition: &Bytes, row: Option<&[Bytes]>) -> i64 {
         self.changes(partition)
             .filter_map(|(change, _)| match change {
-                Change::DeletePartition { timestamp } => Some(*timestamp),
-                Change::DeleteRow {
+                PartitionChange::DeletePartition { timestamp } => Some(*timestamp),
+                PartitionChange::DeleteRow {
                     clustering,
                     timestamp,
                 } => row
                     .is_some_and(|row| self.order(row, clustering).is_eq())
                     .then_some(*timestamp),
-                Change::DeleteRange {
+                PartitionChange::DeleteRange {
                     start,
                     end,
                     timestamp,
@@ -197,7 +202,7 @@ impl Oracle {
         self.changes(partition)
             .filter_map(move |(change, now_s)| match (change, row) {
                 (
-                    Change::Row {
+                    PartitionChange::Row {
                         clustering,
                         cells,
                         timestamp,
@@ -209,7 +214,7 @@ impl Oracle {
                     Some((cells.as_slice(), *timestamp, *ttl_s, now_s))
                 }
                 (
-                    Change::Static {
+                    PartitionChange::Static {
                         cells,
                         timestamp,
                         ttl_s,
@@ -341,7 +346,7 @@ impl Oracle {
         let markers = self
             .changes(partition)
             .filter_map(|(change, written_s)| match change {
-                Change::Row {
+                PartitionChange::Row {
                     clustering,
                     timestamp,
                     ttl_s,
@@ -364,7 +369,7 @@ impl Oracle {
         let mut rows: Vec<Vec<Bytes>> = self
             .changes(partition)
             .filter_map(|(change, _)| match change {
-                Change::Row { clustering, .. } => Some(clustering.clone()),
+                PartitionChange::Row { clustering, .. } => Some(clustering.clone()),
                 _ => None,
             })
             .collect();
@@ -446,7 +451,7 @@ impl Oracle {
         let markers = self
             .changes(partition)
             .filter_map(|(change, _)| match change {
-                Change::Row {
+                PartitionChange::Row {
                     clustering,
                     timestamp,
                     marker: true,

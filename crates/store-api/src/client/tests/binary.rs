@@ -1,11 +1,11 @@
 //! Tests of the form of requests to each service.
 
 use super::*;
-use crate::binary::Writer;
+use crate::binary::AnswerWriter;
 
 /// A binary answer with the key 7, like that of [`found`].
 fn found_in_binary() -> Answer {
-    let mut writer = Writer::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
+    let mut writer = AnswerWriter::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
     let key = 7i64.to_be_bytes();
     writer.column("k", 2, [&key[..]].into_iter());
     Answer::Binary(writer.finish())
@@ -28,9 +28,9 @@ fn binary() -> (String, String) {
 }
 
 #[tokio::test]
-async fn the_original_is_asked_in_json_for_ever() {
+async fn scylladbs_own_service_always_gets_json() {
     let store = FakeStore::start(found()).await;
-    let client = Client::new(options(&[&store])).unwrap();
+    let client = StoreClient::new(options(&[&store])).unwrap();
     for _ in 0..4 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -40,7 +40,7 @@ async fn the_original_is_asked_in_json_for_ever() {
 #[tokio::test]
 async fn a_service_that_answered_in_binary_gets_binary_requests() {
     let store = FakeStore::start(found_in_binary()).await;
-    let client = Client::new(options(&[&store])).unwrap();
+    let client = StoreClient::new(options(&[&store])).unwrap();
     for _ in 0..3 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -58,7 +58,7 @@ async fn each_service_has_its_own_form() {
         FakeStore::start(found_in_binary()).await,
         FakeStore::start(found()).await,
     );
-    let client = Client::new(options(&[&ours, &original])).unwrap();
+    let client = StoreClient::new(options(&[&ours, &original])).unwrap();
     for _ in 0..64 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -69,7 +69,7 @@ async fn each_service_has_its_own_form() {
 #[tokio::test]
 async fn a_service_that_no_longer_knows_the_form_is_asked_again_at_once() {
     let store = FakeStore::start(found_in_binary()).await;
-    let client = Client::new(options(&[&store])).unwrap();
+    let client = StoreClient::new(options(&[&store])).unwrap();
     assert_eq!(ask(&client).await, Ok(7));
     store.forms();
     store.set_answer(found());
@@ -86,7 +86,7 @@ async fn a_client_without_binary_sends_only_json() {
         binary: false,
         ..options(&[&store])
     };
-    let client = Client::new(options).unwrap();
+    let client = StoreClient::new(options).unwrap();
     for _ in 0..2 {
         assert_eq!(ask(&client).await, Ok(7));
     }
@@ -96,7 +96,7 @@ async fn a_client_without_binary_sends_only_json() {
 #[tokio::test]
 async fn an_exact_search_is_asked_for_in_both_forms() {
     let store = FakeStore::start(found_exactly()).await;
-    let client = Client::new(options(&[&store])).unwrap();
+    let client = StoreClient::new(options(&[&store])).unwrap();
     let exact = AnnRequest {
         exact: true,
         ..AnnRequest::new(vec![1.0], 1)

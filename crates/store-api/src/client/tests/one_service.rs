@@ -4,8 +4,8 @@ use super::*;
 use crate::NotOneService;
 use crate::types::RepairRequest;
 
-async fn of_one_service(addresses: Vec<SocketAddr>) -> Result<Client, NotOneService> {
-    Client::of_one_service_by(named("stores"), names(addresses).0).await
+async fn of_one_service(addresses: Vec<SocketAddr>) -> Result<StoreClient, NotOneService> {
+    StoreClient::of_one_service_by(named("stores"), names(addresses).0).await
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn a_change_is_asked_of_one_service_alone() {
     ];
     let mut options = options(&[&stores[0], &stores[1]]);
     options.secondary_uris = vec![stores[2].uri()];
-    let client = Client::new(options).unwrap();
+    let client = StoreClient::new(options).unwrap();
     let refused = client.repair("ks", "i", RepairRequest::default()).await;
     assert_eq!(refused, Err(ClientError::Unavailable));
     let asked: usize = stores.iter().map(FakeStore::searches).sum();

@@ -9,42 +9,42 @@ use store_api::types::Filter;
 use value::CqlType;
 
 use super::*;
-use crate::filter::RowFilter;
+use crate::filter::SearchFilter;
 use crate::identity::FilterColumn;
-use crate::indexes::ReturnedColumn;
+use crate::indexes::RequestedColumn;
 
 /// The number of times that the row is written.
 const WRITES: u16 = 4000;
 
 /// The row as write `number` leaves it: it is as far from the origin as `n` says.
 fn written(n: u16) -> ReadCell {
-    ReadCell::Value(Cell {
+    ReadCell::Value(TimestampedValue {
         filters: vec![Some(Bytes::copy_from_slice(&i32::from(n).to_be_bytes()))],
         filters_change_s: None,
-        value: Observed::Vector(vec![f32::from(n), 0.0]),
+        value: IndexableValue::Vector(vec![f32::from(n), 0.0]),
         written_us: 1,
         expires_s: None,
     })
 }
 
-fn filter(index: &IndexHandle) -> Box<RowFilter> {
+fn filter(index: &IndexHandle) -> Box<SearchFilter> {
     let restrictions = json!([{"type": ">", "lhs": "n", "rhs": -1}]);
     let filter = json!({"restrictions": restrictions, "allow_filtering": true});
     let filter: Filter = serde_json::from_value(filter).unwrap();
-    let filter = RowFilter::new(&index.identity, Some(&filter), &[]).unwrap();
+    let filter = SearchFilter::new(&index.identity, Some(&filter), &[]).unwrap();
     filter.unwrap()
 }
 
 /// Searches until the writes end. Returns the number of searches that found the row in the graph or
 /// among the fresh vectors.
-fn check(index: &IndexHandle, filter: Option<&RowFilter>, ended: &AtomicBool) -> usize {
-    let returned = ReturnedColumn::all_of(&index.identity, &["n".to_owned()]).unwrap();
+fn check(index: &IndexHandle, filter: Option<&SearchFilter>, ended: &AtomicBool) -> usize {
+    let returned = RequestedColumn::all_of(&index.identity, &["n".to_owned()]).unwrap();
     let mut found = 0;
     while !ended.load(Ordering::Relaxed) {
-        let search = Search {
+        let search = IndexSearch {
             filter,
             returned: Some(&returned),
-            ..Search::new(&[0.0, 0.0], 10)
+            ..IndexSearch::new(&[0.0, 0.0], 10)
         };
         let answer = index.content.search(&search).unwrap();
         let answer = serde_json::to_value(&answer).unwrap();

@@ -3,21 +3,21 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tasks::{Registry, Task};
+use tasks::{Task, TaskRegistry};
 
 use crate::identity::TableIdentity;
 use crate::long_work;
 
 /// Shows the progress of a log reader, from its start until it has read what was in the log at that
 /// time. If the reader starts again meanwhile, the task goes on.
-pub struct CatchUp {
-    work: Registry,
+pub(crate) struct CatchUp {
+    work: TaskRegistry,
     table: TableIdentity,
     reader: String,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<RunningCatchUp>>,
 }
 
-struct Open {
+struct RunningCatchUp {
     task: Task,
     /// The time since the epoch from which the reader reads.
     from: Duration,
@@ -27,7 +27,7 @@ struct Open {
 
 impl CatchUp {
     /// The catching up of a reader that has not started.
-    pub fn new(work: Registry, table: &TableIdentity, reader: &str) -> CatchUp {
+    pub(crate) fn new(work: TaskRegistry, table: &TableIdentity, reader: &str) -> CatchUp {
         CatchUp {
             work,
             table: table.clone(),
@@ -39,7 +39,7 @@ impl CatchUp {
     /// Notes that the log is read from `from` on, and that the present is `now`. A task that is
     /// open goes on. If the reader begins before the beginning of that task, the task has a longer
     /// way to go.
-    pub fn begin(&self, from: Duration, now: Duration) {
+    pub(crate) fn begin(&self, from: Duration, now: Duration) {
         let mut open = self.open();
         match &mut *open {
             Some(open) if from >= open.from => {}
@@ -51,7 +51,7 @@ impl CatchUp {
             None => {
                 let behind_s = now.saturating_sub(from).as_secs();
                 let spec = long_work::catch_up(&self.table, &self.reader, behind_s);
-                *open = Some(Open {
+                *open = Some(RunningCatchUp {
                     task: self.work.start(spec),
                     from,
                     to: now,
@@ -61,38 +61,38 @@ impl CatchUp {
     }
 
     /// Notes that all streams have been read up to that time.
-    pub fn reached(&self, time: Duration) {
+    pub(crate) fn reached(&self, time: Duration) {
         let mut open = self.open();
-        let Some(Open { task, from, to }) = &*open else {
+        let Some(RunningCatchUp { task, from, to }) = &*open else {
             return;
         };
         task.set_completed(time.min(*to).saturating_sub(*from).as_secs());
         if time >= *to
-            && let Some(Open { task, .. }) = open.take()
+            && let Some(RunningCatchUp { task, .. }) = open.take()
         {
             task.done();
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Open>> {
+    fn open(&self) -> MutexGuard<'_, Option<RunningCatchUp>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The catching up of a reader that reads nothing.
     #[cfg(test)]
-    pub fn of_nothing() -> CatchUp {
+    pub(crate) fn of_nothing() -> CatchUp {
         let table = TableIdentity {
             keyspace: "ks".into(),
             table: "t".into(),
             id: uuid::Uuid::from_u128(1),
         };
-        CatchUp::new(Registry::default(), &table, "fine")
+        CatchUp::new(TaskRegistry::default(), &table, "fine")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tasks::State;
+    use tasks::CompletionState;
 
     use super::*;
 
@@ -111,22 +111,25 @@ mod tests {
         catch_up.reached(400 * S);
         let seen = &list()[0];
         assert_eq!((list().len(), seen.progress_completed), (1, 300));
-        assert_eq!(seen.state, State::Running);
+        assert_eq!(seen.state, CompletionState::Running);
         catch_up.reached(701 * S);
         catch_up.reached(702 * S);
         let seen = &list()[0];
-        assert_eq!((seen.state, seen.progress_completed), (State::Done, 600));
+        assert_eq!(
+            (seen.state, seen.progress_completed),
+            (CompletionState::Done, 600)
+        );
         catch_up.begin(700 * S, 900 * S);
         assert_eq!(list().len(), 2);
         // An index needs more of the log than was being read.
         catch_up.begin(300 * S, 950 * S);
         let seen = &list()[1];
-        assert_eq!((list().len(), seen.state), (2, State::Running));
+        assert_eq!((list().len(), seen.state), (2, CompletionState::Running));
         assert_eq!(
             (seen.progress_completed, seen.progress_total),
             (0, Some(600))
         );
         catch_up.reached(900 * S);
-        assert_eq!(list()[1].state, State::Done);
+        assert_eq!(list()[1].state, CompletionState::Done);
     }
 }

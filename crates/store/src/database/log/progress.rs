@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::catch_up::CatchUp;
 use super::reader_series::ReaderSeries;
-use super::streams::Streams;
-use crate::message::Position;
-use crate::present::Present;
+use super::streams::StreamTimes;
+use crate::message::LogPosition;
+use crate::present::TimeSource;
 
 /// The time after which every stream of a generation has reported its progress, or its reader has
 /// failed. A statement takes less than that.
@@ -30,15 +30,15 @@ const TTL_RESERVE: u32 = 40;
 ///
 /// A reader that polls reports its progress again and again. A reader that is notified of rows has
 /// nothing to report while there are none. So a task that needs a late position requests it
-/// ([`Progress::look`]).
-pub struct Progress {
-    present: Present,
-    state: Mutex<State>,
+/// ([`ReaderProgress::request_progress`]).
+pub(crate) struct ReaderProgress {
+    present: TimeSource,
+    state: Mutex<ReaderRunState>,
     series: Arc<ReaderSeries>,
     rewound: Notify,
     fell_behind: Notify,
     /// Whether the reader is notified of rows, and so reports only on request.
-    is_told: AtomicBool,
+    is_notified: AtomicBool,
     /// The number of times that the reader's progress was requested.
     asked: watch::Sender<u64>,
     /// The number of the last request that the reader has answered.
@@ -52,47 +52,47 @@ pub struct Progress {
 /// Reports that come after the reader had to start again are ignored, as they may go beyond what
 /// the next run has read.
 #[derive(Clone)]
-pub struct Checkpoints {
-    progress: Arc<Progress>,
+pub struct RunCheckpoints {
+    progress: Arc<ReaderProgress>,
     run: u64,
 }
 
-struct State {
+struct ReaderRunState {
     /// Counts the starts of the reader and the demands for one.
     run: u64,
     /// Everything has been handed over up to this time, whatever the streams report.
     floor: Duration,
     /// The time up to which each stream of the current generation has been read.
-    streams: Streams,
+    streams: StreamTimes,
     generation_began: Instant,
     /// Whether rows may have expired unread. Nothing after that gap is confirmed.
     fell_behind: bool,
 }
 
-impl Progress {
+impl ReaderProgress {
     /// Makes the progress of a reader that has read nothing after `start`, a time since the epoch.
     /// `present` is the clock for the times of the log. `log_ttl_s` is the time for which rows of
     /// the log live, in seconds; 0 for ever.
-    pub fn new(
-        present: Present,
+    pub(crate) fn new(
+        present: TimeSource,
         start: Duration,
         series: Arc<ReaderSeries>,
         catch_up: CatchUp,
         log_ttl_s: u64,
-    ) -> Progress {
-        Progress {
+    ) -> ReaderProgress {
+        ReaderProgress {
             present,
-            state: Mutex::new(State {
+            state: Mutex::new(ReaderRunState {
                 run: 0,
                 floor: start,
-                streams: Streams::default(),
+                streams: StreamTimes::default(),
                 generation_began: Instant::now(),
                 fell_behind: false,
             }),
             series,
             rewound: Notify::new(),
             fell_behind: Notify::new(),
-            is_told: AtomicBool::new(false),
+            is_notified: AtomicBool::new(false),
             asked: watch::Sender::new(0),
             answered: watch::Sender::new(0),
             catch_up,
@@ -101,24 +101,24 @@ impl Progress {
     }
 
     /// The time up to which all streams have certainly been read, since the epoch.
-    pub fn confirmed(&self) -> Duration {
+    pub(crate) fn confirmed(&self) -> Duration {
         self.state().confirmed()
     }
 
     /// The time up to which all streams have been read by the last report, since the epoch.
-    pub fn read_up_to(&self) -> Duration {
+    pub(crate) fn read_up_to(&self) -> Duration {
         self.series.read_up_to()
     }
 
     /// The number of log rows that have been handed over.
-    pub fn handed_over(&self) -> u64 {
+    pub(crate) fn handed_over(&self) -> u64 {
         self.series.handed_over()
     }
 
     /// Requests the progress of a reader that is notified of rows. When this returns, the reader
     /// has read what was in the log when it was called. Returns at once for a reader that polls.
-    pub async fn look(&self) {
-        if !self.is_told.load(Ordering::Relaxed) {
+    pub(crate) async fn request_progress(&self) {
+        if !self.is_notified.load(Ordering::Relaxed) {
             return;
         }
         let mut number = 0;
@@ -134,11 +134,14 @@ impl Progress {
     /// Begins a run. It reads from the returned time on, which is the confirmed time less a margin.
     /// The confirmed time itself stays, or restarts in a row would take it back further and
     /// further.
-    pub fn restart(self: &Arc<Progress>, margin: Duration) -> (Duration, Checkpoints) {
+    pub(crate) fn restart(
+        self: &Arc<ReaderProgress>,
+        margin: Duration,
+    ) -> (Duration, RunCheckpoints) {
         let mut state = self.state();
         let confirmed = state.confirmed();
         state.begin_at(confirmed);
-        let checkpoints = Checkpoints {
+        let checkpoints = RunCheckpoints {
             progress: self.clone(),
             run: state.run,
         };
@@ -152,7 +155,7 @@ impl Progress {
     /// time is confirmed, and the reader starts again.
     ///
     /// Returns a number that is greater than that of each run that began before.
-    pub fn rewind(&self, position: Duration) -> u64 {
+    pub(crate) fn rewind(&self, position: Duration) -> u64 {
         let mut state = self.state();
         let start = state.confirmed().min(position);
         state.begin_at(start);
@@ -163,13 +166,13 @@ impl Progress {
     }
 
     /// Waits until the reader has to start again.
-    pub async fn rewound(&self) {
+    pub(crate) async fn rewound(&self) {
         self.rewound.notified().await;
     }
 
     /// Waits until the reader is so late that rows of the log may have expired before it read them.
     /// No later time is confirmed from then on.
-    pub async fn fell_behind(&self) {
+    pub(crate) async fn fell_behind(&self) {
         self.fell_behind.notified().await;
     }
 
@@ -234,12 +237,12 @@ impl Progress {
             .is_some_and(|ttl| behind > ttl - ttl / TTL_RESERVE)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReaderRunState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Checkpoints {
+impl RunCheckpoints {
     /// The present as a time since the epoch.
     pub fn now(&self) -> Duration {
         self.progress.present.now()
@@ -262,11 +265,11 @@ impl Checkpoints {
 
     /// The position that this run has reached by the reports of all streams. `None` after the
     /// reader had to start again.
-    pub fn position(&self) -> Option<Position> {
+    pub fn position(&self) -> Option<LogPosition> {
         let state = self.progress.state();
         // The library reports the first moment that it has not read.
         let read_up_to = state.confirmed().saturating_sub(Duration::from_micros(1));
-        (self.run == state.run).then(|| Position {
+        (self.run == state.run).then(|| LogPosition {
             run: self.run,
             time_us: i64::try_from(read_up_to.as_micros()).unwrap_or(i64::MAX),
         })
@@ -279,25 +282,25 @@ impl Checkpoints {
 
     /// The number of times that the reader's progress was requested. Marks it as a reader that is
     /// notified of rows.
-    pub fn asked(&self) -> u64 {
-        self.progress.is_told.store(true, Ordering::Relaxed);
+    pub fn request_count(&self) -> u64 {
+        self.progress.is_notified.store(true, Ordering::Relaxed);
         *self.progress.asked.borrow()
     }
 
     /// Waits until the progress has been requested more often than `before`.
-    pub async fn is_asked(&self, before: u64) {
+    pub async fn wait_for_request(&self, before: u64) {
         let mut asked = self.progress.asked.subscribe();
         // The sender lives as long as `self`.
         let _ = asked.wait_for(|asked| *asked > before).await;
     }
 
-    /// Answers all requests up to the number `asked`.
+    /// Answers all requests up to the number `request_count`.
     pub fn answer(&self, asked: u64) {
         self.progress.answered.send_replace(asked);
     }
 }
 
-impl State {
+impl ReaderRunState {
     fn confirmed(&self) -> Duration {
         let all_have_reported = self.streams.all_have_reported()
             || self.generation_began.elapsed() >= ALL_STREAMS_REPORTED;
@@ -320,13 +323,13 @@ impl State {
     }
 
     fn forget_streams(&mut self) {
-        self.streams = Streams::default();
+        self.streams = StreamTimes::default();
         self.generation_began = Instant::now();
     }
 }
 
 #[async_trait]
-impl CDCCheckpointSaver for Checkpoints {
+impl CDCCheckpointSaver for RunCheckpoints {
     async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
         let now = self.now();
         let (progress, stream) = (&self.progress, &checkpoint.stream_id);
@@ -360,9 +363,9 @@ mod tests {
 
     const S: Duration = Duration::from_secs(1);
 
-    fn progress(log_ttl_s: u64) -> Arc<Progress> {
-        let progress = Progress::new(
-            Present::default(),
+    fn progress(log_ttl_s: u64) -> Arc<ReaderProgress> {
+        let progress = ReaderProgress::new(
+            TimeSource::default(),
             10 * S,
             Arc::default(),
             CatchUp::of_nothing(),
@@ -372,7 +375,7 @@ mod tests {
     }
 
     /// Pretends that all streams have had the time to report.
-    fn all_have_reported(progress: &Progress) {
+    fn all_have_reported(progress: &ReaderProgress) {
         let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
         progress.state().generation_began = long_ago.unwrap();
     }
@@ -399,7 +402,7 @@ mod tests {
         let progress = progress(0);
         let (_, run) = progress.restart(Duration::ZERO);
         let stream = |n| StreamID::new(vec![n]);
-        let position = |of: &Checkpoints| of.position().map(|position| position.time_us);
+        let position = |of: &RunCheckpoints| of.position().map(|position| position.time_us);
         let report = |n, time: Duration| progress.take_in(run.run, &stream(n), time, time);
         run.expect([stream(1), stream(2)].into());
         report(1, 30 * S);
@@ -455,8 +458,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_is_told_of_rows_is_late_by_the_rows_that_came_and_not_by_the_pause_before()
-     {
+    async fn the_lag_of_a_notified_reader_leaves_out_idle_time() {
         let progress = progress(4000);
         let told = |up_to: u32, unread_since: u32, now: u32| {
             progress.take_in_all(0, up_to * S, unread_since * S, now * S)
@@ -471,17 +473,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_is_told_of_rows_says_how_far_it_is_when_it_is_asked() {
+    async fn a_notified_reader_reports_progress_on_request() {
         let progress = progress(0);
-        progress.look().await;
+        progress.request_progress().await;
         let (_, run) = progress.restart(Duration::ZERO);
-        let before = run.asked();
-        let mut look = std::pin::pin!(progress.look());
+        let before = run.request_count();
+        let mut look = std::pin::pin!(progress.request_progress());
         assert!(futures::poll!(&mut look).is_pending());
-        run.is_asked(before).await;
+        run.wait_for_request(before).await;
         run.answer(before);
         assert!(futures::poll!(&mut look).is_pending(), "that was before");
-        run.answer(run.asked());
+        run.answer(run.request_count());
         look.await;
     }
 
@@ -490,7 +492,7 @@ mod tests {
         let progress = progress(0);
         let stream = StreamID::new(vec![1]);
         let (_, before) = progress.restart(Duration::ZERO);
-        let take_in = |of: &Checkpoints, read_up_to: u32| {
+        let take_in = |of: &RunCheckpoints, read_up_to: u32| {
             progress.take_in(of.run, &stream, read_up_to * S, 600 * S)
         };
         assert_eq!(take_in(&before, 500), Some(500 * S));

@@ -1,5 +1,5 @@
 //! The metric series of a reader of a log, and the counters of its beginnings and ends that tests
-//! of the whole service start ([`Counters`]).
+//! of the whole service start ([`EventCounters`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use prometheus::Gauge;
 
-use crate::counters::Counters;
+use crate::counters::EventCounters;
 use crate::identity::IndexName;
-use crate::metrics::{Metrics, ReaderMetrics};
+use crate::metrics::{ReaderMetrics, ServiceMetrics};
 
 /// The series of one reader, a set for each index of its table.
 #[derive(Default)]
@@ -18,38 +18,38 @@ pub struct ReaderSeries {
     read_up_to_us: AtomicU64,
     /// The number of log rows that were handed over.
     handed_over: AtomicU64,
-    series: RwLock<Series>,
+    series: RwLock<SeriesByIndex>,
 }
 
 /// The series by index.
 #[derive(Default)]
-struct Series {
-    of: Vec<OfIndex>,
+struct SeriesByIndex {
+    of: Vec<IndexReaderSeries>,
     /// Whether the log is being followed.
     is_followed: bool,
 }
 
 /// The series of an index.
-struct OfIndex {
+struct IndexReaderSeries {
     name: IndexName,
     metrics: ReaderMetrics,
-    counters: Arc<Counters>,
+    counters: Arc<EventCounters>,
     reader: String,
 }
 
-impl OfIndex {
+impl IndexReaderSeries {
     /// Counts what happens to the reader, by the names that ScyllaDB's own service has for it.
     fn count(&self, what: &str) {
-        let OfIndex { name, reader, .. } = self;
+        let IndexReaderSeries { name, reader, .. } = self;
         self.counters
             .count_named(|| format!("{name}-{reader}-cdc-{what}"));
     }
 }
 
 /// The log is followed while it lives.
-pub struct Followed<'a>(&'a ReaderSeries);
+pub struct FollowedLog<'a>(&'a ReaderSeries);
 
-impl Drop for Followed<'_> {
+impl Drop for FollowedLog<'_> {
     fn drop(&mut self) {
         let mut series = self.0.series();
         series.is_followed = false;
@@ -59,15 +59,15 @@ impl Drop for Followed<'_> {
 
 impl ReaderSeries {
     /// Creates the series of an index. Returns the gauge for the time up to which the log was read.
-    pub fn add(&self, metrics: &Metrics, name: &IndexName, reader: &str) -> Gauge {
+    pub fn add(&self, metrics: &ServiceMetrics, name: &IndexName, reader: &str) -> Gauge {
         let added = metrics.reader(name, reader);
         let mut series = self.series();
-        if let Some(OfIndex { metrics: other, .. }) = series.of.first() {
+        if let Some(IndexReaderSeries { metrics: other, .. }) = series.of.first() {
             added.up.set(other.up.get());
             added.last_processed.set(other.last_processed.get());
         }
         let last_processed = added.last_processed.clone();
-        let of = OfIndex {
+        let of = IndexReaderSeries {
             name: name.clone(),
             metrics: added,
             counters: metrics.counters().clone(),
@@ -98,15 +98,15 @@ impl ReaderSeries {
     }
 
     /// Notes that the log is followed until the result is dropped.
-    pub fn follow(&self) -> Followed<'_> {
+    pub fn follow(&self) -> FollowedLog<'_> {
         let mut series = self.series();
         series.is_followed = true;
         series.of.iter().for_each(|of| of.count("handler-started"));
         drop(series);
-        Followed(self)
+        FollowedLog(self)
     }
 
-    fn series(&self) -> RwLockWriteGuard<'_, Series> {
+    fn series(&self) -> RwLockWriteGuard<'_, SeriesByIndex> {
         self.series.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn readers_are_counted_as_they_begin_and_end() {
-        let metrics = Metrics::new();
+        let metrics = ServiceMetrics::new();
         let counters = metrics.counters();
         let names = ["actor", "handler"]
             .map(|part| ["started", "stopped"].map(|what| format!("ks.i-wide-cdc-{part}-{what}")));

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::progress::Checkpoints;
+use super::progress::RunCheckpoints;
 use super::reader_series::ReaderSeries;
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
-use crate::message::{Hint, HintMessage, Position};
+use crate::message::{ChangeHint, HintMessage, LogPosition};
 
 /// One run of a reader through the log of a table.
 pub struct LogRun {
@@ -19,13 +19,13 @@ pub struct LogRun {
     from: Duration,
     hints: mpsc::Sender<HintMessage>,
     series: Arc<ReaderSeries>,
-    checkpoints: Checkpoints,
+    checkpoints: RunCheckpoints,
 }
 
 /// The error of a run whose hints have no receiver any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table is no longer followed")]
-pub struct Unheard;
+pub struct HintReceiverClosed;
 
 impl LogRun {
     /// A run from `from` on, a time since the epoch.
@@ -35,7 +35,7 @@ impl LogRun {
         from: Duration,
         hints: mpsc::Sender<HintMessage>,
         series: Arc<ReaderSeries>,
-        checkpoints: Checkpoints,
+        checkpoints: RunCheckpoints,
     ) -> LogRun {
         LogRun {
             table,
@@ -64,7 +64,7 @@ impl LogRun {
     }
 
     /// The receiver of the official library's progress.
-    pub(crate) fn checkpoints(&self) -> &Checkpoints {
+    pub(crate) fn checkpoints(&self) -> &RunCheckpoints {
         &self.checkpoints
     }
 
@@ -77,10 +77,10 @@ impl LogRun {
     ///
     /// # Errors
     /// If the table is no longer followed.
-    pub async fn hint(&self, hint: Hint) -> Result<(), Unheard> {
+    pub async fn hint(&self, hint: ChangeHint) -> Result<(), HintReceiverClosed> {
         self.series.hand_over();
         let sent = self.hints.send(HintMessage::Hint(hint)).await;
-        sent.map_err(|_| Unheard)
+        sent.map_err(|_| HintReceiverClosed)
     }
 
     /// Notes that a row of the log can't be understood.
@@ -91,19 +91,20 @@ impl LogRun {
 
     /// The number of times that the reader's progress was requested. A reader that is notified of
     /// rows takes the number before a read, and the read then answers it.
-    pub fn asked(&self) -> u64 {
-        self.checkpoints.asked()
+    pub fn request_count(&self) -> u64 {
+        self.checkpoints.request_count()
     }
 
     /// Waits until the progress has been requested more often than `before`.
-    pub async fn is_asked(&self, before: u64) {
-        self.checkpoints.is_asked(before).await;
+    pub async fn wait_for_request(&self, before: u64) {
+        self.checkpoints.wait_for_request(before).await;
     }
 
     /// Reports that all rows of the log with times up to `up_to_us` have been handed over, and that
     /// none can appear there later. `up_to_us` is in microseconds since the epoch. `unread_since`
-    /// is a time at which everything that was in the log had been read before. `asked` comes from
-    /// [`LogRun::asked`]. Every index of the table gets the report after the hints.
+    /// is a time at which everything that was in the log had been read before. `request_count`
+    /// comes from [`LogRun::request_count`]. Every index of the table gets the report after the
+    /// hints.
     ///
     /// # Errors
     /// If the table is no longer followed.
@@ -112,14 +113,14 @@ impl LogRun {
         up_to_us: i64,
         unread_since: Duration,
         asked: u64,
-    ) -> Result<(), Unheard> {
+    ) -> Result<(), HintReceiverClosed> {
         let up_to = Duration::from_micros(u64::try_from(up_to_us).unwrap_or(0));
         if self.checkpoints.all_read(up_to, unread_since) {
-            let position = Position {
+            let position = LogPosition {
                 run: self.checkpoints.run(),
                 time_us: up_to_us,
             };
-            self.tell(position).await?;
+            self.send_position(position).await?;
             self.checkpoints.answer(asked);
         }
         Ok(())
@@ -129,9 +130,12 @@ impl LogRun {
     ///
     /// # Errors
     /// If the table is no longer followed.
-    pub(crate) async fn tell(&self, position: Position) -> Result<(), Unheard> {
+    pub(crate) async fn send_position(
+        &self,
+        position: LogPosition,
+    ) -> Result<(), HintReceiverClosed> {
         let sent = self.hints.send(HintMessage::Position(position)).await;
-        sent.map_err(|_| Unheard)
+        sent.map_err(|_| HintReceiverClosed)
     }
 
     /// The present as a time since the epoch.

@@ -7,7 +7,7 @@ use scylla_cdc::cdc_types::StreamID;
 
 /// The times up to which the streams of one generation have been read, since the epoch.
 #[derive(Debug, Default)]
-pub struct Streams {
+pub(super) struct StreamTimes {
     read_up_to: HashMap<StreamID, Duration>,
     /// The number of streams by time.
     by_time: BTreeMap<Duration, usize>,
@@ -15,24 +15,24 @@ pub struct Streams {
     silent: Option<HashSet<StreamID>>,
 }
 
-impl Streams {
+impl StreamTimes {
     /// Notes which streams there are. None of them has reported.
-    pub fn expect(&mut self, streams: HashSet<StreamID>) {
+    pub(super) fn expect(&mut self, streams: HashSet<StreamID>) {
         self.silent = Some(streams);
     }
 
     /// Whether all streams are known to have reported.
-    pub fn all_have_reported(&self) -> bool {
+    pub(super) fn all_have_reported(&self) -> bool {
         self.silent.as_ref().is_some_and(HashSet::is_empty)
     }
 
     /// The time of a stream; `None` if it has not reported.
-    pub fn of(&self, stream: &StreamID) -> Option<Duration> {
+    pub(super) fn of(&self, stream: &StreamID) -> Option<Duration> {
         self.read_up_to.get(stream).copied()
     }
 
     /// Notes the time of a stream.
-    pub fn set(&mut self, stream: &StreamID, time: Duration) {
+    pub(super) fn set(&mut self, stream: &StreamID, time: Duration) {
         if let Some(silent) = &mut self.silent {
             silent.remove(stream);
         }
@@ -48,7 +48,7 @@ impl Streams {
     }
 
     /// The earliest time of a stream that has reported.
-    pub fn slowest(&self) -> Option<Duration> {
+    pub(super) fn slowest(&self) -> Option<Duration> {
         let (time, _) = self.by_time.first_key_value()?;
         Some(*time)
     }
@@ -62,7 +62,7 @@ mod tests {
     fn the_slowest_of_those_that_have_reported_is_known() {
         let stream = |n| StreamID::new(vec![n]);
         let second = Duration::from_secs(1);
-        let mut streams = Streams::default();
+        let mut streams = StreamTimes::default();
         assert_eq!(streams.slowest(), None);
         assert!(
             !streams.all_have_reported(),

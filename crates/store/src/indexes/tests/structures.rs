@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::{identity, in_memory};
 use crate::identity::StructureOptions;
 use crate::indexes::{
-    Block, Blocks, ChangeError, FilesState, FreshChange, IndexContent, Query, Search, Structure,
-    StructureError, check_query,
+    ChangeBlock, ChangeBlocks, FilesState, FreshChange, IndexContent, IndexSearch, RefusalReason,
+    Structure, StructureError, StructureQuery, check_query,
 };
-use crate::items::Operation;
-use crate::observed::Observed;
+use crate::items::ChangeKind;
+use crate::observed::IndexableValue;
 
 /// The content of an index on tokens with these texts, under the ids from 0 on and keys of the same
 /// names.
@@ -20,19 +20,19 @@ fn index(texts: &[&str]) -> IndexContent {
         let key = keys.encode([id.to_string().as_bytes()]);
         index.keys_mut().insert(id, key);
         let value = index.prepare(&text_of(text)).unwrap();
-        let changed = index.change(id, Operation::Insert, Some(&value));
+        let changed = index.change(id, ChangeKind::Insert, Some(&value));
         assert_eq!(changed, Ok(()));
     }
     index
 }
 
-fn text_of(text: &str) -> Observed {
-    Observed::Text(text.to_owned())
+fn text_of(text: &str) -> IndexableValue {
+    IndexableValue::Text(text.to_owned())
 }
 
 /// The ids of the rows that have one of the tokens, best first.
 fn found(index: &IndexContent, tokens: &str) -> Vec<u32> {
-    let answer = index.search(&Search::of(Query::Tokens(tokens), 10));
+    let answer = index.search(&IndexSearch::of(StructureQuery::Tokens(tokens), 10));
     let answer = answer.unwrap();
     let rows = answer.rows().into_iter();
     let keys = index.keys();
@@ -53,8 +53,8 @@ fn fresh_changes_stand_before_what_the_structure_has() {
     let value = |text| Some(index.prepare(&text_of(text)).unwrap());
     let changes = [(0, value("green")), (1, None)];
     let changes = changes.map(|(id, value)| FreshChange { id, value });
-    let blocks = vec![Arc::new(Block::new(Vec::from(changes)))];
-    index.publish(Blocks { first: 0, blocks }, &[]);
+    let blocks = vec![Arc::new(ChangeBlock::new(Vec::from(changes)))];
+    index.publish(ChangeBlocks { first: 0, blocks }, &[]);
     assert_eq!(index.fresh_changes(), 2);
     assert!(index.fresh_bytes() > 0);
     assert_eq!(found(&index, "green"), [0]);
@@ -69,7 +69,7 @@ fn memory_is_counted_by_component() {
         panic!("{memory:?}");
     };
     assert_eq!((bytes, memory.mapped), (2 * size_of::<String>() + 8, 0));
-    index.change(0, Operation::Remove, None).unwrap();
+    index.change(0, ChangeKind::Remove, None).unwrap();
     assert_eq!(index.memory().pinned, [("graph", 0)]);
 }
 
@@ -89,7 +89,7 @@ async fn files_are_written_opened_and_verified() {
     let keys = identity("idx").keys;
     let structure = opened().unwrap();
     assert_eq!(structure.ids().iter().collect::<Vec<_>>(), [0, 1]);
-    let mut table = crate::items::Items::key_table(&keys);
+    let mut table = crate::items::IndexedRows::key_table(&keys);
     for id in 0..2u32 {
         table.insert(id, keys.encode([id.to_string().as_bytes()]));
     }
@@ -109,12 +109,17 @@ fn a_class_answers_its_own_queries_alone() {
     let tokens = index(&["red"]);
     let vectors = identity("idx");
     let class = |error: &StructureError| error.to_string() == "the index is of another class";
-    let refused = tokens.search(&Search::new(&[1.0, 0.0], 1)).unwrap_err();
+    let refused = tokens
+        .search(&IndexSearch::new(&[1.0, 0.0], 1))
+        .unwrap_err();
     assert!(class(&refused), "{refused}");
-    let refused = check_query(Query::Tokens("red"), &vectors.options).unwrap_err();
+    let refused = check_query(StructureQuery::Tokens("red"), &vectors.options).unwrap_err();
     assert!(class(&refused), "{refused}");
     let query = [1.0, 0.0];
-    assert_eq!(check_query(Query::Vector(&query), &vectors.options), Ok(()));
-    let refused = tokens.prepare(&Observed::Vector(vec![1.0])).err();
-    assert!(matches!(refused, Some(ChangeError::Unfit(_))));
+    assert_eq!(
+        check_query(StructureQuery::Vector(&query), &vectors.options),
+        Ok(())
+    );
+    let refused = tokens.prepare(&IndexableValue::Vector(vec![1.0])).err();
+    assert!(matches!(refused, Some(RefusalReason::Unfit(_))));
 }

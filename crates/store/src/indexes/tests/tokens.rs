@@ -8,17 +8,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use columns::IdSet;
-use index::score::Scored;
+use filter_columns::IdSet;
+use index::score::DistanceAndScore;
 use store_api::types::SearchPlan;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::indexes::PreparedValue;
 use crate::indexes::files::{FilesFault, FilesProgress, FilesState};
-use crate::indexes::plan::Plan;
+use crate::indexes::plan::ExecutedPlan;
 use crate::indexes::ranked_rows::RankedRows;
-use crate::indexes::request::{Search, StructureError};
-use crate::indexes::selection::Selection;
+use crate::indexes::request::{IndexSearch, StructureError};
+use crate::indexes::selection::RowSelection;
 use crate::indexes::structure_memory::StructureMemory;
 use crate::indexes::surrounding_rows::SurroundingRows;
 
@@ -27,7 +27,7 @@ const FILE: &str = "tokens";
 
 /// The tokens of texts by the ids of their rows.
 #[derive(Default)]
-pub struct TokenIndex {
+pub(crate) struct TokenIndex {
     texts: RwLock<BTreeMap<u32, PreparedTokens>>,
     /// The file that the index was opened from, and its state.
     file: Option<(PathBuf, Mutex<FilesState>)>,
@@ -35,16 +35,16 @@ pub struct TokenIndex {
 
 /// The tokens of a text, each once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PreparedTokens(BTreeSet<String>);
+pub(crate) struct PreparedTokens(BTreeSet<String>);
 
 impl PreparedTokens {
     /// The tokens of a text, which has spaces between them.
-    pub fn of(text: &str) -> PreparedTokens {
+    pub(crate) fn of(text: &str) -> PreparedTokens {
         PreparedTokens(text.split_whitespace().map(str::to_owned).collect())
     }
 
     /// The bytes of memory that the tokens take.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let tokens = self.0.iter();
         tokens.map(|token| size_of::<String>() + token.len()).sum()
     }
@@ -61,7 +61,7 @@ impl PreparedTokens {
 
 impl TokenIndex {
     /// Opens the index that a directory has.
-    pub fn open(directory: &Path) -> Result<TokenIndex, FilesFault> {
+    pub(crate) fn open(directory: &Path) -> Result<TokenIndex, FilesFault> {
         let path = directory.join(FILE);
         let body = read(&path)?;
         let texts = body.lines().map(|line| {
@@ -79,7 +79,7 @@ impl TokenIndex {
     }
 
     /// Writes the tokens into a directory.
-    pub fn save(
+    pub(crate) fn save(
         &self,
         directory: &Path,
         mut keep_going: impl FnMut(FilesProgress) -> bool,
@@ -102,7 +102,7 @@ impl TokenIndex {
     }
 
     /// Reads the file again that the index was opened from.
-    pub fn verify(&self, mut keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
+    pub(crate) fn verify(&self, mut keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
         if let Some((path, state)) = &self.file
             && keep_going(&self.files_state())
         {
@@ -116,7 +116,7 @@ impl TokenIndex {
     }
 
     /// The state of the file.
-    pub fn files_state(&self) -> FilesState {
+    pub(crate) fn files_state(&self) -> FilesState {
         match &self.file {
             Some((_, state)) => state.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             None => FilesState::Verified,
@@ -124,12 +124,12 @@ impl TokenIndex {
     }
 
     /// The ids that have tokens.
-    pub fn ids(&self) -> IdSet {
+    pub(crate) fn ids(&self) -> IdSet {
         self.texts().keys().copied().collect()
     }
 
     /// The bytes held.
-    pub fn memory(&self) -> StructureMemory {
+    pub(crate) fn memory(&self) -> StructureMemory {
         let texts = self.texts();
         let bytes = texts.values().map(PreparedTokens::memory_bytes).sum();
         StructureMemory {
@@ -139,7 +139,7 @@ impl TokenIndex {
     }
 
     /// Sets the tokens of an id, or removes them.
-    pub fn change(&self, id: u32, tokens: Option<&PreparedTokens>) {
+    pub(crate) fn change(&self, id: u32, tokens: Option<&PreparedTokens>) {
         let mut texts = self.texts.write().unwrap_or_else(PoisonError::into_inner);
         match tokens {
             Some(tokens) => texts.insert(id, tokens.clone()),
@@ -148,14 +148,14 @@ impl TokenIndex {
     }
 
     /// Finds the rows that have most of the tokens of a query, and one at least.
-    pub fn search<'a>(
+    pub(crate) fn search<'a>(
         &self,
         rows: &SurroundingRows<'a, PreparedValue>,
         query: &str,
-        search: &Search<'a>,
+        search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         let query = PreparedTokens::of(query);
-        let selection = Selection::new(rows.keys, search.filter, search.now_s, false);
+        let selection = RowSelection::new(rows.keys, search.filter, search.now_s, false);
         selection.hold();
         let now = rows.fresh.now();
         let newest = now.newest();
@@ -176,7 +176,7 @@ impl TokenIndex {
             };
             rows.answer(scored, keys, search, indexed)
         })?;
-        Ok(answer.found_by(Plan {
+        Ok(answer.found_by(ExecutedPlan {
             kind: SearchPlan::Scan,
             admitted: None,
             fresh: newest.values.len(),
@@ -189,9 +189,9 @@ impl TokenIndex {
     }
 }
 
-fn scored(shared: usize) -> Scored {
+fn scored(shared: usize) -> DistanceAndScore {
     let shared = shared as f32;
-    Scored {
+    DistanceAndScore {
         distance: 1.0 / shared,
         similarity: shared,
         measured: -shared,
@@ -212,7 +212,10 @@ fn read(path: &Path) -> Result<String, FilesFault> {
 }
 
 /// Reads the file of a directory and compares it with its checksum.
-pub fn check_files(directory: &Path, pass: &mut dyn FnMut(u64) -> bool) -> Result<u64, FilesFault> {
+pub(crate) fn check_files(
+    directory: &Path,
+    pass: &mut dyn FnMut(u64) -> bool,
+) -> Result<u64, FilesFault> {
     let body = read(&directory.join(FILE))?;
     pass(body.len() as u64);
     Ok(1)

@@ -1,27 +1,29 @@
 //! The errors and the states of the engine in the words that all structures share.
 
-use ann::{Error, SnapshotError, VectorsState};
+use ann::{IndexError, SnapshotError, VectorsState};
 
-use crate::indexes::change::ChangeError;
+use crate::indexes::change::RefusalReason;
 use crate::indexes::files::{FilesFault, FilesState};
 use crate::indexes::request::StructureError;
 
-impl From<Error> for StructureError {
-    fn from(error: Error) -> StructureError {
+impl From<IndexError> for StructureError {
+    fn from(error: IndexError) -> StructureError {
         let text = error.to_string();
         match error {
-            Error::Dimensions { .. } | Error::NotFinite { .. } => StructureError::Query(text),
+            IndexError::Dimensions { .. } | IndexError::NotFinite { .. } => {
+                StructureError::Query(text)
+            }
             _ => StructureError::Internal(text),
         }
     }
 }
 
-impl From<Error> for ChangeError {
-    fn from(error: Error) -> ChangeError {
+impl From<IndexError> for RefusalReason {
+    fn from(error: IndexError) -> RefusalReason {
         let text = error.to_string();
         match error {
-            Error::Full | Error::NoRoom(_) => ChangeError::NoRoom(text),
-            _ => ChangeError::Unfit(text),
+            IndexError::Full | IndexError::NoRoom(_) => RefusalReason::NoRoom(text),
+            _ => RefusalReason::Unfit(text),
         }
     }
 }
@@ -37,7 +39,7 @@ impl From<SnapshotError> for FilesFault {
 }
 
 /// The state of the files of vectors.
-pub fn files_state(state: &VectorsState) -> FilesState {
+pub(super) fn files_state(state: &VectorsState) -> FilesState {
     match state {
         VectorsState::Verified => FilesState::Verified,
         VectorsState::Verifying { done, total } => FilesState::Verifying {

@@ -12,25 +12,28 @@ mod options;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use ann::{Calibration, Error, Explanation, Filter, Neighbour, Prepared, SearchOptions, Way};
-use columns::IdSet;
-use index::{Metric, VectorOptions, score};
+use ann::{
+    AccessPath, Calibration, Explanation, IdFilter, IndexError, IndexableVector, Neighbour,
+    SearchOptions,
+};
+use filter_columns::IdSet;
+use index::{SimilarityFunction, VectorOptions, score};
 use store_api::types::{IndexRecall, SearchPlan};
 
-use super::change::ChangeError;
-use super::fresh::{FreshNow, Newest};
-use super::plan::Plan;
+use super::change::RefusalReason;
+use super::fresh::{LoadedChanges, NewestChanges};
+use super::plan::ExecutedPlan;
 use super::ranked_rows::RankedRows;
-use super::request::{Search, StructureError};
-use super::selection::Selection;
+use super::request::{IndexSearch, StructureError};
+use super::selection::RowSelection;
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
-use crate::items::Operation;
+use crate::items::ChangeKind;
 use crate::keys::KeyTable;
 use crate::metrics::{IndexMetrics, SAMPLED_KS};
 use crate::observed::first_not_finite;
 use crate::options::IndexesOptions;
-pub use files::{check_files, file_memory};
+pub(super) use files::{check_files, file_memory};
 use options::engine_options;
 
 /// The part of the graph's vectors that may be hidden before a search looks only at the others: one
@@ -43,22 +46,22 @@ const HIDDEN_SHARE: usize = 8;
 const LOOKS_AGAIN: usize = 2;
 
 /// A vector in the form of its index.
-pub type PreparedVector = Prepared;
+pub(super) type PreparedVector = IndexableVector;
 
 /// A prepared value, which is a vector where the structure is one of vectors.
-pub trait AsVector {
+pub(crate) trait AsVector {
     /// The vector.
     fn as_vector(&self) -> Option<&PreparedVector>;
 }
 
 /// A graph of vectors.
-pub struct VectorIndex {
-    ann: ann::Index,
-    similarity: Metric,
+pub(crate) struct VectorIndex {
+    ann: ann::NeighbourIndex,
+    similarity: SimilarityFunction,
 }
 
 /// The fresh vectors as one query sees them.
-struct Measured {
+struct FreshDistances {
     /// The ids with fresh changes, which the graph may have in an older state.
     hidden: IdSet,
     /// The distances of the fresh vectors.
@@ -71,7 +74,7 @@ struct Measured {
 ///
 /// # Errors
 /// If it has another length or an element that is not finite, or is too long for the metric.
-pub fn check_query(vector: &[f32], options: &VectorOptions) -> Result<(), StructureError> {
+pub(super) fn check_query(vector: &[f32], options: &VectorOptions) -> Result<(), StructureError> {
     let (expected, actual) = (options.dimensions, vector.len());
     if actual != expected {
         return Err(StructureError::Query(format!(
@@ -89,12 +92,12 @@ pub fn check_query(vector: &[f32], options: &VectorOptions) -> Result<(), Struct
 
 impl VectorIndex {
     /// Makes an empty index.
-    pub fn new(
+    pub(crate) fn new(
         options: &VectorOptions,
         indexes: &IndexesOptions,
     ) -> Result<VectorIndex, StructureError> {
         let engine = engine_options(options, indexes.vectors);
-        let ann = ann::Index::new_in(engine, &indexes.directory);
+        let ann = ann::NeighbourIndex::new_in(engine, &indexes.directory);
         Ok(VectorIndex {
             ann: ann.map_err(|error| StructureError::Internal(error.to_string()))?,
             similarity: options.effective_metric(),
@@ -102,18 +105,18 @@ impl VectorIndex {
     }
 
     /// Does about a millisecond of the work that changes have left to do in the graph. Returns
-    /// whether there is more; see [`ann::Index::tend`].
-    pub fn tend(&self) -> bool {
-        self.ann.tend()
+    /// whether there is more; see [`ann::NeighbourIndex::maintain`].
+    pub(crate) fn tend(&self) -> bool {
+        self.ann.maintain()
     }
 
     /// The ids whose vectors the graph has.
-    pub fn ids(&self) -> IdSet {
+    pub(crate) fn ids(&self) -> IdSet {
         self.ann.ids()
     }
 
     /// The bytes held for the graph and its vectors.
-    pub fn memory(&self) -> StructureMemory {
+    pub(crate) fn memory(&self) -> StructureMemory {
         let memory = self.ann.memory();
         StructureMemory {
             pinned: vec![
@@ -132,7 +135,7 @@ impl VectorIndex {
     }
 
     /// The recall that samples of the data have shown; `None` before there are any.
-    pub fn recall(&self) -> Option<IndexRecall> {
+    pub(crate) fn recall(&self) -> Option<IndexRecall> {
         let [ten, hundred] = SAMPLED_KS.map(|k| self.calibration(k));
         let recall = IndexRecall {
             estimate_at_10: ten.recall.map(rounded),
@@ -147,7 +150,7 @@ impl VectorIndex {
     }
 
     /// Shows the recall that samples have shown, and the widths of walks.
-    pub fn show_recall(&self, metrics: &IndexMetrics) {
+    pub(crate) fn show_recall(&self, metrics: &IndexMetrics) {
         for (series, k) in metrics.recall.iter().zip(SAMPLED_KS) {
             let calibration = self.calibration(k);
             // A recall that is not known yet is no recall of zero.
@@ -159,17 +162,17 @@ impl VectorIndex {
     }
 
     /// Finds the nearest rows. There are fewer than requested only if the index has no more.
-    pub fn search<'a, V: AsVector>(
+    pub(crate) fn search<'a, V: AsVector>(
         &self,
         rows: &SurroundingRows<'a, V>,
         query: &[f32],
-        search: &Search<'a>,
+        search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         if search.filter.is_some() {
             return self.search_selected(rows, query, search);
         }
-        let Search { limit, now_s, .. } = *search;
-        let Measured {
+        let IndexSearch { limit, now_s, .. } = *search;
+        let FreshDistances {
             hidden,
             vectors,
             end,
@@ -210,9 +213,9 @@ impl VectorIndex {
         &self,
         rows: &SurroundingRows<'a, V>,
         query: &[f32],
-        search: &Search<'a>,
+        search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
-        let Search {
+        let IndexSearch {
             limit,
             now_s,
             filter,
@@ -221,11 +224,11 @@ impl VectorIndex {
         let mut looks_again = LOOKS_AGAIN;
         loop {
             let is_open = looks_again > 0;
-            let selection = Selection::new(rows.keys, filter, now_s, is_open);
+            let selection = RowSelection::new(rows.keys, filter, now_s, is_open);
             if !is_open {
                 selection.hold();
             }
-            let Measured {
+            let FreshDistances {
                 hidden,
                 mut vectors,
                 end,
@@ -237,14 +240,14 @@ impl VectorIndex {
                         ids.remove(id);
                     });
                     selection.let_writers_in();
-                    let few = Filter::Ids(&ids);
+                    let few = IdFilter::Ids(&ids);
                     let (found, plan) = self.nearest(query, search, limit, Some(few))?;
                     let admitted = Some(admitted);
-                    (found, Plan { admitted, ..plan })
+                    (found, ExecutedPlan { admitted, ..plan })
                 }
                 None => {
                     let admits = |id| !hidden.contains(id) && selection.admits(id);
-                    let admitted = Filter::Predicate(&admits);
+                    let admitted = IdFilter::Predicate(&admits);
                     self.nearest(query, search, limit, Some(admitted))?
                 }
             };
@@ -275,10 +278,10 @@ impl VectorIndex {
     fn nearest(
         &self,
         query: &[f32],
-        search: &Search<'_>,
+        search: &IndexSearch<'_>,
         k: usize,
-        filter: Option<Filter<'_>>,
-    ) -> Result<(Vec<Neighbour>, Plan), StructureError> {
+        filter: Option<IdFilter<'_>>,
+    ) -> Result<(Vec<Neighbour>, ExecutedPlan), StructureError> {
         let options = self.engine_search(search, k, filter);
         let (found, explanation) = self.ann.explain(query, &options)?;
         Ok((found, plan(search, &explanation)))
@@ -288,9 +291,9 @@ impl VectorIndex {
     /// one ([`engine_options`]), so none is given here.
     fn engine_search<'f>(
         &self,
-        search: &Search<'_>,
+        search: &IndexSearch<'_>,
         k: usize,
-        filter: Option<Filter<'f>>,
+        filter: Option<IdFilter<'f>>,
     ) -> SearchOptions<'f> {
         SearchOptions {
             exact: search.exact,
@@ -305,16 +308,16 @@ impl VectorIndex {
     /// If the query is no vector of the index.
     fn measure<V: AsVector>(
         &self,
-        newest: Newest<'_, V>,
+        newest: NewestChanges<'_, V>,
         query: &[f32],
-    ) -> Result<Measured, Error> {
-        let Newest {
+    ) -> Result<FreshDistances, IndexError> {
+        let NewestChanges {
             ids: hidden,
             values,
             end,
         } = newest;
         if hidden.is_empty() {
-            return Ok(Measured {
+            return Ok(FreshDistances {
                 hidden,
                 vectors: Vec::new(),
                 end,
@@ -329,7 +332,7 @@ impl VectorIndex {
             .measure(query, vectors().map(|(_, vector)| vector))?;
         let vectors = vectors().zip(distances);
         let vectors = vectors.map(|((id, _), distance)| Neighbour { id, distance });
-        Ok(Measured {
+        Ok(FreshDistances {
             vectors: vectors.collect(),
             hidden,
             end,
@@ -342,7 +345,7 @@ impl VectorIndex {
         rows: &SurroundingRows<'a, V>,
         nearest: &[Neighbour],
         keys: &KeyTable,
-        search: &Search<'a>,
+        search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         let dimensions = self.ann.options().dimensions;
         let scored = nearest.iter().map(|neighbour| {
@@ -352,7 +355,7 @@ impl VectorIndex {
         });
         // The fresh vectors are looked at before the graph, which takes them in meanwhile.
         let fresh = search.returns_indexed().then(|| rows.fresh.now());
-        let fresh = fresh.as_ref().map(FreshNow::by_id).unwrap_or_default();
+        let fresh = fresh.as_ref().map(LoadedChanges::by_id).unwrap_or_default();
         let vector = |id| self.serialised_vector(id, &fresh);
         rows.answer(scored, keys, search, vector)
     }
@@ -376,21 +379,21 @@ impl VectorIndex {
     }
 
     /// Brings a vector into the form of the index.
-    pub fn prepare(&self, vector: &[f32]) -> Result<PreparedVector, ChangeError> {
+    pub(crate) fn prepare(&self, vector: &[f32]) -> Result<PreparedVector, RefusalReason> {
         Ok(self.ann.prepare(vector)?)
     }
 
     /// Makes a change in the graph. After a refusal the graph does not hold the id, unless that was
     /// to be removed.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         id: u32,
-        operation: Operation,
+        operation: ChangeKind,
         vector: Option<&PreparedVector>,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), RefusalReason> {
         match (operation, vector) {
-            (Operation::Insert, Some(vector)) => self.ann.insert_prepared(id, vector)?,
-            (Operation::Replace, Some(vector)) => {
+            (ChangeKind::Insert, Some(vector)) => self.ann.insert_prepared(id, vector)?,
+            (ChangeKind::Replace, Some(vector)) => {
                 let replaced = self.ann.replace_prepared(id, vector);
                 replaced.inspect_err(|_| {
                     // With its old vector the row would be found in the wrong place. If the graph
@@ -398,16 +401,16 @@ impl VectorIndex {
                     let _ = self.ann.remove(id);
                 })?;
             }
-            (Operation::Remove, _) | (_, None) => self.ann.remove(id)?,
+            (ChangeKind::Remove, _) | (_, None) => self.ann.remove(id)?,
         }
         Ok(())
     }
 }
 
 /// The plan of a search of the graph that went so.
-fn plan(search: &Search<'_>, explanation: &Explanation) -> Plan {
-    let walked = explanation.way == Way::Walk;
-    Plan {
+fn plan(search: &IndexSearch<'_>, explanation: &Explanation) -> ExecutedPlan {
+    let walked = explanation.way == AccessPath::Walk;
+    ExecutedPlan {
         kind: match (search.filter.is_some(), walked) {
             _ if search.exact => SearchPlan::Exact,
             (false, true) => SearchPlan::Walk,

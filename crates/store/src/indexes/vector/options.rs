@@ -1,33 +1,36 @@
 //! The options of an index on vectors in the words of the engine.
 
-use index::{Metric, Quantization, VectorOptions};
+use index::{Quantization, SimilarityFunction, VectorOptions};
 
-use crate::options::Placement;
+use crate::options::FullVectorPlacement;
 
 /// The options for the index engine. `placement` says where it keeps full vectors.
-pub fn engine_options(options: &VectorOptions, placement: Placement) -> ann::Options {
-    ann::Options {
+pub(super) fn engine_options(
+    options: &VectorOptions,
+    placement: FullVectorPlacement,
+) -> ann::NeighbourIndexOptions {
+    ann::NeighbourIndexOptions {
         dimensions: options.dimensions,
         metric: match options.effective_metric() {
-            Metric::Cosine => ann::Metric::Cosine,
-            Metric::Euclidean => ann::Metric::Euclidean,
-            Metric::DotProduct => ann::Metric::DotProduct,
-            Metric::Hamming => ann::Metric::Hamming,
+            SimilarityFunction::Cosine => ann::DistanceMetric::Cosine,
+            SimilarityFunction::Euclidean => ann::DistanceMetric::Euclidean,
+            SimilarityFunction::DotProduct => ann::DistanceMetric::DotProduct,
+            SimilarityFunction::Hamming => ann::DistanceMetric::Hamming,
         },
         quantization: match options.quantization {
-            Quantization::F32 => ann::Quantization::F32,
-            Quantization::F16 => ann::Quantization::F16,
-            Quantization::Bf16 => ann::Quantization::Bf16,
-            Quantization::I8 => ann::Quantization::I8,
-            Quantization::B1 => ann::Quantization::B1,
+            Quantization::F32 => ann::VectorQuantization::F32,
+            Quantization::F16 => ann::VectorQuantization::F16,
+            Quantization::Bf16 => ann::VectorQuantization::Bf16,
+            Quantization::I8 => ann::VectorQuantization::I8,
+            Quantization::B1 => ann::VectorQuantization::B1,
         },
-        codes: ann::Codes::Auto,
+        codes: ann::CodeChoice::Auto,
         placement: match placement {
-            Placement::File => ann::Placement::File,
-            Placement::Memory => ann::Placement::Memory,
+            FullVectorPlacement::File => ann::VectorPlacement::File,
+            FullVectorPlacement::Memory => ann::VectorPlacement::Memory,
         },
         max_connections: options.maximum_node_connections,
         build_beam_width: options.construction_beam_width,
-        search_beam_width: options.search_beam_width_told(),
+        search_beam_width: options.reported_search_beam_width(),
     }
 }

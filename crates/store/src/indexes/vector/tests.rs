@@ -3,8 +3,10 @@ use std::sync::Arc;
 use super::*;
 use crate::identity::IndexIdentity;
 use crate::indexes::tests::{identity, in_memory, insert};
-use crate::indexes::{Block, Blocks, FreshChange, IndexContent, PreparedValue, Structure};
-use crate::observed::Observed;
+use crate::indexes::{
+    ChangeBlock, ChangeBlocks, FreshChange, IndexContent, PreparedValue, Structure,
+};
+use crate::observed::IndexableValue;
 
 fn index(identity: &IndexIdentity) -> IndexContent {
     IndexContent::new(&identity.options, identity.keys.clone(), &in_memory()).unwrap()
@@ -30,11 +32,11 @@ fn rows_on_their_way_out_are_made_up_for() {
         let key = identity.keys.encode([id.to_string().as_bytes()]);
         index.keys_mut().insert(id, key);
     }
-    let found = index.search(&Search::new(&[0.0, 0.0], 1)).unwrap();
+    let found = index.search(&IndexSearch::new(&[0.0, 0.0], 1)).unwrap();
     let found = serde_json::to_value(&found).unwrap();
     assert_eq!(found["distances"], serde_json::json!([4.0]));
     assert_eq!(found["primary_keys"]["p0"], serde_json::json!(["2"]));
-    let all = index.search(&Search::new(&[0.0, 0.0], 10)).unwrap();
+    let all = index.search(&IndexSearch::new(&[0.0, 0.0], 10)).unwrap();
     let all = serde_json::to_value(&all).unwrap();
     assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
 }
@@ -68,7 +70,7 @@ fn the_width_of_the_schema_is_no_cap() {
     for _ in 0..50 {
         let query = vector();
         let [usual, narrow] = indexes.each_ref().map(|index| {
-            let found = index.search(&Search::new(&query, 1)).unwrap();
+            let found = index.search(&IndexSearch::new(&query, 1)).unwrap();
             serde_json::to_value(&found).unwrap()["primary_keys"].clone()
         });
         assert_eq!(usual, narrow);
@@ -81,13 +83,13 @@ fn the_engine_is_asked_for_what_the_search_wants() {
     // The engine has the width, below which no search is narrower.
     assert_eq!(vectors(&index).ann.options().search_beam_width, 300);
     let query = [0.0; 24];
-    let search = Search::new(&query, 1);
+    let search = IndexSearch::new(&query, 1);
     let asked = vectors(&index).engine_search(&search, 9, None);
     assert_eq!((asked.k, asked.beam, asked.rescored), (2, None, None));
     assert!(!asked.exact);
     let plan = index.search(&search).unwrap().plan().unwrap().kind;
     assert_eq!(plan, SearchPlan::Scan);
-    let exact = Search {
+    let exact = IndexSearch {
         exact: true,
         ..search
     };
@@ -100,7 +102,7 @@ fn the_engine_is_asked_for_what_the_search_wants() {
 fn an_empty_index_answers_nothing() {
     let identity = identity("idx");
     let index = index(&identity);
-    let found = index.search(&Search::new(&[0.0, 0.0], 10)).unwrap();
+    let found = index.search(&IndexSearch::new(&[0.0, 0.0], 10)).unwrap();
     let found = serde_json::to_value(&found).unwrap();
     assert_eq!(found["primary_keys"], serde_json::json!({"p0": []}));
 }
@@ -110,39 +112,42 @@ fn a_row_whose_new_vector_is_refused_is_not_found_where_it_was() {
     let identity = identity("idx");
     let index = index(&identity);
     insert(&index, 7, &[1.0, 0.0]);
-    let other = ann::Index::new(ann::Options::new(3)).unwrap();
+    let other = ann::NeighbourIndex::new(ann::NeighbourIndexOptions::new(3)).unwrap();
     let vector = other.prepare(&[1.0, 0.0, 0.0]).unwrap();
     let vector = PreparedValue::Vector(vector);
-    let refused = index.change(8, Operation::Replace, Some(&vector));
+    let refused = index.change(8, ChangeKind::Replace, Some(&vector));
     let refused = refused.unwrap_err();
-    assert_eq!((refused.id, refused.operation), (8, Operation::Replace));
+    assert_eq!((refused.id, refused.operation), (8, ChangeKind::Replace));
     assert!(!refused.for_want_of_room());
     assert_eq!(vectors(&index).ann.len(), 1);
 }
 
-fn block(index: &IndexContent, changes: &[(u32, Option<[f32; 2]>)]) -> Arc<Block<PreparedValue>> {
+fn block(
+    index: &IndexContent,
+    changes: &[(u32, Option<[f32; 2]>)],
+) -> Arc<ChangeBlock<PreparedValue>> {
     let fresh = |(id, vector): &(u32, Option<[f32; 2]>)| FreshChange {
         id: *id,
         value: vector.map(|vector| {
-            let vector = Observed::Vector(vector.to_vec());
+            let vector = IndexableValue::Vector(vector.to_vec());
             index.prepare(&vector).unwrap()
         }),
     };
-    Arc::new(Block::new(changes.iter().map(fresh).collect()))
+    Arc::new(ChangeBlock::new(changes.iter().map(fresh).collect()))
 }
 
-fn publish(index: &IndexContent, blocks: Vec<Arc<Block<PreparedValue>>>) {
-    index.publish(Blocks { first: 0, blocks }, &[]);
+fn publish(index: &IndexContent, blocks: Vec<Arc<ChangeBlock<PreparedValue>>>) {
+    index.publish(ChangeBlocks { first: 0, blocks }, &[]);
 }
 
 /// The rows nearest to the origin, by their names and distances.
 fn found(index: &IndexContent, limit: usize, now_s: u32) -> Vec<(String, f32)> {
-    let search = Search {
+    let search = IndexSearch {
         now_s,
-        ..Search::new(&[0.0, 0.0], limit)
+        ..IndexSearch::new(&[0.0, 0.0], limit)
     };
     let found = index.search(&search).unwrap();
-    let rows = store_api::binary::Rows::read(found.binary()).unwrap();
+    let rows = store_api::binary::AnswerRows::read(found.binary()).unwrap();
     let keys = rows.columns[0].values.iter();
     let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
     keys.zip(rows.distances).collect()

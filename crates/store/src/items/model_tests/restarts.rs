@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Restored, SavedRow, SavedRows, Unread};
+use super::super::{RestoredRows, SavedRow, SavedRows, UnreadRows};
 use super::{Hint, World};
 use crate::keys::PrimaryKey;
 
 /// A snapshot that is being taken.
 #[derive(Default)]
-pub struct Save {
+pub(super) struct SaveInProgress {
     /// The number of hints that were all in the index when the save began.
     position: usize,
     hash_seed: u64,
@@ -21,8 +21,8 @@ pub struct Save {
 }
 
 /// A finished snapshot.
-pub struct Snapshot {
-    save: Save,
+pub(super) struct FinishedSnapshot {
+    save: SaveInProgress,
     end: SavedRows,
 }
 
@@ -37,19 +37,19 @@ impl World {
     }
 
     /// Begins to save the rows.
-    pub fn begin_save(&mut self) {
+    pub(super) fn begin_save(&mut self) {
         let position = self.position();
         self.items.begin_saving();
-        self.save = Some(Save {
+        self.save = Some(SaveInProgress {
             position,
             hash_seed: self.items.hash_seed(),
             next: Some(0),
-            ..Save::default()
+            ..SaveInProgress::default()
         });
     }
 
     /// Copies the vectors of even or of odd ids.
-    pub fn copy_vectors(&mut self, odd: bool) {
+    pub(super) fn copy_vectors(&mut self, odd: bool) {
         if let Some(save) = &mut self.save
             && !std::mem::replace(&mut save.copied[usize::from(odd)], true)
         {
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Copies some rows.
-    pub fn copy_rows(&mut self) {
+    pub(super) fn copy_rows(&mut self) {
         if let Some(save) = &mut self.save
             && let Some(next) = save.next
         {
@@ -71,7 +71,7 @@ impl World {
     }
 
     /// Copies the rest.
-    pub fn end_save(&mut self) {
+    pub(super) fn end_save(&mut self) {
         self.copy_vectors(false);
         self.copy_vectors(true);
         while self.save.as_ref().is_some_and(|save| save.next.is_some()) {
@@ -79,21 +79,21 @@ impl World {
         }
         if let Some(save) = self.save.take() {
             let end = self.items.end_saving(&self.keys);
-            self.snapshot = Some(Snapshot { save, end });
+            self.snapshot = Some(FinishedSnapshot { save, end });
         }
     }
 
     /// Drops all that was not saved, and the reads in progress. Then the log is read from the
     /// position on.
-    pub fn crash(&mut self) {
-        let Some(Snapshot { save, end }) = &self.snapshot else {
+    pub(super) fn crash(&mut self) {
+        let Some(FinishedSnapshot { save, end }) = &self.snapshot else {
             return;
         };
         self.save = None;
         self.issued.clear();
         self.executed.clear();
         self.sequencer = Default::default();
-        let mut restored = Restored::new(&self.schema, Vec::new(), save.hash_seed, 0);
+        let mut restored = RestoredRows::new(&self.schema, Vec::new(), save.hash_seed, 0);
         for (row, key) in &save.rows {
             if !end.touched.contains(&row.id) {
                 assert!(save.vectors.contains_key(&row.id), "{row:?} has no vector");
@@ -106,7 +106,7 @@ impl World {
         let vectors = save.vectors.iter().filter(|(id, _)| restored.has(**id));
         self.index = vectors.map(|(id, vector)| (*id, vector.clone())).collect();
         let position = save.position;
-        let unread: Unread;
+        let unread: UnreadRows;
         (self.items, self.keys, unread) = restored.finish();
         let log = self.log.iter().enumerate().skip(position);
         self.hints = log.map(|(number, hint)| (Some(number), *hint)).collect();
@@ -116,7 +116,7 @@ impl World {
     }
 
     /// The number of rows that a snapshot named as unread and that are still unread.
-    pub fn unread(&self) -> usize {
+    pub(super) fn unread(&self) -> usize {
         self.items.unread.len()
     }
 }

@@ -24,11 +24,11 @@ fn ring(nodes: u8, replicas: u8, ranges: i64) -> Vec<(TokenRange, BTreeSet<Uuid>
     (0..ranges).map(|at| (range(at), set(at))).collect()
 }
 
-fn all(plan: &mut RangePlan, speed: Speed) -> Vec<Ticket> {
+fn all(plan: &mut RangePlan, speed: ComparisonSpeed) -> Vec<AssignedRange> {
     std::iter::from_fn(|| plan.next(speed)).collect()
 }
 
-const FASTEST: Speed = Speed {
+const FASTEST: ComparisonSpeed = ComparisonSpeed {
     parallel: 0,
     intensity: 0,
 };
@@ -40,7 +40,7 @@ fn as_many_jobs_as_nodes_divided_by_replicas() {
         assert_eq!(plan.parallel_max, jobs, "{nodes} / {replicas}");
         let started = all(&mut plan, FASTEST).len();
         assert!((1..=jobs).contains(&started), "{started} of {jobs}");
-        let limited = Speed {
+        let limited = ComparisonSpeed {
             parallel: 1,
             intensity: 0,
         };
@@ -52,7 +52,7 @@ fn as_many_jobs_as_nodes_divided_by_replicas() {
 #[test]
 fn the_speed_changes_while_it_runs() {
     let mut plan = RangePlan::new(ring(3, 1, 300), |_| 2);
-    let speed = |parallel, intensity| Speed {
+    let speed = |parallel, intensity| ComparisonSpeed {
         parallel,
         intensity,
     };
@@ -85,11 +85,11 @@ proptest! {
         let ranges = 60;
         let mut plan = RangePlan::new(ring(nodes, replicas.min(nodes), ranges), |_| 2);
         let sets: Vec<_> = ring(nodes, replicas.min(nodes), ranges);
-        let mut in_flight: Vec<Ticket> = Vec::new();
+        let mut in_flight: Vec<AssignedRange> = Vec::new();
         let mut handed_out = BTreeSet::new();
         let steps = steps.into_iter().chain(std::iter::repeat_n((0, 0, 0), 500));
         for (pick, parallel, intensity) in steps {
-            let speed = Speed { parallel, intensity };
+            let speed = ComparisonSpeed { parallel, intensity };
             if let Some(ticket) = plan.next(speed) {
                 prop_assert!(handed_out.insert(ticket.range.start));
                 in_flight.push(ticket);

@@ -1,6 +1,6 @@
 //! Tests of searches and answers in the binary form.
 
-use store_api::binary::{ANSWER_MEDIA_TYPE, Rows, SEARCH_MEDIA_TYPE, vector};
+use store_api::binary::{ANSWER_MEDIA_TYPE, AnswerRows, SEARCH_MEDIA_TYPE, vector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -55,7 +55,7 @@ async fn all_four_pairs_of_forms_say_the_same() {
         let accept = format!("{ANSWER_MEDIA_TYPE}, application/json");
         let (status, answered, bytes) = service.post(query, content_type, &accept, body).await;
         assert_eq!((status, answered.as_str()), (200, ANSWER_MEDIA_TYPE));
-        let rows = Rows::read(bytes).unwrap();
+        let rows = AnswerRows::read(bytes).unwrap();
         assert_eq!(rows.distances, [0.0, 25.0]);
         assert_eq!(rows.similarity_scores, [1.0, 0.03846154]);
         let names = rows.columns.iter().map(|c| (c.name.as_str(), c.typ));
@@ -130,7 +130,7 @@ async fn bodies_that_are_no_vector_of_the_index() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_are_the_same_for_who_accepts_binary_answers() {
+async fn refusals_are_the_same_for_binary_clients() {
     let service = Service::serving().await;
     let asked = service.post("", SEARCH_MEDIA_TYPE, ANSWER_MEDIA_TYPE, Bytes::new());
     let (status, content_type, body) = asked.await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http_server::{TokenSet, Tokens};
+use http_server::{TokenAuthorizer, TokenSet};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -31,8 +31,8 @@ fn is(status: u16, body: &str) -> (u16, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_from_before_the_start_sees_the_service_serve() {
-    let options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let mut bound = Bound::bind(options).await.unwrap();
+    let options = ApiSocketOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let mut bound = BoundSocket::bind(options).await.unwrap();
     bound.answer_health();
     let mut stream = TcpStream::connect(bound.address()).await.unwrap();
     let initializing = "\"INITIALIZING\"";
@@ -63,8 +63,8 @@ async fn a_connection_from_before_the_start_sees_the_service_serve() {
 
 #[tokio::test]
 async fn a_listener_that_never_serves_is_closed() {
-    let options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let mut bound = Bound::bind(options).await.unwrap();
+    let options = ApiSocketOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let mut bound = BoundSocket::bind(options).await.unwrap();
     bound.answer_health();
     let mut stream = TcpStream::connect(bound.address()).await.unwrap();
     assert_eq!(ask(&mut stream, "/health/live").await, is(200, "live"));
@@ -76,7 +76,7 @@ async fn a_listener_that_never_serves_is_closed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_needs_no_login() {
-    let tokens = Tokens::new(Some(TokenSet::parse("0123456789abcdef").unwrap()));
+    let tokens = TokenAuthorizer::new(Some(TokenSet::parse("0123456789abcdef").unwrap()));
     let service = Service::start_behind(Some(Arc::new(tokens)), false, |_| {}).await;
     service.get("/health/live").await.is(200, "live");
     assert_eq!(service.get("/health/ready").await.status, 503);

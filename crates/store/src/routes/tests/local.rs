@@ -1,20 +1,20 @@
 //! Tests of the searches of a node in the same process.
 
-use store_api::{ClientError, ClientOptions, KeyValue, Stores, VectorSearch};
+use store_api::{ClientError, ClientOptions, IndexServices, KeyValue, VectorSearch};
 
 use super::*;
 
 impl Service {
     /// The service as a node in this process reaches it.
-    pub(super) fn local(&self) -> Stores {
-        let door = LocalDoor::default();
+    pub(super) fn local(&self) -> IndexServices {
+        let door = InProcessStore::default();
         door.open(self.api.clone());
         Arc::new(door).into()
     }
 
     /// The service as a node elsewhere reaches it, over HTTP.
-    fn remote(&self) -> Stores {
-        let client = store_api::Client::new(ClientOptions {
+    fn remote(&self) -> IndexServices {
+        let client = store_api::StoreClient::new(ClientOptions {
             base_uris: vec![self.base.clone()],
             ..ClientOptions::default()
         });
@@ -76,7 +76,7 @@ async fn a_call_comes_to_what_a_request_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_has_not_started_is_not_available() {
-    let door: Stores = Arc::new(LocalDoor::default()).into();
+    let door: IndexServices = Arc::new(InProcessStore::default()).into();
     let early = door
         .ann("ks", "idx", VectorSearch::new(vec![0.0, 0.0], 1), &["p0"])
         .await;

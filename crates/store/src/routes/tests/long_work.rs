@@ -9,20 +9,20 @@ use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
-use tasks::{Scope, Spec, Task, TokenRange};
+use tasks::{InclusiveTokenRange, Task, TaskScope, TaskSpec};
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use super::Service;
 use crate::database::{
-    Database, IndexName, LogFacts, LogHead, LogRun, OwnIndex, Piece, RowReader, Rows, Schema,
-    TableIdentity, TokenRange as Tokens,
+    DatabaseIndex, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, SchemaFollower,
+    SourceDatabase, SourceTable, TableIdentity, TokenRange as Tokens,
 };
 
-fn spec(abortable: bool) -> Spec {
-    Spec {
+fn spec(abortable: bool) -> TaskSpec {
+    TaskSpec {
         kind: "repair",
-        scope: Scope {
+        scope: TaskScope {
             keyspace: Some("ks".into()),
             table: Some("t".into()),
             index: Some("idx".into()),
@@ -47,12 +47,12 @@ async fn tasks_are_listed_with_all_that_is_known_of_them() {
     let task = service.work.start(spec(true));
     task.add(1);
     task.count("rows_added", 7);
-    let range = TokenRange {
+    let range = InclusiveTokenRange {
         start: i64::MIN + 1,
         end: i64::MAX,
     };
     let scope = spec(true).scope.in_range(range);
-    let part = task.child(Spec {
+    let part = task.child(TaskSpec {
         scope,
         total: None,
         ..spec(true)
@@ -217,7 +217,7 @@ struct Own {
 }
 
 #[async_trait]
-impl OwnIndex for Own {
+impl DatabaseIndex for Own {
     fn version(&self) -> Uuid {
         Uuid::nil()
     }
@@ -246,8 +246,8 @@ impl OwnIndex for Own {
 }
 
 #[async_trait]
-impl Database for Keeper {
-    fn schema(&self) -> Box<dyn Schema> {
+impl SourceDatabase for Keeper {
+    fn schema(&self) -> Box<dyn SchemaFollower> {
         unreachable!("nobody asks")
     }
 
@@ -255,7 +255,7 @@ impl Database for Keeper {
         false
     }
 
-    fn own_index(&self, name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
+    fn database_index(&self, name: &IndexName) -> Option<Arc<dyn DatabaseIndex>> {
         let is_built = match name.index.as_str() {
             "own" => true,
             "new" => false,
@@ -280,7 +280,7 @@ impl Database for Keeper {
         std::future::pending().await
     }
 
-    fn rows(&self, _: &RowReader, _: usize) -> Arc<dyn Rows> {
+    fn rows(&self, _: &RowReader, _: usize) -> Arc<dyn SourceTable> {
         unreachable!("nobody reads")
     }
 

@@ -6,9 +6,9 @@ use value::{Value as Cql, from_key_json};
 use super::*;
 use crate::identity::FilterColumn;
 use crate::indexes::tests::time_uuid;
-use crate::indexes::{Block, Blocks, FreshChange};
-use crate::message::Position;
-use crate::observed::Observed;
+use crate::indexes::{ChangeBlock, ChangeBlocks, FreshChange};
+use crate::message::LogPosition;
+use crate::observed::IndexableValue;
 
 /// An index of `ks.t (v)` that keeps the columns `n` (int) and `tags` (a list of texts).
 fn with_columns(name: &str) -> IndexIdentity {
@@ -74,16 +74,16 @@ async fn columns_that_the_index_stores_are_returned() {
     keep(&index, 1, Some(8), None);
     let vector = index
         .content
-        .prepare(&Observed::Vector(vec![0.5, 0.0]))
+        .prepare(&IndexableValue::Vector(vec![0.5, 0.0]))
         .unwrap();
     let change = FreshChange {
         id: 1,
         value: Some(vector),
     };
     index.content.publish(
-        Blocks {
+        ChangeBlocks {
             first: 0,
-            blocks: vec![Arc::new(Block::new(vec![change]))],
+            blocks: vec![Arc::new(ChangeBlock::new(vec![change]))],
         },
         &[],
     );
@@ -126,16 +126,16 @@ async fn a_search_tells_how_it_was_done_if_it_is_asked() {
     assert_eq!(debug(r#","debug":true"#).await, Some(plain));
     let vector = index
         .content
-        .prepare(&Observed::Vector(vec![0.5, 0.0]))
+        .prepare(&IndexableValue::Vector(vec![0.5, 0.0]))
         .unwrap();
     let change = FreshChange {
         id: 0,
         value: Some(vector),
     };
     index.content.publish(
-        Blocks {
+        ChangeBlocks {
             first: 0,
-            blocks: vec![Arc::new(Block::new(vec![change]))],
+            blocks: vec![Arc::new(ChangeBlock::new(vec![change]))],
         },
         &[],
     );
@@ -251,7 +251,7 @@ async fn an_answer_knows_the_writes_up_to_the_time_asked_for_or_there_is_none() 
         "message": format!("{behind} does not know yet how far it is"),
     });
     assert_eq!(ask(7).await, (503, unknown));
-    index.freshness.reached(Position {
+    index.freshness.reached(LogPosition {
         run: 1,
         time_us: 2_000_000,
     });

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::http::Version;
 use http_body_util::Full;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use net::tls::authority::Authority;
+use net::tls::authority::TestAuthority;
 use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, HandshakeKind};
@@ -70,7 +70,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     rest(&mut stream).await
 }
 
-fn certified(authority: &Authority, clients: TlsClients) -> TlsOptions {
+fn certified(authority: &TestAuthority, clients: TlsClients) -> TlsOptions {
     let (certificates, key) = authority.sign();
     TlsOptions {
         certificates,
@@ -80,7 +80,7 @@ fn certified(authority: &Authority, clients: TlsClients) -> TlsOptions {
 }
 
 /// A client that trusts `authority` and presents the certificate `own`.
-fn believer(authority: &Authority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig> {
+fn believer(authority: &TestAuthority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig> {
     let own = own.as_ref().map(|(certificate, key)| (certificate, key));
     tls::client(&authority.pem(), own).unwrap()
 }
@@ -205,7 +205,7 @@ async fn http2_is_spoken_in_clear_and_in_tls() {
     let service = Service::serving().await;
     search_by_http2(service.connect().await).await;
 
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = certified(&authority, TlsClients::Anyone);
     let service = Service::serving_with(|options| options.tls = Some(tls)).await;
     let mut config = ClientConfig::clone(&believer(&authority, None));
@@ -216,7 +216,7 @@ async fn http2_is_spoken_in_clear_and_in_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_nobody_takes_leave_no_room_for_more() {
+async fn unread_answers_use_up_the_budget() {
     // The budget has room for one small answer.
     let service = Service::serving_with(|options| options.answer_bytes_max = 1024).await;
     // This client reads the heads of answers, but no byte of their bodies.
@@ -271,7 +271,7 @@ async fn a_body_beyond_the_limit_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_in_clear_is_refused_where_it_could_be_encrypted() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = certified(&authority, TlsClients::Anyone);
     let service = Service::serving_with(|options| options.tls = Some(tls)).await;
 
@@ -291,7 +291,7 @@ async fn a_search_in_clear_is_refused_where_it_could_be_encrypted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_resumed_only_where_no_certificate_is_required() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     for (clients, expected) in [
         (TlsClients::Anyone, HandshakeKind::Resumed),
         (TlsClients::SignedBy(authority.pem()), HandshakeKind::Full),
@@ -310,7 +310,7 @@ async fn sessions_are_resumed_only_where_no_certificate_is_required() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listener_of_tls_alone_answers_nothing_in_clear() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let clients = [TlsClients::Anyone, TlsClients::SignedBy(authority.pem())];
     for clients in clients {
         let tls = certified(&authority, clients);
@@ -333,7 +333,7 @@ async fn a_listener_of_tls_alone_answers_nothing_in_clear() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_in_clear_are_refused_where_they_could_be_encrypted() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = certified(&authority, TlsClients::Anyone);
     let service = Service::serving_with(|options| options.tls = Some(tls)).await;
     let repair = "/api/v1/indexes/ks/idx/repair";
@@ -353,7 +353,7 @@ async fn changes_in_clear_are_refused_where_they_could_be_encrypted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_does_not_talk_to_an_expired_or_unknown_certificate() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let (certificates, key) = authority.sign_until(2001);
     let clients = TlsClients::Anyone;
     let tls = TlsOptions {
@@ -362,20 +362,20 @@ async fn a_client_does_not_talk_to_an_expired_or_unknown_certificate() {
         clients,
     };
     let service = Service::serving_with(|options| options.tls = Some(tls)).await;
-    let refused = async |authority: &Authority| {
+    let refused = async |authority: &TestAuthority| {
         let connected = service.connect_tls(believer(authority, None)).await;
         connected.unwrap_err().to_string()
     };
     let error = refused(&authority).await;
     assert!(error.contains("expired"), "{error}");
-    let error = refused(&Authority::new()).await;
+    let error = refused(&TestAuthority::new()).await;
     assert!(error.contains("invalid peer certificate"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_clients_need_a_certificate_no_other_gets_in() {
-    let authority = Authority::new();
-    let clients = Authority::new();
+    let authority = TestAuthority::new();
+    let clients = TestAuthority::new();
     let tls = certified(&authority, TlsClients::SignedBy(clients.pem()));
     let service = Service::serving_with(|options| options.tls = Some(tls)).await;
     let text = search(CLOSE, BODY);
@@ -387,7 +387,7 @@ async fn where_clients_need_a_certificate_no_other_gets_in() {
 
     for own in [
         None,
-        Some(Authority::new().sign()),
+        Some(TestAuthority::new().sign()),
         Some(clients.sign_until(2001)),
     ] {
         // A client of TLS 1.3 learns of the refusal only when it reads.
@@ -434,7 +434,7 @@ async fn a_page_with_a_name_of_its_own_reads_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_change_while_requests_are_answered() {
-    let (before, after) = (Authority::new(), Authority::new());
+    let (before, after) = (TestAuthority::new(), TestAuthority::new());
     let tls = certified(&before, TlsClients::Anyone);
     let mut service = Service::serving_with(|options| options.tls = Some(tls)).await;
     let mut open = service.connect_tls(believer(&before, None)).await.unwrap();
@@ -474,7 +474,7 @@ async fn connections_of_other_rules_end_when_their_requests_are_answered() {
     idle.read_exact(&mut byte).await.unwrap();
     let (mut busy, body) = begun(&service).await;
 
-    let tls = certified(&Authority::new(), TlsClients::Anyone);
+    let tls = certified(&TestAuthority::new(), TlsClients::Anyone);
     service.listening.set_tls(server_tls(Some(&tls)).unwrap());
     rest(&mut idle).await.unwrap();
     busy.write_all(body).await.unwrap();

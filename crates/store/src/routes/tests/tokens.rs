@@ -1,6 +1,6 @@
 //! Tokens at the door: what a database requests needs none, all else one.
 
-use http_server::{TokenSet, Tokens};
+use http_server::{TokenAuthorizer, TokenSet};
 
 use super::*;
 
@@ -30,7 +30,7 @@ async fn asked(service: &Service, method: &str, path: &str, token: Option<&str>)
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_of_a_database_need_no_token() {
     let set = TokenSet::parse(TOKEN).unwrap();
-    let tokens = Arc::new(Tokens::new(Some(set)));
+    let tokens = Arc::new(TokenAuthorizer::new(Some(set)));
     let service = Service::start_behind(Some(tokens.clone()), true, |_| {}).await;
     for (method, path, status) in [
         ("GET", "/api/v1/status", 200),
@@ -81,7 +81,7 @@ async fn requests_of_a_database_need_no_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn beyond_loopback_there_has_to_be_a_token() {
-    let tokens = Arc::new(Tokens::default());
+    let tokens = Arc::new(TokenAuthorizer::default());
     for (address, status) in [("127.0.0.1:0", 200), ("0.0.0.0:0", 403)] {
         let mut service = Service::start_behind(Some(tokens.clone()), false, |options| {
             options.address = address.parse().unwrap();

@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use machine::{Simulation, aside};
+use platform::{Simulation, aside};
 use tasks::Task;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{Saver, blocking};
-use crate::snapshot::fault::Fault;
-use crate::snapshot::place::NewGeneration;
+use super::{IndexSaver, blocking};
+use crate::snapshot::directory::NewGeneration;
+use crate::snapshot::fault::PersistenceError;
 use crate::snapshot::rows::{RowsWriter, encoded_bytes};
 use crate::snapshot::save_request::SaveRequest;
 
-impl Saver {
+impl IndexSaver {
     /// Writes a generation and makes it the current one. After an abort or a failure the one before
     /// stays.
-    pub(super) async fn save_generation(&mut self, task: &Task) -> Result<(), Fault> {
+    pub(super) async fn save_generation(&mut self, task: &Task) -> Result<(), PersistenceError> {
         let began = Instant::now();
         let snapshots = self.snapshots.clone();
         let place = snapshots.place(&self.index.identity);
@@ -52,10 +52,10 @@ impl Saver {
 
     /// Writes vectors and rows while both change. Returns the revision of the rows at the
     /// beginning.
-    async fn write(&self, new: &NewGeneration, task: &Task) -> Result<u64, Fault> {
-        let beginning = self.ask(SaveRequest::Begin).await?;
+    async fn write(&self, new: &NewGeneration, task: &Task) -> Result<u64, PersistenceError> {
+        let beginning = self.request_rows(SaveRequest::Begin).await?;
         let written = self.write_all(new, beginning.hash_seed, task).await;
-        let end = self.ask(SaveRequest::End).await;
+        let end = self.request_rows(SaveRequest::End).await;
         let rows = written?;
         let end = end?;
         blocking(move || rows.finish(&end)).await?;
@@ -70,10 +70,10 @@ impl Saver {
         new: &NewGeneration,
         hash_seed: u64,
         task: &Task,
-    ) -> Result<RowsWriter, Fault> {
+    ) -> Result<RowsWriter, PersistenceError> {
         let of_rows = encoded_bytes(&self.index.content.keys());
         let (content, directory) = (self.index.content.clone(), new.path.clone());
-        let teller = task.teller();
+        let teller = task.progress_reporter();
         let saved = detached(&new.path, move || {
             content.save(&directory, |progress| {
                 teller.set_completed(progress.done);
@@ -89,7 +89,7 @@ impl Saver {
         let mut from = Some(0);
         while let Some(next) = from {
             let some = self
-                .ask(|answer| SaveRequest::Rows { from: next, answer })
+                .request_rows(|answer| SaveRequest::Rows { from: next, answer })
                 .await?;
             from = some.next;
             let bytes: usize = some.payloads.iter().map(Vec::len).sum();
@@ -111,9 +111,9 @@ impl Saver {
 }
 
 /// Fails if the task is to abort.
-fn go_on(task: &Task) -> Result<(), Fault> {
+fn go_on(task: &Task) -> Result<(), PersistenceError> {
     match task.abort_requested() {
-        true => Err(Fault::Aborted),
+        true => Err(PersistenceError::Aborted),
         false => Ok(()),
     }
 }
@@ -123,9 +123,9 @@ fn go_on(task: &Task) -> Result<(), Fault> {
 async fn detached<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Fault> {
+) -> Result<T, PersistenceError> {
     if Simulation::of_thread().is_some() {
-        return aside(work).await.map_err(|_| Fault::Stopped);
+        return aside(work).await.map_err(|_| PersistenceError::Stopped);
     }
     let (sender, done) = oneshot::channel();
     let thread = std::thread::Builder::new().name("snapshot".to_owned());
@@ -133,6 +133,6 @@ async fn detached<T: Send + 'static>(
         // The receiver may have been dropped.
         let _ = sender.send(work());
     });
-    spawned.map_err(Fault::io("start a thread to write", path))?;
-    done.await.map_err(|_| Fault::Stopped)
+    spawned.map_err(PersistenceError::io("start a thread to write", path))?;
+    done.await.map_err(|_| PersistenceError::Stopped)
 }

@@ -1,32 +1,32 @@
 use std::fs;
 use std::path::PathBuf;
 
-use ::tasks::{State, Status};
+use ::tasks::{CompletionState, TaskSnapshot};
 use test_support::eventually;
 
 use super::*;
-use crate::apply::Applier;
-use crate::compute::{Compute, INLINE_WITHIN};
+use crate::apply::IndexWriter;
+use crate::compute::{CpuExecutor, INLINE_WITHIN};
 use crate::identity::{IndexIdentity, StructureOptions};
 use crate::indexes::tests::{identity, in_memory};
-use crate::indexes::{IndexContent, Query, Search};
-use crate::items::Sequencer;
-use crate::memory::Memory;
-use crate::message::{Message, RowBatch};
-use crate::metrics::Metrics;
-use crate::observed::{Cell, Observed, ObservedColumn, RawCell, ReadCell};
+use crate::indexes::{IndexContent, IndexSearch, StructureQuery};
+use crate::items::ReadSequencer;
+use crate::memory::ProcessMemory;
+use crate::message::{IndexMessage, RowBatch};
+use crate::metrics::ServiceMetrics;
+use crate::observed::{IndexableValue, ObservedColumn, RawCell, ReadCell, TimestampedValue};
 use crate::options::{IndexesOptions, SnapshotOptions};
-use crate::present::Present;
+use crate::present::TimeSource;
 use crate::rows::{RowReader, joined};
 use crate::snapshot::manifest::Manifest;
-use crate::snapshot::open::{Opened, Reopened};
+use crate::snapshot::open::{ReopenOutcome, ReopenedIndex};
 
 /// An index of some rows and its saver.
 struct World {
-    saver: Saver,
-    work: Registry,
-    sequencer: Arc<Sequencer>,
-    rereads: mpsc::Sender<Message>,
+    saver: IndexSaver,
+    work: TaskRegistry,
+    sequencer: Arc<ReadSequencer>,
+    rereads: mpsc::Sender<IndexMessage>,
     /// The sender to the task that owns the rows. Requests of the saver are passed on to it.
     applier: mpsc::Sender<SaveRequest>,
     asked: mpsc::Receiver<SaveRequest>,
@@ -40,14 +40,14 @@ impl World {
 
     fn start_with(identity: IndexIdentity) -> World {
         let directory = tempfile::tempdir().unwrap();
-        let metrics = Metrics::new().index(&identity.name);
+        let metrics = ServiceMetrics::new().index(&identity.name);
         let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
-        let sequencer = Arc::<Sequencer>::default();
+        let sequencer = Arc::<ReadSequencer>::default();
         let (hints, _) = mpsc::channel(1);
-        let applier = Applier::new(
-            Present::default(),
+        let applier = IndexWriter::new(
+            TimeSource::default(),
             index.clone(),
-            Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
+            CpuExecutor::new(cpu_scheduler::CpuScheduler::of_threads(1), INLINE_WITHIN),
             sequencer.clone(),
             hints.clone(),
             Arc::default(),
@@ -62,11 +62,11 @@ impl World {
             directory: directory.path().to_owned(),
             ..in_memory()
         };
-        let work = Registry::default();
+        let work = TaskRegistry::default();
         let (rows, asked) = mpsc::channel(1);
         World {
-            saver: Saver {
-                present: Present::default(),
+            saver: IndexSaver {
+                present: TimeSource::default(),
                 index,
                 snapshots: Arc::new(Snapshots::new(&SnapshotOptions::default(), &indexes)),
                 work: work.clone(),
@@ -95,10 +95,10 @@ impl World {
     }
 
     async fn put_row(&self, key: &str) {
-        let cell = Cell {
+        let cell = TimestampedValue {
             filters: Vec::new(),
             filters_change_s: None,
-            value: Observed::Vector(vec![1.0, 2.0]),
+            value: IndexableValue::Vector(vec![1.0, 2.0]),
             written_us: 1,
             expires_s: None,
         };
@@ -130,9 +130,12 @@ impl World {
             rows: vec![(keys.encode([key.as_bytes()]), cell)],
             noticed_us: Vec::new(),
         };
-        self.rereads.send(Message::Rows(batch)).await.unwrap();
+        self.rereads.send(IndexMessage::Rows(batch)).await.unwrap();
         let (answer, taken_in) = oneshot::channel();
-        self.rereads.send(Message::Marker(answer)).await.unwrap();
+        self.rereads
+            .send(IndexMessage::Marker(answer))
+            .await
+            .unwrap();
         taken_in.await.unwrap();
         let content = &self.saver.index.content;
         let is_in = async || content.fresh_bytes() == 0;
@@ -140,7 +143,7 @@ impl World {
     }
 
     /// Saves once. Calls `on` with each request before it is passed on.
-    async fn save(&mut self, mut on: impl FnMut(&SaveRequest)) -> Result<(), Fault> {
+    async fn save(&mut self, mut on: impl FnMut(&SaveRequest)) -> Result<(), PersistenceError> {
         let (applier, asked) = (&self.applier, &mut self.asked);
         let pass_on = async {
             while let Some(request) = asked.recv().await {
@@ -159,8 +162,8 @@ impl World {
     }
 
     /// Opens the snapshot on the disk.
-    fn open(&self) -> Box<Reopened> {
-        let memory = Memory::default();
+    fn open(&self) -> Box<ReopenedIndex> {
+        let memory = ProcessMemory::default();
         memory.note(1, 1 << 40);
         let saver = &self.saver;
         let (identity, present) = (&saver.index.identity, &saver.present);
@@ -168,12 +171,12 @@ impl World {
             .snapshots
             .open(identity, &saver.log, present, &in_memory(), &memory);
         match opened {
-            Opened::Index(opened) => opened,
-            Opened::Nothing => panic!("no snapshot"),
+            ReopenOutcome::Index(opened) => opened,
+            ReopenOutcome::Nothing => panic!("no snapshot"),
         }
     }
 
-    fn tasks(&self) -> Vec<Status> {
+    fn tasks(&self) -> Vec<TaskSnapshot> {
         self.work.list(true)
     }
 
@@ -205,7 +208,7 @@ async fn each_save_is_a_task_that_counts_what_it_writes() {
     let [task] = &world.tasks()[..] else {
         panic!("one save: {:?}", world.tasks());
     };
-    assert_eq!((task.kind, task.state), ("snapshot", State::Done));
+    assert_eq!((task.kind, task.state), ("snapshot", CompletionState::Done));
     assert_eq!(task.scope.index.as_deref(), Some("idx"));
     assert_eq!(task.progress_units, "bytes");
     assert_eq!(task.progress_total, Some(task.progress_completed));
@@ -273,14 +276,16 @@ async fn a_save_that_is_aborted_leaves_the_last_snapshot() {
             }
         });
         let error = aborted.await.unwrap_err();
-        assert!(matches!(error, Fault::Aborted), "{error}");
+        assert!(matches!(error, PersistenceError::Aborted), "{error}");
         let task = world.tasks().pop().unwrap();
-        assert_eq!((task.state, task.error), (State::Aborted, None));
+        assert_eq!((task.state, task.error), (CompletionState::Aborted, None));
         assert_eq!(world.stands(), Some(1));
         assert_eq!(world.entries(), ["current", "generation-1"]);
     }
     let mut told = None;
-    world.saver.tell(Err(Fault::Aborted), &mut told);
+    world
+        .saver
+        .report_result(Err(PersistenceError::Aborted), &mut told);
     assert_eq!(world.saver.index.metrics.snapshots.failures.get(), 0);
     world.save(|_| {}).await.unwrap();
     assert_eq!(world.entries(), ["current", "generation-2"]);
@@ -295,7 +300,7 @@ async fn a_disk_that_refuses_is_the_error_of_the_task() {
     fs::write(&place, "in the way").unwrap();
     world.save(|_| {}).await.unwrap_err();
     let task = world.tasks().pop().unwrap();
-    assert_eq!(task.state, State::Failed);
+    assert_eq!(task.state, CompletionState::Failed);
     let error = task.error.unwrap();
     assert!(error.contains(&*place.to_string_lossy()), "{error}");
 }
@@ -303,8 +308,8 @@ async fn a_disk_that_refuses_is_the_error_of_the_task() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     let world = World::start();
-    let saver = Saver {
-        present: Present::default(),
+    let saver = IndexSaver {
+        present: TimeSource::default(),
         index: world.saver.index.clone(),
         snapshots: world.saver.snapshots.clone(),
         work: world.work.clone(),
@@ -345,9 +350,9 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
 /// The keys of the rows that have one of the tokens, best first.
 fn with_tokens(index: &IndexContent, tokens: &str) -> Vec<String> {
     let answer = index
-        .search(&Search::of(Query::Tokens(tokens), 10))
+        .search(&IndexSearch::of(StructureQuery::Tokens(tokens), 10))
         .unwrap();
-    let rows = store_api::binary::Rows::read(answer.binary()).unwrap();
+    let rows = store_api::binary::AnswerRows::read(answer.binary()).unwrap();
     let keys = rows.columns[0].values.iter();
     keys.map(|key| String::from_utf8(key.to_vec()).unwrap())
         .collect()

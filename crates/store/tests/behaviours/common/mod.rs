@@ -1,9 +1,9 @@
 //! A database and an index service in one process, with a client for each. The service reaches the
 //! database by sockets or by calls.
 
-mod deaf;
 pub mod guard;
 pub mod refusing;
+mod unfollowed;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use deaf::Deaf;
 use embedded::Embedded;
 use node::{Node, NodeOptions};
 use scylla::client::session::Session;
@@ -22,12 +21,13 @@ use scylla::value::Row;
 use serde_json::Value;
 use storage::{Durability, Storage, StorageOptions};
 use store::{
-    Consistency, DatabaseOptions, IndexesOptions, Listeners, ReaderOptions, Store, StoreHandle,
+    ApiListeners, Consistency, DatabaseOptions, IndexesOptions, ReaderOptions, Store, StoreHandle,
     StoreOptions,
 };
 use store_api::types::{AnnRequest, IndexState, IndexStatus, RepairRequest, TaskState};
-use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours, Stores};
+use store_api::{ClientError, ClientOptions, IndexServices, KeyValue, NearestRows, StoreClient};
 pub use test_support::eventually;
+use unfollowed::Deaf;
 
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -84,13 +84,13 @@ pub fn client_options(cql: SocketAddr, http: SocketAddr, indexes: IndexesOptions
 /// A database and an index service, with a session and an HTTP client for the test.
 pub struct World {
     pub session: Arc<Session>,
-    pub client: Client,
+    pub client: StoreClient,
     pub store: StoreHandle,
     pub node: Node,
     pub storage: Storage,
     pub cql: SocketAddr,
     /// The index service for a node in this process.
-    pub local: Stores,
+    pub local: IndexServices,
     way: Way,
     options: StoreOptions,
     _directory: tempfile::TempDir,
@@ -130,14 +130,14 @@ impl Database {
 
 /// Starts a node on a storage, with one listener for all clients.
 pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
-    start_node_with(storage, address, Client::disabled().into()).await
+    start_node_with(storage, address, StoreClient::disabled().into()).await
 }
 
 /// Starts a node on a storage that asks these index services.
-pub async fn start_node_with(storage: Storage, address: SocketAddr, stores: Stores) -> Node {
-    let listener = node::ListenerOptions {
+pub async fn start_node_with(storage: Storage, address: SocketAddr, stores: IndexServices) -> Node {
+    let listener = node::CqlListenerOptions {
         address,
-        ..node::ListenerOptions::default()
+        ..node::CqlListenerOptions::default()
     };
     let options = NodeOptions {
         listeners: vec![listener],
@@ -247,7 +247,7 @@ impl World {
         store.shutdown().await;
         while_away(database).await;
         // The list of tasks ends with the process.
-        options.tasks = tasks::Registry::default();
+        options.tasks = tasks::TaskRegistry::default();
         change(&mut options);
         let (store, client, local) = start_store(&options, way, &storage).await;
         World {
@@ -377,8 +377,8 @@ async fn start_store(
     options: &StoreOptions,
     way: Way,
     storage: &Storage,
-) -> (StoreHandle, Client, Stores) {
-    let listeners = Listeners::bind(&options.listeners).await;
+) -> (StoreHandle, StoreClient, IndexServices) {
+    let listeners = ApiListeners::bind(&options.listeners).await;
     let listeners = listeners.expect("free ports");
     let local = listeners.local().into();
     let store = match way {
@@ -393,7 +393,7 @@ async fn start_store(
         }
     };
     let store = store.expect("it starts");
-    let client = Client::new(ClientOptions {
+    let client = StoreClient::new(ClientOptions {
         base_uris: vec![format!("http://{}", store.addresses()[0])],
         // JSON answers are readable in the messages of failed tests.
         binary: false,
@@ -403,7 +403,7 @@ async fn start_store(
 }
 
 /// Returns the keys of an answer, which must be in JSON.
-pub fn keys(found: Neighbours) -> Vec<Vec<Value>> {
+pub fn keys(found: NearestRows) -> Vec<Vec<Value>> {
     let value = |value| match value {
         KeyValue::Json(value) => value,
         KeyValue::Cql(bytes) => panic!("{bytes:?} was asked for in JSON"),

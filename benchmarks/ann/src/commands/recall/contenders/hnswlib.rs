@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::json;
-use vector_sets::Metric;
+use vector_sets::NeighbourMetric;
 
 use super::{BUILD_BEAM, Results, Searched, Task};
 
@@ -47,10 +47,10 @@ pub fn run(task: &Task<'_>, python: &Path, folder: &Path) -> anyhow::Result<Resu
         "base": path("base"), "ids": path("ids"), "queries": path("queries"),
         "found": path("found"), "dimensions": task.made.dimensions,
         "space": match task.metric {
-            Metric::Cosine => "cosine",
+            NeighbourMetric::Cosine => "cosine",
             // The squared distance of zeros and ones is the Hamming distance.
-            Metric::Euclidean | Metric::Hamming => "l2",
-            Metric::DotProduct => "ip",
+            NeighbourMetric::Euclidean | NeighbourMetric::Hamming => "l2",
+            NeighbourMetric::DotProduct => "ip",
         },
         "m": task.m, "ef_construction": BUILD_BEAM, "searches": task.searches,
     });

@@ -5,7 +5,7 @@ pub mod ours;
 pub mod usearch;
 
 use serde::{Deserialize, Serialize};
-use vector_sets::{Left, Made, Metric};
+use vector_sets::{RemainingVectors, GeneratedSet, NeighbourMetric};
 
 use super::judge::Judge;
 
@@ -17,11 +17,11 @@ pub struct Task<'a> {
     /// The name of the set.
     pub name: &'a str,
     /// The measure of distances.
-    pub metric: Metric,
+    pub metric: NeighbourMetric,
     /// The vectors, changes and queries.
-    pub made: &'a Made,
+    pub made: &'a GeneratedSet,
     /// The vectors that are left after all changes.
-    pub left: &'a Left,
+    pub left: &'a RemainingVectors,
     /// The judge of answers.
     pub judge: Judge<'a>,
     /// Links of a vector, as HNSW counts them.

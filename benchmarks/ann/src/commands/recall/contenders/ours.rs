@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use ann::{Index, Options, Quantization, SearchOptions, Way};
+use ann::{NeighbourIndex, NeighbourIndexOptions, VectorQuantization, SearchOptions, AccessPath};
 use anyhow::Context;
 use contender::Stopwatch;
-use vector_sets::{Change, Metric};
+use vector_sets::{VectorChange, NeighbourMetric};
 
 use super::{BUILD_BEAM, Results, Searched, Task, Work};
 
@@ -24,12 +24,12 @@ pub fn run(task: &Task<'_>, folder: &Path) -> anyhow::Result<Results> {
         index.save(&snapshot)?;
     }
     let mut searches = Vec::new();
-    let mut reopened: Option<Index> = None;
+    let mut reopened: Option<NeighbourIndex> = None;
     for &(ef, k) in &task.searches {
         let index = match &reopened {
             _ if ef == default => &index,
             Some(index) if index.options().search_beam_width == ef => index,
-            _ => reopened.insert(Index::open(&snapshot, options(task, ef))?),
+            _ => reopened.insert(NeighbourIndex::open(&snapshot, options(task, ef))?),
         };
         searches.push(search(task, index, (ef, k))?);
     }
@@ -44,17 +44,17 @@ pub fn run(task: &Task<'_>, folder: &Path) -> anyhow::Result<Results> {
     })
 }
 
-fn options(task: &Task<'_>, ef: usize) -> Options {
-    let defaults = Options::new(task.made.dimensions);
-    Options {
+fn options(task: &Task<'_>, ef: usize) -> NeighbourIndexOptions {
+    let defaults = NeighbourIndexOptions::new(task.made.dimensions);
+    NeighbourIndexOptions {
         metric: match task.metric {
-            Metric::Cosine => ann::Metric::Cosine,
-            Metric::Euclidean => ann::Metric::Euclidean,
-            Metric::DotProduct => ann::Metric::DotProduct,
-            Metric::Hamming => ann::Metric::Hamming,
+            NeighbourMetric::Cosine => ann::DistanceMetric::Cosine,
+            NeighbourMetric::Euclidean => ann::DistanceMetric::Euclidean,
+            NeighbourMetric::DotProduct => ann::DistanceMetric::DotProduct,
+            NeighbourMetric::Hamming => ann::DistanceMetric::Hamming,
         },
         quantization: match task.metric {
-            Metric::Hamming => Quantization::B1,
+            NeighbourMetric::Hamming => VectorQuantization::B1,
             _ => defaults.quantization,
         },
         max_connections: task.m,
@@ -64,23 +64,23 @@ fn options(task: &Task<'_>, ef: usize) -> Options {
     }
 }
 
-fn build(task: &Task<'_>) -> anyhow::Result<Index> {
-    let default = Options::new(task.made.dimensions).search_beam_width;
-    let index = Index::new(options(task, default))?;
+fn build(task: &Task<'_>) -> anyhow::Result<NeighbourIndex> {
+    let default = NeighbourIndexOptions::new(task.made.dimensions).search_beam_width;
+    let index = NeighbourIndex::new(options(task, default))?;
     for (id, vector) in (0..).zip(task.made.vectors()) {
         index.insert(id, vector)?;
     }
     for change in &task.made.changes {
         match change {
-            Change::Replace(id, vector) => index.replace(*id, vector)?,
-            Change::Remove(id) => index.remove(*id)?,
+            VectorChange::Replace(id, vector) => index.replace(*id, vector)?,
+            VectorChange::Remove(id) => index.remove(*id)?,
         }
     }
     Ok(index)
 }
 
 /// Searches for every query twice: to learn what it does, and to time it.
-fn search(task: &Task<'_>, index: &Index, (ef, k): (usize, usize)) -> anyhow::Result<Searched> {
+fn search(task: &Task<'_>, index: &NeighbourIndex, (ef, k): (usize, usize)) -> anyhow::Result<Searched> {
     let options = SearchOptions::new(k);
     let mut work = Work::default();
     for query in task.made.each_query() {
@@ -89,9 +89,9 @@ fn search(task: &Task<'_>, index: &Index, (ef, k): (usize, usize)) -> anyhow::Re
         work.distances += explanation.distances as f64;
         work.rescored += explanation.rescored as f64;
         match explanation.way {
-            Way::Walk => work.walks += 1.0,
-            Way::ScanOfCodes => work.scans_of_codes += 1.0,
-            Way::Scan => {}
+            AccessPath::Walk => work.walks += 1.0,
+            AccessPath::ScanOfCodes => work.scans_of_codes += 1.0,
+            AccessPath::Scan => {}
         }
     }
     let queries = task.made.each_query().len();

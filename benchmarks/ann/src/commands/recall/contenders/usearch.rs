@@ -3,7 +3,7 @@
 use anyhow::Context;
 use contender::Stopwatch;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
-use vector_sets::{Change, Metric};
+use vector_sets::{VectorChange, NeighbourMetric};
 
 use super::{BUILD_BEAM, Results, Searched, Task};
 
@@ -30,10 +30,10 @@ fn build(task: &Task<'_>) -> anyhow::Result<Index> {
     let options = IndexOptions {
         dimensions: task.made.dimensions,
         metric: match task.metric {
-            Metric::Cosine => MetricKind::Cos,
+            NeighbourMetric::Cosine => MetricKind::Cos,
             // The squared distance of zeros and ones is the Hamming distance.
-            Metric::Euclidean | Metric::Hamming => MetricKind::L2sq,
-            Metric::DotProduct => MetricKind::IP,
+            NeighbourMetric::Euclidean | NeighbourMetric::Hamming => MetricKind::L2sq,
+            NeighbourMetric::DotProduct => MetricKind::IP,
         },
         quantization: ScalarKind::F32,
         connectivity: task.m,
@@ -49,9 +49,9 @@ fn build(task: &Task<'_>) -> anyhow::Result<Index> {
         index.add(id, vector).context("usearch")?;
     }
     for change in &task.made.changes {
-        let (Change::Replace(id, _) | Change::Remove(id)) = change;
+        let (VectorChange::Replace(id, _) | VectorChange::Remove(id)) = change;
         index.remove(u64::from(*id)).context("usearch")?;
-        if let Change::Replace(id, vector) = change {
+        if let VectorChange::Replace(id, vector) = change {
             index.add(u64::from(*id), vector).context("usearch")?;
         }
     }
