@@ -66,8 +66,8 @@
 //!
 //! A query with `ANN OF` on an indexed column (module `ann`) runs in a task of its own, next to the
 //! two loops, so that nothing waits for a search. The task reads rows from the node by their keys
-//! (module `key_read`) on the client's connection (module `inquiry`), on streams that the client
-//! does not use (`connection::own_streams`). So the cluster sees the client's own user and
+//! (module `key_read`) on the client's connection (module `node_requests`), on streams that the
+//! client does not use (`connection::own_streams`). So the cluster sees the client's own user and
 //! consistency level, and several reads are on their way at once. The answer goes to the client
 //! between two responses.
 //!

@@ -1,10 +1,9 @@
-//! Inquiries: requests that the gateway itself sends to the node on a client's connection, to carry
-//! out what the client requested.
+//! Requests that the gateway itself sends to the node on a client's connection, to carry out what
+//! the client requested.
 //!
-//! The connection's loop takes inquiries from a channel and writes them between the client's
-//! requests, on streams that the client does not use. Each gets its own answer. So the gateway need
-//! not log in again, the client's own permissions apply, and many inquiries are on their way at
-//! once.
+//! The connection's loop takes them from a channel and writes them between the client's requests,
+//! on streams that the client does not use. Each gets its own answer. So the gateway need not log
+//! in again, the client's own permissions apply, and many requests are on their way at once.
 
 mod memory;
 
@@ -21,10 +20,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 pub(crate) use self::memory::{AnswerMemory, ReservedMemory, holding};
 use crate::dialect::FrameFormat;
 
-/// Inquiries of one connection that are on their way at once; more wait.
+/// Own requests of one connection that are on their way at once; more wait.
 pub(crate) const IN_FLIGHT_MAX: usize = 512;
 
-/// Inquiries of one connection that may wait to be written.
+/// Own requests of one connection that may wait to be written.
 const WAITING_MAX: usize = 64;
 
 /// The position of the flags in a frame.
@@ -39,7 +38,7 @@ pub(crate) struct NodeRequest {
     pub(crate) answer: AnswerSender,
 }
 
-/// An answer of the node to an inquiry, with the memory that it takes.
+/// An answer of the node to such a request, with the memory that it takes.
 #[derive(Debug)]
 pub(crate) struct NodeResponse {
     /// The answer's frame as it came.
@@ -48,10 +47,10 @@ pub(crate) struct NodeResponse {
     pub(crate) held: ReservedMemory,
 }
 
-/// The sender for the answer to an inquiry; `None` is sent if there was no memory for the answer.
+/// The sender for the answer to a request; `None` is sent if there was no memory for the answer.
 pub(crate) type AnswerSender = oneshot::Sender<Option<NodeResponse>>;
 
-/// Sends inquiries on a client's connection. Clones send on the same connection.
+/// Sends requests on a client's connection. Clones send on the same connection.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeRequestSender {
     sender: mpsc::Sender<NodeRequest>,
@@ -97,7 +96,7 @@ impl ClientRequestError {
 }
 
 impl NodeRequestSender {
-    /// Makes an inquirer, and the receiver of its inquiries.
+    /// Makes a sender, and the receiver of its requests.
     pub(crate) fn new() -> (NodeRequestSender, mpsc::Receiver<NodeRequest>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let inquirer = NodeRequestSender {

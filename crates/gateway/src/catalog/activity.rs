@@ -197,6 +197,7 @@ impl LogMarks {
         if !self.is_kept {
             return Ok(entered);
         }
+        // Before the first look at the marks, so that no heartbeat after it is missed.
         let mut said = self.acknowledged_heartbeats.subscribe();
         let marked = async {
             while !self.are_marked(&entered.tables, now_micros()) {
@@ -306,6 +307,8 @@ impl LogMarks {
     /// as far as is known at the time `now_micros`. Both times are by the log clock, in
     /// microseconds since the epoch.
     pub(crate) fn may_be_idle(&self, table: &str, from_micros: i64, now_micros: i64) -> bool {
+        // Rows of this gateway's own writes may be on their way, which no look at the cluster
+        // shows.
         if self.own.lock().contains_key(table) {
             return false;
         }
@@ -323,6 +326,7 @@ impl LogMarks {
 
     /// Waits for a look that begins now or later; false if that takes too long.
     pub(crate) async fn wait_for_refresh(&self) -> bool {
+        // A look that began earlier may have missed a mark that was there when the poll came.
         let wanted_at = Instant::now();
         let mut looked = self.refreshed.subscribe();
         self.refresh_requested.notify_one();

@@ -254,6 +254,7 @@ impl ClusterClocks {
             tracing::warn!(
                 "the machine's clock was ahead and is right again: log rows are dated by it anew"
             );
+            // The difference is that of the former times, so the next comparison starts over.
             self.own.reset();
             self.state.lock().node = None;
             return self.judge();
@@ -272,12 +273,15 @@ impl ClusterClocks {
         let before = state
             .gateways_read_at
             .map_or(oldest, |looked| looked.max(oldest));
+        // Gateways that are no longer in the table are forgotten.
         let known = std::mem::take(&mut state.gateways);
         let others = rows.iter().filter(|row| row.gateway != own);
         state.gateways = others
             .filter_map(|row| {
                 let said_micros = row.said_ms? * 1_000;
                 let known = known.get(&row.gateway);
+                // The same heartbeat as last time: to compare it with a later moment would only
+                // widen its bounds.
                 if let Some(known) = known.filter(|known| known.heartbeat_micros == said_micros) {
                     return Some((row.gateway, known.clone()));
                 }
@@ -297,6 +301,7 @@ impl ClusterClocks {
             })
             .collect();
         state.gateways_read_at = Some(from);
+        // `judge` takes the lock again.
         drop(state);
         self.judge();
     }
@@ -374,6 +379,7 @@ fn middle(state: &ClockReadings) -> i64 {
     let others = others.map(|seen| seen.difference.certain());
     let mut all: Vec<i64> = others.chain([0]).collect();
     all.sort_unstable();
+    // The later one of two in the middle: rows of a clock that lags are missed.
     all[all.len() / 2]
 }
 

@@ -31,6 +31,7 @@ pub(super) fn end_of_creation(
         return Some(IndexCreationOutcome::Dropped);
     };
     match row.state {
+        // The client may go on at another gateway, which must show the index by then.
         IndexLifecycle::Usable => {
             (row.changed_at <= round.confirmed_by_all).then_some(IndexCreationOutcome::Usable)
         }

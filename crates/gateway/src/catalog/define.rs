@@ -88,7 +88,10 @@ impl IndexCatalog {
         deadline: Instant,
     ) -> Result<IndexStatementOutcome, CqlError> {
         for _ in 0..TRIES_MAX {
+            // Read before all that is checked: `change` succeeds only under this revision, so no
+            // definition that another gateway makes meanwhile goes unseen.
             let definitions = ClusterDefinitions::read(cluster).await?;
+            // The name stays taken until all gateways know of the drop.
             if let Some(name) = &create.name
                 && definitions.is_dropping(keyspace, name)
             {
@@ -109,6 +112,7 @@ impl IndexCatalog {
                 deadline,
             )
             .await?;
+            // The log of a new index would be dropped together with the old index.
             if definitions.is_left(&table) {
                 let is_free = |now: &ClusterDefinitions| !now.is_left(&table);
                 self.wait_until(definitions.revision, deadline, is_free, || {
@@ -120,6 +124,7 @@ impl IndexCatalog {
                 .await?;
                 continue;
             }
+            // The scan of a new index could read rows that are about to be removed.
             if definitions.is_truncated(&table) {
                 let is_whole = |now: &ClusterDefinitions| !now.is_truncated(&table);
                 self.wait_until(definitions.revision, deadline, is_whole, || {
@@ -128,10 +133,13 @@ impl IndexCatalog {
                 .await?;
                 continue;
             }
+            // After all waits, as an index that is on its way out must not count as an obstacle.
             let checked = checked(&definitions, &table, &theirs, create, target)?;
             let Some(name) = checked else {
                 return Ok(IndexStatementOutcome::nothing());
             };
+            // Before anything is defined: without grants on the log, all writes to the table could
+            // be refused.
             grants::check(cluster, keyspace, &table.name).await?;
             let index = Arc::new(DefinedIndex {
                 keyspace: keyspace.to_owned(),
@@ -142,10 +150,12 @@ impl IndexCatalog {
                 version: timeuuids::now()?,
                 table_id: table.id,
             });
+            // If another change came first, all is read and checked again.
             if definitions
                 .change(cluster, DefinitionChange::Create(index.clone()))
                 .await?
             {
+                // Each change raises the revision by one.
                 let created_at = definitions.revision + 1;
                 return self
                     .wait_until_usable(cluster, index, created_at, deadline)
@@ -173,6 +183,7 @@ impl IndexCatalog {
                 index.name
             ))),
             Some(IndexCreationOutcome::WithoutLog(error)) => {
+                // Otherwise the definition would stay, and each round would try to make the log.
                 self.take_back(cluster, &index).await?;
                 let log = log_table::name_of(&index.table);
                 Err(CqlError::invalid(format!(
@@ -180,6 +191,7 @@ impl IndexCatalog {
                     index.keyspace
                 )))
             }
+            // No error: the definition is there, and gateways go on with it by themselves.
             None => Ok(IndexStatementOutcome {
                 warning: Some(format!(
                     "The index {} is defined, but not all gateways log the writes of {} yet: it \
@@ -200,6 +212,8 @@ impl IndexCatalog {
         for _ in 0..TRIES_MAX {
             let definitions = ClusterDefinitions::read(cluster).await?;
             let row = definitions.find(&index.keyspace, &index.name);
+            // Somebody may have dropped it meanwhile, and given its name to an index of another
+            // table.
             let is_ours = |row: &&StoredDefinition| {
                 row.index.table_id == index.table_id && row.state != IndexLifecycle::Dropping
             };
@@ -255,7 +269,10 @@ impl IndexCatalog {
                 let gone = self.wait_for(deadline, |round| {
                     // The row of an index goes once all gateways know that it is dropped.
                     let mut rows = round.definitions.rows.iter();
+                    // An older round may be from before the index was created, and would not show
+                    // it either.
                     let is_newer = round.definitions.revision > definitions.revision;
+                    // By its version, as a new index may have the same name.
                     let is_there = rows.any(|row| row.index.version == index.version);
                     (is_newer && !is_there).then_some(())
                 });
@@ -278,6 +295,7 @@ impl IndexCatalog {
         mut sought: impl FnMut(&RoundFindings) -> Option<T>,
     ) -> Option<T> {
         let mut rounds = self.rounds.clone();
+        // After the receiver is there, so that the round of this request is not missed.
         self.request_refresh();
         loop {
             let value = rounds.borrow_and_update().as_ref().and_then(&mut sought);
@@ -307,6 +325,7 @@ fn checked(
         }
     }
     options::check(&create.options, dimensions)?;
+    // Names are unique in a keyspace, and Cassandra does not know those of vector indexes.
     let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
     let new_name = definition::new_name(
         create.name.as_deref(),

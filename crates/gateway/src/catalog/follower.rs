@@ -94,8 +94,10 @@ impl DefinitionFollower {
         let mut told: Option<ClusterError> = None;
         loop {
             lease.held().await;
+            // Before anything is read, so that a lapse during the round shows.
             let lapses = self.catalog.lapses();
             if self.catalog.snapshot().lapsed() {
+                // The revision may be the same as before, but a lapsed snapshot has to be replaced.
                 here.active = None;
             }
             let round = self.round(cluster, lease, lapses, &mut here);
@@ -153,12 +155,16 @@ impl DefinitionFollower {
         let Some(known) = here.active.as_mut() else {
             return Ok(false);
         };
+        // By the beginning of the round, as later changes may not have been read.
         self.catalog.set_refreshed(began);
+        // Only once this gateway shows the indexes: index services look for them when they see a
+        // new entry.
         if !known.is_recorded {
             history::record(cluster, schema_version, known.definitions.revision).await?;
             known.is_recorded = true;
         }
         let confirmed = known.confirmed(&mut here.older);
+        // A change wakes the task that sends heartbeats, so only news counts as one.
         lease.confirmed.send_if_modified(|said| {
             let is_news = *said != confirmed;
             *said = confirmed;
@@ -210,6 +216,8 @@ impl DefinitionFollower {
             if !self.catalog.replace_since(lapses, &reconciled.snapshot) {
                 return Ok(None);
             }
+            // Only after the replacement: whatever request begins from here on is decided by the
+            // new snapshot.
             let busy = self.clients.open();
             for client in busy.iter().filter_map(Weak::upgrade) {
                 client.mark();
@@ -288,6 +296,8 @@ impl DefinitionFollower {
     ) -> Result<(), ClusterError> {
         let definitions = &known.definitions;
         let version = timeuuids::now()?;
+        // In each round, even if another step is due, as the time of a note counts from when it was
+        // first seen.
         let overdue = notes.overdue(definitions, Instant::now(), version);
         let next = next_change(definitions, &known.reconciled, confirmed_by_all, version);
         let Some(change) = next.or(overdue) else {
@@ -305,6 +315,8 @@ impl DefinitionFollower {
                     self.catalog.refresh_requested.notify_one();
                     return Ok(());
                 }
+                // Before the definition is removed: if this gateway dies in between, another one
+                // finds the definition and takes the step again.
                 log_table::drop(cluster, keyspace, table).await?;
             }
         }

@@ -56,6 +56,8 @@ impl HeartbeatLease {
         let mut confirmed = self.confirmed.subscribe();
         let mut told: Option<ClusterError> = None;
         loop {
+            // The lease counts from before the heartbeat: its row in the cluster is written later,
+            // and expires later.
             let began = Instant::now();
             let revision = *confirmed.borrow_and_update();
             let clocks = &self.catalog.clocks;
@@ -80,6 +82,8 @@ impl HeartbeatLease {
                     told = None;
                     activity.marks_were_written(&marks);
                     if self.catalog.prolong(began + LAPSE_AFTER) {
+                        // The snapshot has lapsed meanwhile, so what was confirmed by it counts no
+                        // more.
                         self.confirmed.send_replace(None);
                     }
                     self.acknowledged.send_replace(Some(began));
@@ -105,6 +109,7 @@ impl HeartbeatLease {
     /// The next write timestamp of the gateway's row, greater than all before. No other gateway
     /// writes this row.
     pub(super) fn next_timestamp(&self) -> i64 {
+        // Cassandra ignores a write with a lower timestamp, as after the clock was set back.
         let now = self.catalog.clocks.now_micros();
         let after = |last: i64| now.max(last.saturating_add(1));
         let last = self

@@ -20,6 +20,7 @@ pub(super) fn next_change(
             IndexLifecycle::Dropping,
         ));
     }
+    // Without its log the index has missed writes, so it is built again as another version.
     if let Some(lost) = reconciled.lost.first() {
         return Some(DefinitionChange::Restart(lost.index.clone(), version));
     }
@@ -32,6 +33,7 @@ pub(super) fn next_change(
     definitions
         .rows
         .iter()
+        // Both steps need every live gateway to act by the state that the index has now.
         .filter(|row| row.changed_at <= confirmed_by_all)
         .find_map(|row| match row.state {
             IndexLifecycle::Logging => Some(DefinitionChange::Turn(

@@ -93,6 +93,7 @@ impl DefinitionComparison {
             let index = &definition.index;
             logged.as_ref().is_some_and(|table| {
                 let mut columns = index.target.columns();
+                // A table that was dropped and made again has the same name and another id.
                 table.id == index.table_id && columns.all(|name| table.column(name).is_some())
             })
         };

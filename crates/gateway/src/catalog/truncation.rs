@@ -121,6 +121,8 @@ impl IndexCatalog {
             };
             let change = change?;
             let is_made = definitions.change(&cluster, change).await?;
+            // Only changes that others came before count, as a table may have more indexes than
+            // there are tries.
             lost += usize::from(!is_made);
         }
         Err(too_many_changes())

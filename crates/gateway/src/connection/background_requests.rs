@@ -104,7 +104,7 @@ pub(super) struct BackgroundRequests {
 }
 
 impl BackgroundRequests {
-    /// Makes the workshop of a connection.
+    /// Makes the state for the tasks of a connection.
     pub(super) fn new(
         node: NodeRequestSender,
         searches: FreshSearches,

@@ -22,6 +22,7 @@ pub(super) fn decide(
     body: &[u8],
     has_room: bool,
 ) -> RequestAction {
+    // A process that was stopped may wake here, long after its lease has ended.
     context.catalog.lapse_if_over();
     let decided = match header.opcode {
         Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch | Opcode::Register
@@ -51,6 +52,7 @@ fn startup(
         header: *header,
         body: Bytes::copy_from_slice(body),
     };
+    // STARTUP itself is never compressed, as it is what agrees on a compression.
     let request = Request::decode(&frame, None, context.session.body_max())?;
     if let Request::Startup(startup) = request {
         let compression = startup.compression(header.version)?;
@@ -128,6 +130,8 @@ fn execute(
     request: &ClientRequest,
     has_room: bool,
 ) -> Result<RequestAction, CqlError> {
+    // A lapse needs no check here: under a lapsed snapshot no prepared write holds, and its PREPARE
+    // is refused.
     let id = glance::executed_id(request.header.flags, request.plain)?;
     let Some(statement) = context.prepared.get(id, request.snapshot) else {
         return Err(unprepared(id));

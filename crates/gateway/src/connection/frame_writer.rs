@@ -22,7 +22,7 @@ pub(super) struct ClientFrameWriter<'s, S> {
     segments: Option<OutgoingSegments>,
 }
 
-/// The state of an outlet with segments.
+/// The state of a writer with segments.
 struct OutgoingSegments {
     form: SegmentForm,
     /// Bytes of a frame in pieces that are still to come.
@@ -30,7 +30,7 @@ struct OutgoingSegments {
 }
 
 impl<'s, S: AsyncWrite + Unpin> ClientFrameWriter<'s, S> {
-    /// An outlet without segments.
+    /// A writer without segments.
     pub(super) fn new(socket: &'s mut S) -> Self {
         ClientFrameWriter {
             socket,

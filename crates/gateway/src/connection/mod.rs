@@ -83,7 +83,7 @@ const ANSWERS_MAX: usize = 16;
 /// shorter than drivers wait for a connection (5 s), so that they get the reason why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
-/// Serves a connection to its end. It is dropped if the guest has to give way.
+/// Serves a connection to its end. It is dropped if it has to give way to another.
 pub(crate) async fn serve(
     client: TcpStream,
     shared: Arc<ServingState>,

@@ -1,4 +1,4 @@
-//! Writes the gateway's own inquiries to the node.
+//! Writes the gateway's own requests to the node.
 
 use bytes::BytesMut;
 use tokio::io::AsyncWrite;
@@ -12,7 +12,7 @@ use crate::node_requests::NodeRequest;
 /// The position of the stream in a frame. The stream has two bytes.
 const STREAM_AT: usize = 2;
 
-/// Writes an inquiry and all that wait after it, in one write.
+/// Writes a request and all that wait after it, in one write.
 pub(super) async fn write_node_requests(
     first: NodeRequest,
     waiting: &mut mpsc::Receiver<NodeRequest>,

@@ -27,7 +27,7 @@ pub(super) struct ResponseLoop {
     pub(super) context: DecisionContext,
     /// Answers that the gateway makes itself, as whole frames.
     pub(super) answers: mpsc::Receiver<Bytes>,
-    /// The memory for answers to the gateway's own inquiries.
+    /// The memory for answers to the gateway's own requests.
     pub(super) answer_memory: AnswerMemory,
     /// The way to the loop that writes to the node, for requests that this loop makes. At most one
     /// request is under way on each stream.
@@ -109,6 +109,7 @@ impl ResponseLoop {
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
             let Some(header) = header else { break };
             let length = HEADER_LENGTH + header.length as usize;
+            // The answer to STARTUP comes without segments, and everything after it within them.
             if self.has_begun(&header) && self.context.session.will_have_segments() {
                 if rest.len() < length {
                     break;
@@ -141,6 +142,7 @@ impl ResponseLoop {
                 continue;
             }
             let reply = self.reply(&header, body);
+            // With these the client has no answer yet.
             if !matches!(reply, ResponseAction::Ask(_) | ResponseAction::Later) {
                 self.count(&header);
             }
@@ -187,7 +189,7 @@ impl ResponseLoop {
         }
     }
 
-    /// Hands an answer to the gateway's own inquiry over; false if the answer is for the client.
+    /// Hands an answer to the gateway's own request over; false if the answer is for the client.
     fn hand_over(&self, header: &FrameHeader, body: &[u8]) -> bool {
         if !self.context.session.own_streams.is_own(header.stream) {
             return false;

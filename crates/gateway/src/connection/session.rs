@@ -31,7 +31,7 @@ pub(super) struct ProxySession {
     body_max: usize,
     /// The form of frames that STARTUP requested.
     dialect: Mutex<FrameFormat>,
-    /// Whether the node has taken a STARTUP, after which the dialect does not change.
+    /// Whether the node has taken a STARTUP, after which the form of frames does not change.
     has_begun: AtomicBool,
     /// The form of the segments that hold all frames, once the node has answered a STARTUP of
     /// version 5.
@@ -236,6 +236,7 @@ impl ProxySession {
         body: &'a [u8],
         scratch: &'a mut Bytes,
     ) -> Result<&'a [u8], DecodeError> {
+        // In version 5 segments are compressed, and no frame by itself.
         let may_be_compressed = header.version == ProtocolVersion::V4;
         if !may_be_compressed || !header.flags.contains(FrameFlags::COMPRESSION) {
             return Ok(body);

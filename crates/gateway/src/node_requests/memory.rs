@@ -1,5 +1,4 @@
-//! The memory for answers to the gateway's own inquiries, which hold the rows of searches under
-//! way.
+//! The memory for answers to the gateway's own requests, which hold the rows of searches under way.
 
 use std::sync::Arc;
 

@@ -22,11 +22,11 @@
 //!
 //! # The connection that reads the rows
 //!
-//! The rows are read on the client's own connection (module `inquiry`). So its permissions, its
-//! consistency level, its trace and its timeouts hold as if the client had read the rows itself,
-//! and it gets the errors of the cluster as they are. The node next to the gateway coordinates: it
-//! reads the rows that it has and requests the rest from other replicas at once, so one round trip
-//! reads all partitions.
+//! The rows are read on the client's own connection (module `node_requests`). So its permissions,
+//! its consistency level, its trace and its timeouts hold as if the client had read the rows
+//! itself, and it gets the errors of the cluster as they are. The node next to the gateway
+//! coordinates: it reads the rows that it has and requests the rest from other replicas at once, so
+//! one round trip reads all partitions.
 //!
 //! # Prepared statements
 //!

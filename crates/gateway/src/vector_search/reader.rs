@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::node_requests::{NodeRequest, NodeResponse};
 
-    /// The answer of a node to an inquiry.
+    /// The answer of a node to a request.
     fn answer(memory: &AnswerMemory, response: &Response) -> NodeResponse {
         let mut out = BytesMut::new();
         response.encode(&ResponseContext::new(0), None, &mut out);

@@ -34,6 +34,7 @@ impl BatchLog {
     fn timed_out_at(&self, now: Duration) {
         let until_ms = millis(now + AVOIDED_FOR);
         let before_ms = self.avoided_until_ms.swap(until_ms, Ordering::Relaxed);
+        // One line for each period, not for each timeout within it.
         if before_ms < millis(now) {
             tracing::warn!(
                 for_s = AVOIDED_FOR.as_secs(),

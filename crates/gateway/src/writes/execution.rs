@@ -145,6 +145,8 @@ impl WriteExecution {
             .batch
             .as_ref()
             .is_some_and(|batch| log.fits(batch, &forms.hints));
+        // A client that sent a LOGGED batch gets one even while the batch log does not answer in
+        // time.
         let avoids = !forms.wants_batch_log() && log.batch_log.is_avoided();
         WriteExecution {
             stage: if fits && !avoids {
@@ -189,6 +191,7 @@ impl WriteExecution {
             Ok((context, response)) => (context, Ok(response)),
             Err(error) => (ResponseContext::default(), Err(error)),
         };
+        // The answer is to the gateway's own PREPARE, so it says nothing about the write.
         if let Some(table) = self.preparing.take() {
             return match response {
                 Ok(Response::Prepared(prepared)) => {
@@ -213,6 +216,7 @@ impl WriteExecution {
                 false => self.insert_unprepared(),
             };
         }
+        // Before the client is answered, so that its next search waits for this write.
         if frame.header.opcode != Opcode::Error {
             self.note_newest();
         }
@@ -232,6 +236,7 @@ impl WriteExecution {
                 self.ask()
             }
             WriteStage::WithoutLog => {
+                // The log rows before the request are hints to unchanged rows, which do no harm.
                 if response.as_ref().is_ok_and(nothing_was_written) {
                     return NextWriteAction::Answer;
                 }
@@ -278,6 +283,8 @@ impl WriteExecution {
             Ok(Response::Error(error)) => Some(error),
             _ => None,
         };
+        // The threshold of the node may be lower than the gateway's bound, or count the cells
+        // otherwise.
         if error.is_some_and(|error| error.message.contains(TOO_LARGE)) {
             self.stage = WriteStage::Before(0);
             return self.ask();
@@ -352,6 +359,7 @@ impl WriteExecution {
 
     /// Makes the next request: that of the stage, or the PREPARE that the stage needs first.
     fn request(&mut self) -> Bytes {
+        // Before the rows are dated, so that no part of their way is left out.
         self.dated = Instant::now();
         self.last_row = None;
         let hints = match &self.stage {

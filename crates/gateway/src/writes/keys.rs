@@ -45,6 +45,8 @@ pub(super) fn hints(
         let choices = parts.iter().map(|part| part.choices.len());
         choices.fold(each, usize::saturating_mul)
     };
+    // A static column belongs to the partition, so its change gets a log row without a clustering
+    // key.
     let beside_rows = plan.writes_static && matches!(plan.extent, PartitionExtent::Rows(_));
     let of_partition = product(&clustering, operations.len());
     let of_partition = of_partition.saturating_add(usize::from(beside_rows));
@@ -52,6 +54,7 @@ pub(super) fn hints(
     if count > left {
         return Err(too_many());
     }
+    // An IN without values touches no row.
     if count == 0 {
         return Ok(Vec::new());
     }

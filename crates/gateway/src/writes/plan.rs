@@ -97,6 +97,7 @@ impl LoggedWritePlan {
         insert: &Insert,
         table: Arc<LoggedTable>,
     ) -> Result<LoggedWritePlan, UnplannableWrite> {
+        // The key of INSERT JSON is within the JSON, which only the node takes apart.
         let InsertValues::Columns { columns, terms } = &insert.values else {
             return Err(UnplannableWrite::Unreadable(CqlError::invalid(format!(
                 "INSERT JSON is not supported on {}.{}, which has a vector index: name the columns and their values",
@@ -141,6 +142,7 @@ impl LoggedWritePlan {
             &update.relations,
             update.condition.as_ref(),
             update.assignments.iter().map(Assignment::column),
+            // `l = l + [1]` and `l[0] = 1` would meet another list the second time.
             update.assignments.iter().all(|assignment| {
                 matches!(
                     assignment,
@@ -209,6 +211,7 @@ impl LoggedWritePlan {
                     is_tuple,
                     choice,
                 }),
+                // It names no row by its key, so the hint is for the partition.
                 None => ranged = true,
             }
         }

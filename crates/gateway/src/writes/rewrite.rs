@@ -178,6 +178,7 @@ impl ClientRequest<'_> {
             }
         }
         batch.statements = std::mem::take(&mut writes.statements);
+        // Encoded with the client's own kind and present, as these writes may go without log rows.
         let changed = writes
             .is_changed
             .then(|| self.encode(&Request::Batch(batch.clone())));
@@ -206,6 +207,8 @@ impl ClientRequest<'_> {
                 false,
             );
         }
+        // The log row must name the key that the node writes. So the text gets values in place of
+        // the calls, and the key is read from that text.
         let text = calls::evaluated(&text, &log.clock);
         match read(&text, self.keyspace, self.snapshot) {
             Ok(Some(write)) => {
@@ -234,6 +237,8 @@ impl ClientRequest<'_> {
                 before,
                 false,
             ),
+            // The text goes to the node instead of the id, and its names would be looked up in the
+            // keyspace that is in use now.
             Some(_)
                 if prepared.keyspace.is_some() && prepared.keyspace.as_deref() != self.keyspace =>
             {
@@ -298,6 +303,7 @@ impl ClientRequest<'_> {
         if writes.hints.is_empty() {
             return Ok(None);
         }
+        // Only here, as a request without log rows does not depend on the gateway's clock.
         log.clock.check()?;
         let frame = self.as_it_came();
         let forms = RequestForms {
@@ -321,6 +327,8 @@ impl ClientRequest<'_> {
 
     /// The flags of the client's frame without the one for a compressed body.
     fn flags(&self) -> FrameFlags {
+        // The gateway has decompressed the body, and sends what it encodes itself without
+        // compression.
         FrameFlags(self.header.flags.0 & !FrameFlags::COMPRESSION.0)
     }
 

@@ -87,6 +87,8 @@ pub(crate) fn read(
         };
         match plan {
             Some(Ok(plan)) => plans.push(plan),
+            // Cassandra refuses a batch as a whole, so none of its other statements needs a log
+            // row.
             Some(Err(UnplannableWrite::Refused)) => return Ok(None),
             Some(Err(UnplannableWrite::Unreadable(error))) => return Err(error),
             None => {}
@@ -169,6 +171,7 @@ pub(crate) fn is_logged(
 impl LoggedWrite {
     /// Whether the statement can be one of several in a BATCH for several tables.
     pub(super) fn can_share_a_batch(&self) -> bool {
+        // Cassandra takes no batch within a batch, and no condition next to another table.
         !self.is_batch && self.plans.iter().all(|plan| !plan.conditional)
     }
 
@@ -210,11 +213,14 @@ impl LoggedWrite {
         names: Option<&[Arc<str>]>,
     ) -> Result<Vec<BoundValue>, UnplannableWrite> {
         let named = match values {
+            // Such values are in the order of the markers already.
             MarkerValues::Positional(values) => return Ok(values.clone()),
             MarkerValues::Named(named) => named,
         };
         let name_of = |position: usize, own: &Option<String>| -> Option<String> {
             match names {
+                // Cassandra names a `?` after its column. The text does not show that name, but the
+                // answer to PREPARE does.
                 Some(names) => names.get(position).map(|name| name.as_ref().to_owned()),
                 None => own.clone(),
             }
@@ -223,6 +229,7 @@ impl LoggedWrite {
             .iter()
             .enumerate()
             .map(|(position, own)| {
+                // Which column a `?` of an unprepared statement belongs to, only the node knows.
                 let name = name_of(position, own).ok_or_else(|| {
                     unreadable(
                         "values with names for markers without names are not supported on a table with a vector \
@@ -231,6 +238,8 @@ impl LoggedWrite {
                 })?;
                 // If a name comes twice, Cassandra takes the first value.
                 let value = named.iter().find(|(given, _)| *given == name);
+                // For a missing value Cassandra has an error of its own, so the request goes there
+                // as it came.
                 value.map(|(_, value)| value.clone()).ok_or(UnplannableWrite::Refused)
             })
             .collect()

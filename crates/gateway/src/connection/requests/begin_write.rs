@@ -87,8 +87,10 @@ impl RequestLoop {
         bytes: usize,
         node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<OwnedSemaphorePermit, RequestsEnd> {
+        // A write that takes more waits until it has all of the memory.
         let bytes = u32::try_from(bytes.min(MEMORY_MAX)).expect("bug: the limit is beyond 4 GiB");
         loop {
+            // Begun again after each step, which loses no place: no other task waits here.
             let permit = self.write_memory.clone().acquire_many_owned(bytes);
             tokio::select! {
                 biased;

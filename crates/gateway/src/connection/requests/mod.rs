@@ -48,7 +48,7 @@ pub(super) struct RequestLoop {
     /// answers between two responses, and knows by the end of their channel that there are no more
     /// requests.
     pub(super) background: BackgroundRequests,
-    /// The requests of the workshop to the node.
+    /// The requests of the background tasks to the node.
     pub(super) node_requests: mpsc::Receiver<NodeRequest>,
     /// Frames that other parts of the connection send to the node, each on the stream of a request
     /// that the client waits for.
@@ -80,6 +80,8 @@ impl RequestLoop {
     ) -> RequestsEnd {
         let node = &mut ClientFrameWriter::new(node);
         let end = match self.pass_on(client, node).await {
+            // The client has disconnected, or the node takes nothing any more: no request is left
+            // to send.
             Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
         };
@@ -104,8 +106,8 @@ impl RequestLoop {
             drain_timeout,
             ..
         } = self;
-        // The other loop ends with the last answer that is due. It waits for answers of the
-        // workshop as long as somebody holds their sender: from here on, only work that has begun.
+        // The other loop ends with the last answer that is due. It waits for answers of background
+        // tasks as long as somebody holds their sender: from here on, only work that has begun.
         let gone = workshop.closed.clone();
         drop(workshop);
         let deadline = Instant::now() + drain_timeout;
@@ -211,6 +213,8 @@ impl RequestLoop {
                     let Some(body) = rest.get(HEADER_LENGTH..length) else {
                         break;
                     };
+                    // Before the request is noted: a second one on a stream would replace what is
+                    // awaited there.
                     if let Err(error) = self.check(&header) {
                         write_front(intake, passing, node).await?;
                         self.answer(header.stream, error).await;
@@ -278,6 +282,7 @@ impl RequestLoop {
             RequestAction::Truncate(table) => {
                 self.context.session.reserve_stream(stream).await;
                 write_front(intake, passing, node).await?;
+                // Copied, as it is sent only once the TRUNCATE is noted in the cluster.
                 let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
                 intake.advance(length);
                 truncate::send(&self.context, &self.steps_sender, stream, frame, table);

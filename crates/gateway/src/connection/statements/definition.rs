@@ -53,6 +53,8 @@ pub(super) fn reply(
     statement: Arc<IndexStatement>,
     to_client: ToClient,
 ) -> Result<ResponseAction, DecodeError> {
+    // The node refuses every probe. It finds fault with its text only if the client may alter the
+    // table.
     match context.decode(header, body)? {
         (_, Response::Error(error)) if !is_of_the_statement(&error) => Ok(ResponseAction::Keep),
         _ => {
@@ -84,6 +86,7 @@ fn define(
                         .created_everywhere(&index.keyspace, &index.name, version, within)
                         .await;
                 }
+                // Each frame says for itself whether it is compressed.
                 const PLAIN: Option<Compression> = None;
                 let context = ResponseContext {
                     warnings: outcome.warning.into_iter().collect(),

@@ -1,5 +1,5 @@
 //! Nearest-neighbour queries: recognises them among the client's requests, and makes them jobs of
-//! the workshop. The node gets none of them, so no response is awaited here.
+//! background tasks. The node gets none of them, so no response is awaited here.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ pub(super) fn execute(
     Ok(begin(request, job))
 }
 
-/// The way of a request that is a job of the workshop.
+/// The way of a request that is a job of a background task.
 fn begin(request: &ClientRequest, job: DeferredJob) -> RequestAction {
     let header = request.header;
     RequestAction::Begin(DeferredRequest {

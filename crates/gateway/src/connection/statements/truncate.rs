@@ -103,6 +103,7 @@ pub(super) fn reply(
         // If the other loop has ended, the client has disconnected.
         let _ = answers.send(answer).await;
     });
+    // The task answers the client, so the node's answer is not passed on.
     ResponseAction::Replace(Bytes::new())
 }
 
