@@ -96,6 +96,7 @@ pub(super) fn plan(
     conflicts::check(&relations)?;
     refuse_vector_comparisons(table, &relations)?;
     let mut groups = RelationGroups::of(relations);
+    // Before `partition_access` takes relations out of the groups.
     let needs = FilteringAnalysis::of(&groups, allowed);
     let wants_static_only = groups.clustering.is_empty()
         && groups.others.iter().all(|relation| {

@@ -175,6 +175,7 @@ impl Accumulator {
         let value = Value::deserialize(&self.argument_type, bytes)
             .map_err(|error| CqlError::invalid(error.0))?;
         match (&mut self.total, value) {
+            // `take` has counted it, but it is no number that an average could count.
             (_, Value::Empty) => self.count -= 1,
             (RunningSum::Integer(sum), Value::Tinyint(number)) => *sum += i128::from(number),
             (RunningSum::Integer(sum), Value::Smallint(number)) => *sum += i128::from(number),
@@ -247,6 +248,7 @@ fn add_float(total: &mut RunningSum, number: f64) {
     };
     *small += number * SMALLER;
     let next = *sum + number;
+    // With an infinite sum the loss would be NaN, and the result as well.
     if next.is_finite() {
         *lost += if sum.abs() >= number.abs() {
             (*sum - next) + number

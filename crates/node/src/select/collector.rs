@@ -182,6 +182,7 @@ impl RowCollector {
             RowSink::Groups(groups) => groups.open.as_ref(),
             _ => None,
         };
+        // Noted first, as `end_group` takes the group out.
         let Some((slot, is_only)) =
             open.map(|open| (open.slot, is_only_of_partition(open.first.row())))
         else {
@@ -300,6 +301,7 @@ impl RowCollector {
     /// # Errors
     /// An expression that fails, and a row for which there is no memory.
     pub(super) fn take(&mut self, slot: usize, row: Row) -> Result<PageProgress, CqlError> {
+        // Limits count groups instead, each when it ends.
         if !matches!(self.output, RowSink::Groups(_)) {
             self.count(slot, &row);
         }
@@ -321,6 +323,7 @@ impl RowCollector {
                 first,
             } => {
                 take_all(accumulators, &self.plan.projection.aggregates, scope)?;
+                // Columns that are not selected are dropped, as the row is held until the end.
                 first.get_or_insert_with(|| {
                     let mut selected = row;
                     self.plan.projection.retain_read(&mut selected);
@@ -392,6 +395,8 @@ impl RowCollector {
                 open,
                 order,
             }) => {
+                // The group goes on with rows of the next page, which reads those of this one
+                // again.
                 if let Some(open) = open {
                     self.state = open.before;
                 }

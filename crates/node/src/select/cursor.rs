@@ -66,6 +66,8 @@ impl QueryCursor {
         for worked in 1..=budget.rows {
             let mut fetched = self.source.fetch(LARGE_BYTES)?;
             if matches!(fetched, FetchOutcome::Large) {
+                // The first record is taken whatever the time, so that a query of large records
+                // advances.
                 let is_over = worked > 1 && started.elapsed() > budget.time;
                 if !budget.takes_large || is_over {
                     break;
@@ -110,6 +112,7 @@ impl QueryCursor {
             }
             FetchOutcome::Nothing | FetchOutcome::Large => {
                 if let Some(slot) = self.source.between_partitions() {
+                    // The position was within a partition that has ended.
                     self.collector.state.slot = slot as u32;
                     self.collector.state.position = None;
                     self.collector.has_moved = true;
@@ -117,18 +120,25 @@ impl QueryCursor {
             }
             FetchOutcome::Gone(position) => {
                 self.rows_gone += 1;
+                // The page moves on by such entries, too, or one that meets nothing else could not
+                // end early.
                 self.collector.resume_after(0, position);
             }
             FetchOutcome::Row(slot, row) => {
                 self.rows_read += 1;
+                // Before the page is checked for room: the group that ends here may be what fills
+                // it.
                 if self.collector.leave_group(slot, &row)? == PageProgress::Finished {
                     return Ok(PageProgress::Finished);
                 }
+                // The row is left to the next page, which begins before it, as the state has not
+                // moved on.
                 if self.collector.is_full() {
                     self.has_more = true;
                     return Ok(PageProgress::Finished);
                 }
                 if !self.wants(slot, &row) {
+                    // The next page must not check a row again that this one has left out.
                     self.collector.resume_after(slot, row.position);
                     return Ok(PageProgress::Unfinished);
                 }

@@ -112,6 +112,8 @@ async fn execute_at(
     // rest as well.
     let (mut cursor, progress, limit) = {
         let (mut partitions, mut slices) = reads(plan, values)?;
+        // A reader of a log never comes back to a window, so no row may be added to it after this
+        // read.
         if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
             let settled = Box::pin(log::settle(&database.storage, slices, &clock)).await?;
             if settled.is_none() {
@@ -123,7 +125,11 @@ async fn execute_at(
         let wanted = wanted(table, &partitions, &slices);
         let reader = reader(database, plan, wanted, &parameters)?;
         let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
+        // Rows of a system table are in memory, and named partitions are mostly few: another thread
+        // would cost more. A query that turns out to be long goes there after this step.
         let is_quick = matches!(reader, TableSource::Memory(_)) || names_partitions;
+        // A query that a guardrail refuses must read nothing, and the first step of the cursor
+        // reads rows.
         guard.check_question(&partitions, &slices, &mut warnings)?;
         let question = question(plan, order, slices);
         let cursor = cursor(
@@ -149,6 +155,7 @@ async fn execute_at(
         let ran = Box::pin(run_blocking(turns, cursor, pace, patience)).await;
         cursor = ran.map_err(|error| guard.noted(error))?;
     }
+    // Taken now, as `finish` consumes the cursor.
     let read = cursor.read();
     let finished = match cursor.sorts() {
         true => {
@@ -221,6 +228,7 @@ pub(super) async fn collect_all(
     note_reads(&plan, &partitions, &slices);
     let wanted = wanted(&plan.selected.table, &partitions, &slices);
     let reader = reader(database, &plan, wanted, parameters)?;
+    // The collector ranks the rows by their vectors, so they may come in any order.
     let question = question(&plan, &ClusteringOrder::default(), slices);
     let limit = page_limit(
         database,
@@ -270,12 +278,15 @@ async fn run_blocking(
     loop {
         let step = move || {
             let progress = cursor.step(pace.chunk);
+            // In the same visit, as the wait for the next turn may be long.
             let let_go = cursor.let_go();
             let progress = progress.and_then(|progress| let_go.map(|()| progress));
             (cursor, progress)
         };
         let (back, progress) = on_blocking_thread(turns, step).await?;
         cursor = back;
+        // The page ends early where it can. The rows of an aggregate and of a merge can't be paged,
+        // so they go on until their own limit.
         if progress? == PageProgress::Finished
             || started.elapsed() > page_time && cursor.end_page_early()
         {
@@ -295,6 +306,7 @@ fn wanted<'a>(
     let names_first = |columns: &[&schema::Column], name| {
         columns.first().is_some_and(|column| column.name == name)
     };
+    // The rows of a system table are made for each query, so only those that it can want are made.
     let key = match partitions {
         WantedPartitions::Keys(keys) => match keys.as_slice() {
             [key] => Some(key.as_slice()),
@@ -319,6 +331,7 @@ fn wanted<'a>(
         _ => None,
     };
     let first = slices.first().and_then(one);
+    // An IN has a slice for each of its values, which may name several tables.
     let is_of_one = slices.iter().all(|slice| one(slice) == first);
     RequestedRows {
         keyspace,
@@ -399,9 +412,11 @@ fn cursor(
     let filters = filter::bind_all(&plan.access.filters, values)?;
 
     let is_aggregate = plan.is_one_group();
+    // A page size of 0 turns paging off.
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
     let mut state = match &parameters.paging_state {
         Some(bytes) => resumed(bytes, plan, &partitions, limit)?,
+        // LIMIT counts rows of the answer, and an aggregate makes one row of all that are read.
         None => PagingState::of_limit(limit.filter(|_| !is_aggregate)),
     };
     let mut returned_by_slot = Vec::new();
@@ -412,6 +427,9 @@ fn cursor(
         WantedPartitions::Keys(keys)
             if keys.len() > 1 && !order.columns.is_empty() && !is_aggregate =>
         {
+            // One partition has its rows in the order of the disk, or the reverse. Several are
+            // merged, and the place in a merge is one in each partition, which no paging state
+            // holds.
             check_merge(keys.len(), page_rows, limit, parameters)?;
             is_paged = false;
             let order = RowOrder::new(table, order);
@@ -456,6 +474,7 @@ fn cursor(
         memory: parameters.memory.clone(),
         held: parameters.memory.charge(),
         returned_by_slot,
+        // DISTINCT selects only what all rows of a partition share.
         per_partition_max: if plan.distinct {
             Some(1)
         } else {
@@ -480,6 +499,7 @@ fn source(
 ) -> Result<RowSource, CqlError> {
     let (slot, after) = (state.slot as usize, state.position.clone());
     let indexes = plan.access.indexes;
+    // A later slot says that the page before has read all of the one range or partition.
     if let (
         TableSource::Stored {
             storage,
@@ -492,6 +512,7 @@ fn source(
         && slot == 0
     {
         match lookup::lookups(&plan.access.filters, filters) {
+            // No value is between the bounds of a range.
             None => partitions = WantedPartitions::Nothing,
             Some(mut lookups) => {
                 if plan.access.is_by_local_index() {
@@ -565,6 +586,7 @@ fn resumed(
     if !is_of_this_query {
         return Err(paging::invalid());
     }
+    // LIMIT may be a marker that is bound to less than it was for the page before.
     state.remaining = state.remaining.min(limit);
     Ok(state)
 }
@@ -575,6 +597,7 @@ fn check_merge(
     limit: Option<u32>,
     parameters: &ExecutionParameters,
 ) -> Result<(), CqlError> {
+    // As in Cassandra, a query whose LIMIT is within the page size counts as one without pages.
     let fits_a_page =
         page_rows.is_none_or(|rows| limit.is_some_and(|limit| limit as usize <= rows));
     if !fits_a_page || parameters.paging_state.is_some() {

@@ -145,6 +145,7 @@ impl ResolvedGroupBy {
                 }
             };
             let at = key.iter().position(|of_key| of_key.id == column.id);
+            // Columns that WHERE gives a single value may be left out, as they split no group.
             let at = at.filter(|at| *at >= grouped && (grouped..*at).all(is_fixed));
             grouped = at.ok_or_else(|| CqlError::invalid(OUT_OF_ORDER))? + 1;
         }

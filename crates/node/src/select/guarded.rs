@@ -143,6 +143,8 @@ impl ReadGuardrails<'_> {
             )
         };
         let limits = self.guardrails.limits(Guardrail::Tombstones);
+        // What may pass more than the threshold for failures, such as a reader of a change log,
+        // only gets a warning.
         let counted = read.tombstones.min(limits.fail.unwrap_or(u64::MAX));
         let judged = self.judge(Guardrail::Tombstones, counted, of_tombstones);
         if let Some(ViolationMessage::Warned(warning)) = judged {

@@ -125,6 +125,7 @@ impl IndexRowSource {
             return self.visit(position, record_bytes_max);
         }
         let step = match &mut self.positions {
+            // The choice waits for the first step, as it reads entries of the indexes.
             None => return self.choose(),
             Some(PositionSource::Common(common)) => common.step(&self.view)?,
             Some(PositionSource::Gathered(gathered)) => gathered.step(&self.view)?,
@@ -171,6 +172,7 @@ impl IndexRowSource {
         record_bytes_max: usize,
     ) -> Result<IndexScanStep, CqlError> {
         let partition = self.view.partition_at(&position).map_err(storage_error)?;
+        // The positions of a page begin with the one at which the last page ended.
         if self.left.as_ref() == Some(&partition) || self.span.after.as_ref() == Some(&position) {
             return Ok(IndexScanStep::Nothing);
         }
@@ -201,6 +203,7 @@ impl IndexRowSource {
         let mut rows = self.view.read(&request).map_err(storage_error)?;
         rows.stop_at_tombstones(self.tombstones_max.saturating_sub(self.tombstones));
         self.open = Some(rows);
+        // The stream has all rows of the partition, so further positions in it are passed over.
         self.left = Some(partition);
         Ok(IndexScanStep::Nothing)
     }
@@ -242,6 +245,7 @@ impl IndexRowSource {
                 continue;
             }
             let entries = self.span.entries(&self.view, lookup)?;
+            // No more are counted than the best lookup so far has, which bounds the work.
             let counted = entries.take(fewest.0).map(|entry| entry.map(drop));
             let count = counted
                 .collect::<Result<Vec<()>, _>>()

@@ -303,6 +303,8 @@ impl<'a> ViewRows<'a> {
                 NextRow::Row(row) => Some(row),
                 NextRow::Nothing => None,
                 NextRow::Large => {
+                    // Rows of a table are mostly alike, so the others go to a blocking thread at
+                    // once.
                     self.inline_until = Instant::now();
                     break;
                 }
@@ -333,6 +335,8 @@ impl<'a> ViewRows<'a> {
             read += chunk.rows.len();
             rows.extend(chunk.rows);
             self.held.push(chunk.charge);
+            // Rows between this chunk and the next are missing, so what the next ones have read is
+            // dropped.
             if is_cut && read < keys.len() {
                 self.are_large = true;
                 break;
@@ -361,6 +365,7 @@ impl SearchedRows for ViewRows<'_> {
     }
 
     fn begin(&mut self) {
+        // Before an index is searched, so that each commit from here on counts as a change.
         self.before = self.execution.database.storage.last_commit();
         self.view = None;
         self.held.clear();
@@ -373,7 +378,9 @@ impl SearchedRows for ViewRows<'_> {
         let NearestExecution {
             database, order, ..
         } = self.execution;
+        // The last commit is read after the view is taken: one between the two is in the view.
         let has_changed = self.before.is_none() || self.before != database.storage.last_commit();
+        // Scores of quantized vectors differ from those of the stored ones in any case.
         let is_told_exactly = order.candidates.is_exact && database.stores.are_local();
         let may_differ = has_changed && is_told_exactly;
         self.holds_rows = may_differ || order.candidates.rescoring.is_some();
@@ -434,6 +441,7 @@ impl SearchedRows for ViewRows<'_> {
             place: execution.order.place,
             passed: span.start,
         };
+        // Without a limit: the nearest row may be the last one that is read.
         let collector = execution.collector(RowSink::Ranking(ranking), None);
         let values = EvaluationInputs {
             bound: &execution.parameters.values,
@@ -507,6 +515,7 @@ fn covered_row<'a>(
         };
         of_kind.push((column.id, Cell::Simple(cell)));
     }
+    // Rows have their cells in the order of the columns' ids.
     static_cells.sort_by_key(|(column, _)| *column);
     cells.sort_by_key(|(column, _)| *column);
     let partitioner = plan.selected.table.partitioner;

@@ -188,6 +188,7 @@ impl PositionIntersection {
         let partition = view.partition_at(&target).map_err(storage_error)?;
         let (mut is_common, mut has_row) = (true, false);
         for head in &mut self.heads {
+            // The entry of a partition as a whole comes before those of its rows.
             head.reach(view, &partition)?;
             if head.next.as_ref() == Some(&partition) {
                 continue;
@@ -249,6 +250,7 @@ impl RangePositions {
             read: 0,
             kept: BTreeSet::new(),
             kept_bytes: 0,
+            // So that the first step begins a pass.
             is_cut: true,
             charge: memory.charge(),
         }

@@ -60,6 +60,7 @@ impl TableSource {
                 let stream = view.and_then(|view| view.read(&request));
                 let stream = stream.map_err(storage_error)?;
                 let mut rows = PartitionRowStream::Stored(Box::new(stream));
+                // The bound is for all partitions of the page together.
                 rows.stop_at_tombstones(self.tombstones_max().saturating_sub(passed));
                 Ok(rows)
             }
@@ -153,6 +154,8 @@ impl RowSource {
                 IndexScanStep::Nothing => FetchOutcome::Nothing,
                 IndexScanStep::Large => FetchOutcome::Large,
                 IndexScanStep::End => FetchOutcome::End,
+                // The ranges have so many entries that to scan the table takes less work than to
+                // gather them.
                 IndexScanStep::Scan(after) => {
                     let (question, (start, end)) = rows.scan();
                     let wanted = WantedPartitions::Tokens(start, end);
@@ -274,6 +277,8 @@ impl PartitionSequence {
 
     fn fetch(&mut self, record_bytes_max: usize) -> Result<FetchOutcome, CqlError> {
         if let Some(rows) = &mut self.open {
+            // Once each whole key has its row, the stream would only look for rows that can't be
+            // there.
             if self.left > 0 {
                 match rows.advance(record_bytes_max)? {
                     NextRow::Row(row) => {
@@ -284,6 +289,8 @@ impl PartitionSequence {
                     NextRow::Nothing => {}
                 }
             }
+            // A step by itself, so that a query over many empty partitions still ends within its
+            // budget.
             self.close_partition();
             return Ok(FetchOutcome::Nothing);
         }
@@ -373,6 +380,8 @@ impl PartitionMerge {
         let Some(MergedPartition { slot, row, rows }) = self.heads.pop() else {
             return Ok(FetchOutcome::End);
         };
+        // The next row of the partition takes its place among the heads first. If it is large it is
+        // put off, and this one is returned all the same.
         self.advance(slot, rows, record_bytes_max)?;
         Ok(FetchOutcome::Row(slot, row.into_row()))
     }
@@ -412,6 +421,8 @@ impl PartitionMerge {
             }
             NextRow::Nothing => return Ok(()),
         };
+        // The heads are in reverse, as a vector gives up its last element without a move of the
+        // others. Of equal rows the one of the earlier key is returned first.
         let at = self.heads.partition_point(|other| {
             let (theirs, own) = (other.row.row(), row.row());
             self.order

@@ -89,7 +89,7 @@ struct ServedConnection<S: CqlService> {
     following_schema: bool,
 }
 
-/// Serves a connection until it ends. It is dropped if the guest has to give way.
+/// Serves a connection until it ends. It is dropped if it has to give way to another.
 pub(super) async fn serve<S: CqlService>(
     stream: TcpStream,
     shared: Arc<ListenerState<S>>,
