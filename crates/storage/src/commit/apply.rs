@@ -231,6 +231,7 @@ fn delete_range(
     deletion: DeletionTime,
 ) -> Result<(), StorageError> {
     let mut head = overlay.head(table, partition)?;
+    // A deletion of the whole partition that is as new hides the range already.
     let covered = head
         .deletion
         .is_some_and(|of_all| of_all.timestamp >= deletion.timestamp);
@@ -255,6 +256,7 @@ fn delete_range(
         .write
         .sweeps
         .push(DeletionSweep::new(table.space, partition, range, deletion));
+    // Reads look for range deletions only where the head says that there are some.
     if head.has_ranges {
         return Ok(());
     }
@@ -271,6 +273,7 @@ fn delete_partition(
 ) -> Result<(), StorageError> {
     let mut head = overlay.head(table, partition)?;
     head.merge(deleted(deletion), |id| table.type_of(id));
+    // A newer deletion may have won, and has a sweep of its own.
     if head.deletion == Some(deletion) && !head.swept {
         let range = SuffixRange::whole();
         overlay

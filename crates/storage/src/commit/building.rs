@@ -182,6 +182,7 @@ impl Committer {
                 self.shared.note_write_failure(&error);
                 // The rows of the step have no entries yet.
                 (build.space, build.behind) = place;
+                // Builds are taken from the end, so another one is tried before this one.
                 self.builds.insert(0, build);
                 return false;
             }

@@ -42,6 +42,7 @@ pub(super) fn check(
 ) -> Result<CheckOutcome, StorageError> {
     let mut found = CheckedRows::new(overlay, schema, condition, moment)?;
     let mut holds = true;
+    // All rows are read even after one has failed, as the answer shows them all.
     for checked in &condition.rows {
         let row = found.row(&checked.clustering)?;
         holds = holds

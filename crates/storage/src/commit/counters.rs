@@ -241,6 +241,7 @@ impl CounterRecord {
                 return true;
             };
             let sum = sums.entry(*column).or_insert_with(|| standing(*column));
+            // As in Cassandra, a counter wraps around beyond 64 bits.
             *sum = sum.wrapping_add(*delta);
             false
         });

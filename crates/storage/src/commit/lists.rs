@@ -438,6 +438,7 @@ impl LoadedList {
     fn with_values(&mut self, values: &HashSet<&[u8]>) -> Vec<u32> {
         let elements = &self.elements;
         let positions = 0..elements.len() as u32;
+        // A sort pays only if there is a second search; the first one takes a pass.
         if !self.was_searched {
             self.was_searched = true;
             work::count(elements.len());

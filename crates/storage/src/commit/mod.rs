@@ -96,7 +96,7 @@ pub(crate) enum QueuedRequest {
         until_micros: i64,
         reply: oneshot::Sender<()>,
     },
-    /// Mends entries of a secondary index.
+    /// Repairs entries of a secondary index.
     Repair {
         mending: IndexRepairRequest,
         reply: oneshot::Sender<Result<IndexRepairOutcome, StorageError>>,
@@ -328,6 +328,8 @@ impl Committer {
                 let building = building::indexes(&builds);
                 let new = ResolvedSchema::new(Arc::new(catalog), generations, building, Some(&old));
                 let now_micros = self.shared.clock.now_micros();
+                // A reopened engine has no space in memory. Without them writes stay refused, and
+                // the next attempt reads them again.
                 let held = (self.shared.engine).hold(&new.resident_spaces(), now_micros);
                 if let Err(error) = held {
                     tracing::warn!(%error, "the tables in memory could not be read again yet");
@@ -411,6 +413,8 @@ impl Committer {
             return;
         }
         let shared = Arc::clone(&self.shared);
+        // Before a log row gets its time: a reader that settles the log waits for the batches that
+        // have begun.
         let in_flight = shared.gate.begin();
         let moment = self.moment();
         let schema = self.shared.schema();
@@ -424,6 +428,7 @@ impl Committer {
         while held + changes.bytes() < self.bounds.batch_bytes
             && let Some(pending) = writes.pop_front()
         {
+            // Its caller has stopped waiting, and counts on it that nothing is written.
             if !pending.begin() {
                 continue;
             }
@@ -552,6 +557,7 @@ impl Committer {
         }
         let now_micros = self.shared.clock.now_micros();
         let (engine, sync) = (&self.shared.engine, self.sync());
+        // The wait for the disk needs no processor.
         drop(turn);
         engine.commit_writes(batch, sync, now_micros).await?;
         self.carried(mark);

@@ -175,6 +175,8 @@ impl<'a> WriteOverlay<'a> {
         let all = self.read_bytes.get() + bytes;
         self.read_bytes.set(all);
         self.read_records.update(|before| before + 1);
+        // A single record passes whatever its size, or a row that has become too large could never
+        // be deleted.
         if all > self.read_bytes_max && self.read_records.get() > 1 {
             return Err(StorageError::Invalid(format!(
                 "The rows that a write changes or looks at hold more than {} MiB: make smaller \

@@ -131,6 +131,8 @@ impl Committer {
         builds: EntryBatch,
     ) -> Result<(), StorageError> {
         let engine = &self.shared.engine;
+        // Spaces come before the schema that names them: a crash in between leaves only an empty
+        // one.
         for (space, (options, _)) in new.spaces() {
             if !spaces.contains_key(&space) {
                 engine.create_space(space, options)?;

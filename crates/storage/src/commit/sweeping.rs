@@ -40,6 +40,7 @@ impl Committer {
                 tracing::warn!(%error, "deleted rows could not be removed from the disk yet");
                 self.shared.note_write_failure(&error);
                 // The rows of the step are still there.
+                // Sweeps are taken from the front, so the others are tried before this one.
                 self.sweeps.push_back(sweep);
                 return false;
             }

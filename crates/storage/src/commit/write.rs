@@ -95,6 +95,7 @@ fn carry_out(
     origin: WriteOrigin,
     moment: CommitTime,
 ) -> Result<AppliedWrite, StorageError> {
+    // First of all, as it reads rows as they are before the write.
     let derivation = RowDerivation::begin(mutations, origin, &overlay, moment)?;
     let mut rows = RowChanges::default();
     let mut additions = PendingAdditions::default();

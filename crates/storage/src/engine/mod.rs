@@ -356,6 +356,7 @@ impl DiskEngine {
 
     /// Drops a space. Its files are removed once they have no readers.
     pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
+        // The lock is released before `with`, which takes it again.
         let removed = {
             let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
             open.as_mut().and_then(|open| open.spaces.remove(&id))
@@ -392,6 +393,8 @@ impl DiskEngine {
                     SyncTarget::Kernel => PersistMode::Buffer,
                 }));
             let number = self.written.load(Ordering::Acquire) + 1;
+            // Before the commit: a reader may take a snapshot that shows the batch before `commit`
+            // returns.
             let is_resident = self.resident.prepare(number, &batch);
             let record = journal::BatchRecord {
                 number,
@@ -570,6 +573,8 @@ impl DiskEngine {
     /// Writes out what a space holds in memory, and rewrites all its files without the entries that
     /// may be dropped.
     pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
+        // Cloned, as a lock held during the whole compaction would keep the database from being
+        // reopened.
         let keyspace = self.with(|open| open.space(space).cloned())?;
         keyspace.rotate_memtable().map_err(write_error)?;
         while keyspace.sealed_memtable_count() > 0 {

@@ -174,6 +174,7 @@ fn ring(
             HEADER => Bound::Included(key::bound(parts.partition, u8::MAX, &[])),
             _ => return Err(bad_position()),
         };
+        // The read would begin before its tokens, with rows that the query leaves out.
         if position[..] < key::token_bytes(first)[..] {
             return Err(bad_position());
         }

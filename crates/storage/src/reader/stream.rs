@@ -256,6 +256,7 @@ impl PartitionRead {
                 }
                 Some(RowRange::Range(range)) => self.open = Some(self.open(context, range)?),
                 None if self.plan.static_only && !self.found_rows => {
+                    // The row comes once.
                     self.plan.static_only = false;
                     let entered = self.entered.as_ref();
                     let row = entered
@@ -446,6 +447,7 @@ impl RingRead {
                     found_rows: false,
                 });
             }
+            // Only once the entry is taken, as `let_go` has the read go on after this key.
             self.at = Some(key.clone());
             let Some(current) = &mut self.current else {
                 continue;

@@ -125,6 +125,7 @@ impl<R: Read> ParsedBatches<R> {
         for number in 0..items {
             self.item(&mut hash)?;
             let Some(item) = self.shown() else { continue };
+            // Only the first item can be the record; the key of a row may have the same bytes.
             if number == 0 && item.key == RECORD_KEY {
                 record = item.value.and_then(BatchRecord::decode);
             }
@@ -139,6 +140,7 @@ impl<R: Read> ParsedBatches<R> {
         }
         let trailer = self.take::<4>()?;
         if trailer != *TRAILER {
+            // A journal has zeros after its last batch, so a trailer with zeros was being written.
             return Err(if trailer.contains(&0) {
                 UnreadableBatch::Broken
             } else {
@@ -166,6 +168,8 @@ impl<R: Read> ParsedBatches<R> {
                 let key = u64::from(u16::from_le_bytes([head[10], head[11]]));
                 let stored =
                     u64::from(u32::from_le_bytes([head[16], head[17], head[18], head[19]]));
+                // Damaged lengths must not make the reader take memory that the file could never
+                // fill.
                 if key + stored > self.length - self.position {
                     return Err(UnreadableBatch::Broken);
                 }
