@@ -28,11 +28,11 @@ const CALLS_OF_A_PIECE: usize = 8;
 /// a second, so that changes without a pause are tended in a tenth of the time of one thread.
 const PIECES_AT_A_TIME: usize = 128;
 
-/// The task that tends one index.
+/// The task that maintains one index.
 pub(crate) struct IndexMaintainer {
     /// The index.
     pub index: Arc<IndexHandle>,
-    /// The threads on which it is tended.
+    /// The threads on which it is maintained.
     pub compute: CpuExecutor,
 }
 

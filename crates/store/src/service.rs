@@ -54,7 +54,7 @@ pub struct StoreHandle {
     shutdown_timeout: Duration,
 }
 
-/// The bound sockets of the HTTP API, and the door for a node in the same process. They exist
+/// The bound sockets of the HTTP API, and the store for a node in the same process. They exist
 /// before the service starts, so that an embedding process can announce their addresses.
 pub struct ApiListeners {
     bound: Vec<BoundSocket>,

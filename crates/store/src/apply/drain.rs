@@ -152,12 +152,14 @@ impl ChangeDrain {
                 StructureChange::Remove { .. } => None,
             };
             let newest = |of: &FreshId| of.newest;
+            // The ids of a block differ, so a second change of an id begins another block.
             let is_full = bytes >= BLOCK_BYTES || block.len() == BLOCK_CHANGES;
             if is_full || self.ids.get(&id).map(newest) == Some(self.end()) {
                 self.push(std::mem::take(&mut block));
                 bytes = 0;
             }
             let number = self.end();
+            // An id without a fresh change is in the graph, unless it is a new one.
             let of_id = self.ids.entry(id).or_insert(FreshId {
                 newest: number,
                 is_held: operation != ChangeKind::Insert,
@@ -196,6 +198,7 @@ impl ChangeDrain {
             if made.result.is_ok() && matches!(made.operation, None | Some(ChangeKind::Insert)) {
                 settled.inserted += 1;
             }
+            // A newer change of the id decides about it.
             if of_id.newest != made.block {
                 continue;
             }
@@ -213,6 +216,7 @@ impl ChangeDrain {
         while let Some(done) = self.blocks.pop_front_if(|queued| queued.is_done) {
             self.first += 1;
             self.charge.subtract(done.block.bytes);
+            // Ids become free with their block, in which searches see them until then.
             settled.gone.extend(done.gone);
         }
         if self.first > before {

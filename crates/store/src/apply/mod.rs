@@ -157,6 +157,7 @@ impl IndexWriter {
         let mut scan_ended = false;
         let mut looks = CheckTimer::default();
         looks.within(LOOK_AFTER);
+        // Copies, as the futures of the loop borrow them while `self` is changed.
         let hints = self.hints.clone();
         let index = self.index.clone();
         // The wait continues from turn to turn. Begun again, it would lose its place among all that
@@ -165,6 +166,7 @@ impl IndexWriter {
         tokio::pin!(room);
         loop {
             tokio::select! {
+                // Short work comes first: messages keep coming, and would hold it up.
                 biased;
                 () = looks.due() => {
                     self.check_rows();
@@ -289,6 +291,7 @@ impl IndexWriter {
     fn end_partition(&mut self, issue: Arc<InFlightRead>, partition: PartitionKey) {
         let mut changes = Vec::new();
         let ids = self.index.content.keys().partition(partition.as_bytes());
+        // The lock is taken for some ids at a time, so that searches come in between.
         for some in ids.chunks(OBSERVED_AT_A_TIME) {
             let mut keys = self.index.content.keys_mut();
             self.items
@@ -356,6 +359,8 @@ impl IndexWriter {
     /// Notes what the graph has taken in.
     fn settle(&mut self, piece: AppliedBlocks) {
         self.index.tending.wake();
+        // While searches still find these rows: a search that looks at the number first learns of
+        // each row that it may lack.
         self.index.add_without_room(piece.without_room());
         let settled = self.drain.settle(piece);
         for refused in &settled.refused {

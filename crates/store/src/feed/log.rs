@@ -92,9 +92,11 @@ impl LogFollower {
                 metrics.up.set(0);
                 metrics.restarts.inc();
             });
+            // After a long run this failure has nothing to do with those before.
             if began.elapsed() > RESTART_INTERVAL_MAX {
                 failures = 0;
             }
+            // The exponent is bounded, or the power would overflow.
             let back_off = self.restart_interval * 2u32.pow(failures.min(8));
             failures += 1;
             tokio::time::sleep(back_off.min(RESTART_INTERVAL_MAX)).await;

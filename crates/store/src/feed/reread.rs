@@ -111,6 +111,7 @@ impl RowRereader {
         loop {
             tokio::select! {
                 biased;
+                // First, as under steady hints a new index would never subscribe.
                 Some(subscriber) = subscriptions.recv() => self.subscribe(subscriber),
                 count = hints.recv_many(&mut batch, BATCH_HINTS) => {
                     if count == 0 {
@@ -194,6 +195,8 @@ impl RowRereader {
                 () = self.wait_for_close() => {}
             }
         }
+        // After the rows: a position says that all that the log named before it has been handed
+        // over.
         if let Some(position) = reached {
             for index in &self.subscribers {
                 // A dropped index needs no position.
@@ -259,6 +262,7 @@ impl RowRereader {
         while let Some(rows) = pages.next().await {
             self.send_rows(&issue, rows, Vec::new()).await;
         }
+        // Rows of the partition that no page has shown do not exist any more.
         for index in &self.subscribers {
             let _ = index
                 .messages

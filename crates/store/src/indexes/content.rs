@@ -145,6 +145,7 @@ impl IndexContent {
 
     /// Waits until there are at least so many rows. Only one task may wait.
     pub(crate) async fn grown_to(&self, rows: usize) {
+        // Before the rows are counted, so that growth after that notifies.
         self.tell_at.store(rows, Ordering::Release);
         while self.len() < rows {
             self.grown.notified().await;
@@ -184,6 +185,7 @@ impl IndexContent {
         &'a self,
         search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
+        // Held from before the first id is seen until its key has been looked up.
         let _epoch = self.epoch.load_full();
         let rows = SurroundingRows {
             keys: &self.keys,

@@ -154,6 +154,7 @@ impl IndexEngine {
     /// Waits until an index of that version serves with all its columns. Returns at once if the
     /// schema has no index of that name, and as soon as it has none any more.
     pub(crate) async fn serves(&self, name: &IndexName, version: Uuid) {
+        // Before the first look, so that no change after it is missed.
         let mut news = self.news.subscribe();
         while self.schema_has(name) && !self.serves_now(name, version) {
             // The sender lives as long as `self`.

@@ -74,6 +74,7 @@ impl SharedKeys {
 
     /// The keys, for writing.
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, KeyTable> {
+        // Counted while it waits, so that long looks at the keys let it in.
         self.writers.fetch_add(1, Ordering::Relaxed);
         let table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         self.writers.fetch_sub(1, Ordering::Relaxed);

@@ -24,8 +24,8 @@ use crate::search::{ConcurrencyBudget, IndexAnswer, MissingRowsPolicy, SearchErr
 /// statement ten seconds.
 const CREATED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The door through which a node in the same process searches. It exists before the service is
-/// started, as an address does, so either may start first. Until then searches fail with
+/// The store by which a node in the same process searches. It exists before the service is started,
+/// as an address does, so either may start first. Until then searches fail with
 /// [`ClientError::Unavailable`].
 #[derive(Default)]
 pub(crate) struct InProcessStore {
@@ -38,8 +38,8 @@ struct InProcessApi {
 }
 
 impl InProcessStore {
-    /// Opens the door, with the budget that listeners have by default. Panics if it is open
-    /// already.
+    /// Opens the store for searches, with the budget that listeners have by default. Panics if it
+    /// is open already.
     pub(crate) fn open(&self, api: ApiState) {
         let admissions = ConcurrencyBudget::new(
             ApiSocketOptions::SEARCHES_MAX,

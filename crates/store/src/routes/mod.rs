@@ -2,7 +2,7 @@
 //!
 //! The server is `http_server`. Every listener serves the same routes. It has its own budgets of
 //! searches and of answers, so users who overload one listener can't starve the database on
-//! another. A database in the same process has a door of its own ([`InProcessStore`]). A listener
+//! another. A database in the same process has its own way here ([`InProcessStore`]). A listener
 //! with a certificate speaks HTTPS and HTTP on one port; searches in clear are then refused with
 //! 403.
 //!
@@ -49,7 +49,7 @@ pub(crate) use local::InProcessStore;
 pub(crate) struct ApiState {
     /// Every index.
     pub engine: Arc<IndexEngine>,
-    /// The door for searches.
+    /// Searches the indexes.
     pub searches: VectorSearcher,
     /// Long work.
     pub work: TaskRegistry,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::error::SearchError;
 use crate::metrics::ServiceMetrics;
 
-/// The budget of searches of a listener or of the local door.
+/// The budget of searches of a listener, or of the node in the same process.
 pub(crate) struct ConcurrencyBudget {
     /// One permit for each search that may still be admitted.
     places: Arc<Semaphore>,

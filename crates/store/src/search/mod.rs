@@ -1,5 +1,5 @@
-//! The door for searches. A search comes by HTTP ([`crate::routes`]) or by a call of a node in the
-//! same process. Both take the same way from here on, and get the same results and errors.
+//! The one way of searches. A search comes by HTTP ([`crate::routes`]) or by a call of a node in
+//! the same process. Both take the same way from here on, and get the same results and errors.
 
 mod admission;
 mod error;
@@ -33,7 +33,7 @@ pub(crate) use input::ReceivedSearch;
 /// without bounds.
 const ROWS_MAX: usize = 100_000;
 
-/// The door for searches. Clones are cheap and lead to the same indexes.
+/// Searches the indexes. Clones are cheap and lead to the same indexes.
 #[derive(Clone)]
 pub(crate) struct VectorSearcher {
     engine: Arc<IndexEngine>,
@@ -62,8 +62,8 @@ pub(crate) struct IndexAnswer<A> {
 }
 
 impl VectorSearcher {
-    /// A door to the indexes of `engine`. Searches run on the threads of `compute`. A filter may
-    /// have `filter_values_max` values.
+    /// A searcher of the indexes of `engine`. Searches run on the threads of `compute`. A filter
+    /// may have `filter_values_max` values.
     pub(crate) fn new(
         engine: Arc<IndexEngine>,
         compute: CpuExecutor,

@@ -164,6 +164,7 @@ impl IndexTask {
         let (applier, source, missing) = match beginning {
             InitialRows::Empty => (applier, InitialSource::Scan(ends), Vec::new()),
             InitialRows::Resumed { rows, saved } => {
+                // There is no scan: the task that takes in rows finds it ended at once.
                 drop(ends);
                 let applier = applier.reopened(rows.items, rows.unread.expired, false);
                 (applier, InitialSource::Snapshot(saved), rows.unread.missing)
@@ -330,6 +331,7 @@ impl IndexTask {
 
     /// A position: all that the log named before it will be in the index after the scan.
     fn confirmed(&self) -> Duration {
+        // The slowest reader counts, as the others may have passed the time of a late log row.
         let confirmed = self.readers.iter().map(|reader| reader.confirmed());
         confirmed.min().unwrap_or_default()
     }
@@ -365,6 +367,7 @@ impl IndexTask {
 
     /// Shows that the index is complete.
     fn begin_to_serve(&self, saved: Option<CurrentGeneration>, task: Task) {
+        // Before the former index is cancelled, so that there is one at any time that answers.
         self.context.engine.serving(&self.index);
         if let Some(former) = &self.former {
             former.cancel();

@@ -172,6 +172,8 @@ impl VectorIndex {
             return self.search_selected(rows, query, search);
         }
         let IndexSearch { limit, now_s, .. } = *search;
+        // Before the graph is searched: a change that is no longer fresh after this is in the graph
+        // by then. In the other order it could be in neither.
         let FreshDistances {
             hidden,
             vectors,
@@ -223,6 +225,7 @@ impl VectorIndex {
         } = *search;
         let mut looks_again = LOOKS_AGAIN;
         loop {
+            // Writers wait during the last look, so that the loop ends.
             let is_open = looks_again > 0;
             let selection = RowSelection::new(rows.keys, filter, now_s, is_open);
             if !is_open {
