@@ -150,6 +150,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         if !self.is_whole {
             return Ok(false);
         }
+        // No row is read here that would show whether the client may read the table.
         self.rows.permit().await?;
         let question = IndexQuestion {
             returned: Some(returned),
@@ -255,6 +256,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
                 is_stale,
             });
         }
+        // A search waits once; its refills do not wait again.
         self.freshness.newest_us = None;
         if !may_be_stale {
             return Err(asked.err().unwrap_or(ClientError::Aborted));
@@ -292,6 +294,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     /// Returns the number of rows for which no others are needed.
     async fn read(&mut self, mut named: VecDeque<NamedKey<R::Key>>) -> Result<usize, R::Error> {
         let span = self.search.span();
+        // Before keys are taken out: rows beyond this score were not named at all.
         let reach = named.back().map(|last| last.score);
         let mut order = self.order()?;
         let (mut read, mut deleted, mut left_out) = (0_usize, 0_usize, 0_usize);
@@ -322,6 +325,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             )
         });
         let (alive, rows) = match order {
+            // These were put as they came.
             AnswerOrder::Named(taken) => return Ok(taken),
             AnswerOrder::Rescored { nearest, taken, .. } => (taken.min(span.end), nearest),
             AnswerOrder::Reread { rows, .. } => (rows.within(reach), rows.into_nearest()),
