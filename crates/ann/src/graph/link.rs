@@ -71,6 +71,7 @@ impl Graph {
             if !codebook.links_by_product() {
                 self.spread.learn(|rank| space.pool.distance(rank));
             }
+            // Before the slot is filled, which a slot with the same vector makes needless.
             let equal = self.seemingly_equal(codebook, raw_norm, space);
             if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
                 return Some(equal);
@@ -109,6 +110,7 @@ impl Graph {
         space: &mut WalkWorkspace,
     ) {
         for attempt in 0..ATTEMPTS_MAX {
+            // Read first, so that `enter_by` fails if another slot becomes the entry meanwhile.
             let entry = self.entry();
             if attempt > 0 {
                 // SAFETY: the caller's promise.
@@ -157,6 +159,7 @@ impl Graph {
     /// Makes a slot the entry if `before` still is.
     fn enter_by(&self, before: Option<u32>, slot: u32) -> bool {
         let entered = self.change_entry(before, Some(slot));
+        // Who killed the slot may have looked at the entry before it was this slot.
         if entered && self.block(slot).is_dead() {
             self.leave_entry(slot);
         }
@@ -201,6 +204,7 @@ impl Graph {
         slot: u32,
         space: &mut WalkWorkspace,
     ) {
+        // Copied, as `add_link` uses the same space for its own choice.
         let others: Vec<u32> = space.candidates.iter().map(|found| found.slot).collect();
         // SAFETY: the caller's promise.
         unsafe { self.choose(codebook, self.degree, space) };
@@ -226,6 +230,8 @@ impl Graph {
     /// Gives a slot its links if it has none.
     fn set_first_links(&self, slot: u32, chosen: &[u32]) {
         let mut links = self.block(slot).lock();
+        // A slot that is linked again has links, and one that others have found meanwhile may have
+        // some.
         if links.degree() == 0 {
             chosen
                 .iter()
@@ -265,6 +271,7 @@ impl Graph {
             space.candidates.sort_unstable_by(LinkCandidate::compare);
             self.choose(codebook, self.degree, space);
         }
+        // The new link counts first. If the slot was not chosen, the loop takes it back.
         self.block(to).gain_link();
         // Of those not chosen, slots without another link stay, the nearest first, while there is
         // room.

@@ -1,4 +1,4 @@
-//! Mending: dead slots leave the graph, and new links close the gaps.
+//! Repair: dead slots leave the graph, and new links close the gaps.
 //!
 //! Killed slots gather in a batch. A batch that is full waits until no one is left who may have
 //! taken one of its slots for a living one, so that no new link to it can come up. Then a cursor
@@ -28,7 +28,7 @@ const PASSED_PER_DEATH: u32 = 2 * BATCH_SHARE;
 /// Number of neighbours of dead slots that are tried as links of a slot that linked to these.
 const HEIRS_TRIED_MAX: usize = 32;
 
-/// The occasion of a share of mending.
+/// The occasion of a share of repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemovalOccasion {
     /// A change, after which many dead slots are mended out together.
@@ -96,6 +96,7 @@ impl Graph {
             return false;
         }
         let killed = links.kill();
+        // No one holds two locks of slots, and the upper level takes one of its own.
         drop(links);
         if killed {
             // SAFETY: the caller's promise.
@@ -178,7 +179,7 @@ impl Graph {
         dying
     }
 
-    /// Does a share of the mending, unless somebody else is at it.
+    /// Does a share of the repair, unless somebody else is at it.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -216,7 +217,7 @@ impl Graph {
         BATCH_MIN.max((self.slots.end() / IDLE_SHARE) as usize)
     }
 
-    /// Does a share of the mending of this level, unless somebody else is at it.
+    /// Does a share of the repair of this level, unless somebody else is at it.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -247,6 +248,8 @@ impl Graph {
             }
             RemovalStage::Closing(mark) => {
                 if epochs.passed(mark) {
+                    // Slots that are given out later don't link to the batch, as no walk takes its
+                    // slots for living ones.
                     let end = self.slots.end();
                     mending.dying.clear();
                     mending.dying.resize(end as usize / 64 + 1, 0);
@@ -284,7 +287,7 @@ impl Graph {
         }
     }
 
-    /// Does a share of the mending in a graph without links.
+    /// Does a share of the repair of a graph without links.
     fn repair_unlinked(&self, epochs: &Epochs, mending: &mut DeadSlotRemoval) {
         if let RemovalStage::Draining(mark) = mending.stage {
             self.drain(epochs, mark, mending);
@@ -388,6 +391,7 @@ impl Graph {
         drop(links);
         for heir in heirs {
             let block = self.block(heir);
+            // Walks begin at the entry, so it needs no link.
             if block.lose_any_link() && !block.is_dead() && self.entry() != Some(heir) {
                 // SAFETY: the caller's promise; the heir is alive.
                 unsafe { self.relink(codebook, heir, space) };

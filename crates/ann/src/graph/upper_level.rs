@@ -218,7 +218,7 @@ impl UpperLevel {
         }
     }
 
-    /// Does a share of the level's mending.
+    /// Does a share of the level's repair.
     ///
     /// # Safety
     /// The epoch is pinned.

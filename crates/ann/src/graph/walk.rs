@@ -53,6 +53,7 @@ impl Graph {
             counts,
             ..
         } = space;
+        // Only now, as the walk of the upper level uses the same table.
         visited.reset(self.slots.end() as usize);
         bypassed.clear();
         let Some(entry) = self.entry() else { return };
