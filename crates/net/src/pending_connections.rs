@@ -194,7 +194,7 @@ impl ConnectionAdmission {
     }
 }
 
-/// The only guest, for tests of a connection.
+/// The only admission, for tests of a connection.
 impl Default for ConnectionAdmission {
     fn default() -> ConnectionAdmission {
         PendingConnections::new(1).enter(Ipv4Addr::LOCALHOST.into())
