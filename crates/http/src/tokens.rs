@@ -136,7 +136,7 @@ pub struct TokenAuthorizer {
 }
 
 impl TokenAuthorizer {
-    /// A door with these tokens; `None` if there is no file of them.
+    /// An authorizer with these tokens; `None` if there is no file of them.
     pub fn new(set: Option<TokenSet>) -> TokenAuthorizer {
         TokenAuthorizer {
             set: ArcSwapOption::new(set.map(Arc::new)),
