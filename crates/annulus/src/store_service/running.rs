@@ -94,7 +94,7 @@ impl BoundIndexService {
 /// A running index service.
 pub struct IndexService {
     store: StoreHandle,
-    /// The tokens at its door.
+    /// The tokens that it admits requests by.
     tokens: Arc<TokenAuthorizer>,
     host: ServiceHost,
     /// The settings in effect.
