@@ -167,9 +167,12 @@ def test_a_gateway_that_lost_the_cluster_passes_no_writes_until_it_is_back(sessi
     try:
         # The gateway alone gives this refusal, without the node.
         def is_refused():
-            with pytest.raises(Exception) as raised:
+            try:
                 session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'two', [1, 1])", timeout=1)
-            return "lost touch with the cluster" in str(raised.value)
+            except Exception as error:
+                return "lost touch with the cluster" in str(error)
+            # The threads of the node stop one after the other: one may still have answered.
+            return False
 
         eventually(is_refused, seconds=30)
     finally:
