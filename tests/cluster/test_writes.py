@@ -2,6 +2,7 @@
 without a gateway, and the change log names every row."""
 
 import time
+from collections import Counter
 
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest
@@ -232,7 +233,10 @@ def test_a_write_is_what_it_is_without_a_gateway_and_leaves_its_log_rows(name, t
     assert through.contents() == direct.contents()
     # The log rows of one request come in the order of its statements, and those of one partition in
     # the order of its rows.
-    assert sorted(log.new(), key=str) == sorted(expected, key=str)
+    # Rows that took 50 ms or longer are written again with a later time (docs/gateway-writes.md).
+    logged = Counter(map(str, log.new()))
+    assert set(logged) == set(map(str, expected))
+    assert logged >= Counter(map(str, expected))
 
 
 def test_errors_are_the_nodes_own_and_leave_no_log_row(through, direct, log):
