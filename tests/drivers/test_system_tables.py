@@ -234,6 +234,7 @@ def test_settings_are_shown_with_their_values(server, session):
     assert (row.source, row.type, row.value) == ("command line or environment", "integer", "0")
 
 
+@pytest.mark.embedded("Cassandra sees the gateway's connections, which come from its address")
 def test_open_connections_are_shown(server, session):
     with connect(server, protocol_version=4) as cluster:
         other = cluster.connect(session.keyspace)

@@ -19,6 +19,8 @@ ONE = 1
 VALUES, SKIP_METADATA, PAGE_SIZE, NAMES = 0x01, 0x02, 0x04, 0x40
 KEYSPACE, NOW_IN_SECONDS = 0x80, 0x100  # v5
 
+HAS_WARNINGS = 0x08  # a flag of an answer
+
 HEADER = struct.Struct(">BBhBi")
 
 
@@ -47,9 +49,20 @@ def query_v5(statement, flags=0, rest=b"", consistency=ONE):
     return long_string(statement) + struct.pack(">HI", consistency, flags) + rest
 
 
+def without_warnings(body):
+    """The body of an answer after its list of warnings."""
+    [count] = struct.unpack_from(">H", body)
+    at = 2
+    for _ in range(count):
+        [length] = struct.unpack_from(">H", body, at)
+        at += 2 + length
+    return body[at:]
+
+
 class Answer:
     def __init__(self, version, flags, stream, opcode, body):
-        self.version, self.flags, self.stream, self.opcode, self.body = version, flags, stream, opcode, body
+        self.version, self.flags, self.stream, self.opcode = version, flags, stream, opcode
+        self.body = without_warnings(body) if flags & HAS_WARNINGS else body
 
     @property
     def error(self):

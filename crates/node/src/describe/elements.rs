@@ -142,19 +142,21 @@ pub(super) fn describe_type(definition: &UserType) -> Vec<String> {
 }
 
 /// The names of a table's indexes in their order, with the statements that create them.
-fn indexes(table: &Table) -> BTreeMap<&str, String> {
+fn indexes(table: &Table) -> Vec<(&str, String)> {
     let on_vectors = table.indexes.values();
     let on_vectors = on_vectors.map(|index| (&*index.name, create::index(table, index)));
     let secondary = table.secondary_indexes.values();
     let secondary = secondary.map(|index| (&*index.name, create::secondary_index(table, index)));
-    on_vectors.chain(secondary).collect()
+    let mut indexes: Vec<(&str, String)> = on_vectors.chain(secondary).collect();
+    indexes.sort_by(|(a, _), (b, _)| order(a, b));
+    indexes
 }
 
-/// The tables in the order of their names, as lists show them.
-pub(super) fn by_name(tables: &BTreeMap<String, Arc<Table>>) -> impl Iterator<Item = &Arc<Table>> {
-    let mut tables: Vec<&Arc<Table>> = tables.values().collect();
-    tables.sort_by(|a, b| order(&a.name, &b.name));
-    tables.into_iter()
+/// Tables or types in the order of their names, as lists show them.
+pub(super) fn by_name<T>(elements: &BTreeMap<String, T>) -> impl Iterator<Item = &T> {
+    let mut elements: Vec<(&String, &T)> = elements.iter().collect();
+    elements.sort_by(|(a, _), (b, _)| order(a, b));
+    elements.into_iter().map(|(_, element)| element)
 }
 
 /// Compares names without regard to case, as Cassandra orders them.

@@ -299,7 +299,7 @@ fn rows(schema: &CombinedSchema<'_>, plan: &DescribePlan) -> Result<Vec<Vec<Stri
         DescribedObject::Types { keyspace } => schema
             .keyspaces()
             .filter(|candidate| keyspace.as_ref().is_none_or(|name| candidate.name == *name))
-            .flat_map(|keyspace| keyspace.types.values())
+            .flat_map(|keyspace| elements::by_name(&keyspace.types))
             .map(|definition| named(&definition.keyspace, "type", &definition.name))
             .collect(),
         DescribedObject::Type { keyspace, name } => {
