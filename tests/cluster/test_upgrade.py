@@ -8,7 +8,7 @@ from ring import free_port
 KEYSPACE = "older"
 
 
-def test_a_column_that_came_later_is_added_and_used(gateway, tmp_path):
+def test_columns_that_came_later_are_added_and_used(gateway, tmp_path):
     host = f"{NETWORK}.10"
     address = host, free_port(host)
     upgraded = Gateway(address, gateway.node, [], tmp_path / "gateway.log", settings=["--index-keyspace", KEYSPACE])
@@ -19,9 +19,10 @@ def test_a_column_that_came_later_is_added_and_used(gateway, tmp_path):
             make_anew(session)
             session.execute(CREATE.format("ours", "vectors.t"))
         # An earlier version would have left the table like this.
-        direct.execute(f"ALTER TABLE {KEYSPACE}.vector_indexes DROP truncates")
+        direct.execute(f"ALTER TABLE {KEYSPACE}.vector_indexes DROP (truncates, class_name)")
         with upgraded, connect(upgraded) as cluster:
             session = cluster.connect()
+            # Without a class it is a vector index.
             assert set(defined(session)) == {"ours"}
             session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'one', [1, 1])")
             # The column is for notes of TRUNCATEs, which are gone afterwards.

@@ -110,7 +110,7 @@ def test_spellings_of_the_class(table, using):
 
 
 @pytest.mark.embedded("Cassandra has classes of its own, and words of its own for the others")
-@pytest.mark.parametrize("using", ["fulltext_index", "org.apache.cassandra.index.SAI.StorageAttachedIndex", "hnsw", ""])
+@pytest.mark.parametrize("using", ["org.apache.cassandra.index.SAI.StorageAttachedIndex", "hnsw", ""])
 def test_other_classes_are_refused(table, using):
     with pytest.raises(InvalidRequest):
         create(table, using=using)

@@ -170,13 +170,23 @@ def test_the_operators_commands_log_in(server, admin, tmp_path):
     json.loads(answered.stdout)
 
 
-@pytest.mark.parametrize("permission", ["VECTOR_SEARCH_INDEXING", "TEXT_SEARCH_INDEXING"])
-def test_an_index_service_reads_what_has_an_index_and_does_nothing_else(server, admin, permission):
+@pytest.mark.parametrize(
+    "permission, table, column, other",
+    [
+        ("VECTOR_SEARCH_INDEXING", "t", "v", "texts"),
+        ("TEXT_SEARCH_INDEXING", "texts", "body", "t"),
+    ],
+)
+def test_an_index_service_reads_what_has_an_index_of_its_class_and_does_nothing_else(server, admin, permission, table, column, other):
     admin.execute("CREATE TABLE IF NOT EXISTS s.plain (id int PRIMARY KEY, x int)")
+    admin.execute("CREATE TABLE IF NOT EXISTS s.texts (id int PRIMARY KEY, body text)")
+    admin.execute("CREATE CUSTOM INDEX IF NOT EXISTS words ON s.texts (body) USING 'fulltext_index'")
+    admin.execute("INSERT INTO s.texts (id, body) VALUES (1, 'one')")
+    index = {"t": "i", "texts": "words"}[table]
     admin.execute("CREATE ROLE indexer WITH LOGIN = true AND PASSWORD = 'indexer secret'")
     reads = [
-        "SELECT id, v, token(id) FROM s.t WHERE token(id) > 0",
-        "SELECT * FROM s.t_scylla_cdc_log",
+        f"SELECT id, {column}, token(id) FROM s.{table} WHERE token(id) > 0",
+        f"SELECT * FROM s.{table}_scylla_cdc_log",
     ]
     system = ["group0_history", "versions", "cdc_streams", "cdc_timestamps", "tablets"]
     with Login(server, "indexer", "indexer secret") as indexer:
@@ -190,23 +200,25 @@ def test_an_index_service_reads_what_has_an_index_and_does_nothing_else(server, 
         admin.execute(f"GRANT {permission} ON ALL KEYSPACES TO indexer")
         for read in reads:
             indexer.execute(read)
-        prepared = indexer.prepare("SELECT id FROM s.t WHERE id = ?")
+        refused([f"SELECT * FROM s.{other}", f"SELECT * FROM s.{other}_scylla_cdc_log"], "SELECT")
+        prepared = indexer.prepare(f"SELECT id FROM s.{table} WHERE id = ?")
         assert indexer.execute(prepared, (1,)).one().id == 1
-        for table in system:
-            indexer.execute(f"SELECT * FROM system.{table}")
+        for name in system:
+            indexer.execute(f"SELECT * FROM system.{name}")
         granted = {(row.role, row.permission) for row in admin.execute("LIST ALL PERMISSIONS OF indexer")}
         assert granted == {("indexer", permission)}
         refused(["SELECT * FROM s.plain", "SELECT role FROM system_auth.roles"], "SELECT")
-        refused(["INSERT INTO s.t (id) VALUES (5)", "DELETE FROM s.t WHERE id = 1", "TRUNCATE s.t"], "MODIFY")
-        refused(["ALTER TABLE s.t ADD x int", "CREATE INDEX ON s.plain (x)", "DROP INDEX s.i"], "ALTER")
+        writes = [f"INSERT INTO s.{table} (id) VALUES (5)", f"DELETE FROM s.{table} WHERE id = 1", f"TRUNCATE s.{table}"]
+        refused(writes, "MODIFY")
+        refused([f"ALTER TABLE s.{table} ADD x int", "CREATE INDEX ON s.plain (x)", f"DROP INDEX s.{index}"], "ALTER")
         refused(["CREATE TABLE s.more (id int PRIMARY KEY)"], "CREATE")
-        refused(["DROP TABLE s.t"], "DROP")
-        refused(["GRANT SELECT ON s.t TO indexer"], "AUTHORIZE")
+        refused([f"DROP TABLE s.{table}"], "DROP")
+        refused([f"GRANT SELECT ON s.{table} TO indexer"], "AUTHORIZE")
         admin.execute(f"REVOKE {permission} ON ALL KEYSPACES FROM indexer")
         refused(reads, "SELECT")
         with pytest.raises(Unauthorized, match="no SELECT permission"):
             indexer.execute(prepared, (1,))
-    for narrower in ["KEYSPACE s", "s.t"]:
+    for narrower in ["KEYSPACE s", f"s.{table}"]:
         with pytest.raises(SyntaxException, match="does not support any of the requested permissions"):
             admin.execute(f"GRANT {permission} ON {narrower} TO indexer")
     admin.execute("DROP ROLE indexer")

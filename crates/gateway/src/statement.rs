@@ -215,7 +215,8 @@ impl StatementText<'_> {
         let definition = |statement| ClassifiedStatement::Definition(Arc::new(statement));
         Ok(match self.verb {
             StatementVerb::Create if holds(b"index") => {
-                let ours = match holds(b"vector_index") {
+                let is_named = holds(b"vector_index") || holds(b"fulltext_index");
+                let ours = match is_named {
                     true => IndexStatement::read(text, in_use, snapshot)?,
                     false => None,
                 };

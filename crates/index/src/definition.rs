@@ -1,4 +1,4 @@
-//! The class and the name of an index, and the statement that makes it.
+//! The name of an index, the check of its columns and options, and the statement that makes it.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,11 @@ use cql::ast::CreateIndex;
 use cql::error::CqlError;
 use cql::quote::{Identifier, MapLiteral, StringLiteral};
 
+use crate::target::{self, StoredTarget, TargetColumn};
+use crate::{FullTextOptions, SearchClass, options};
+
 /// The class name of vector indexes, as `system_schema.indexes` holds it.
-pub const CLASS: &str = "vector_index";
+pub const CLASS: &str = SearchClass::Vector.name();
 
 /// The most primary key columns of an indexed table. The index service keeps the number of columns
 /// of a row's key in one byte.
@@ -16,14 +19,42 @@ const MAX_KEY_COLUMNS: usize = 255;
 /// The longest name of an index, in bytes.
 const MAX_NAME_LENGTH: usize = 192;
 
-/// Whether a `CREATE INDEX` names the class of vector indexes, in upper or lower case.
-pub fn is_vector_index(create: &CreateIndex) -> bool {
-    create.using.as_deref().is_some_and(is_vector_class)
-}
-
-/// Whether a class is that of vector indexes, in upper or lower case.
-pub fn is_vector_class(class: &str) -> bool {
-    class.eq_ignore_ascii_case(CLASS)
+/// Checks the columns and the options of a new index on a table whose primary key has these
+/// columns. `column` finds a column of the table by its name.
+///
+/// # Errors
+/// If a column isn't there or can't have its place, if the table's key can't be indexed, or if an
+/// option is wrong.
+pub fn check(
+    class: SearchClass,
+    target: &StoredTarget,
+    options: &BTreeMap<String, String>,
+    key: &[&str],
+    column: impl Fn(&str) -> Option<TargetColumn>,
+) -> Result<(), CqlError> {
+    let dimensions = match class {
+        SearchClass::Vector => Some(target.check(&column)?),
+        SearchClass::FullText => {
+            target.check_text(&column)?;
+            None
+        }
+    };
+    if key.len() > MAX_KEY_COLUMNS {
+        return Err(CqlError::invalid(format!(
+            "{} requires at most {MAX_KEY_COLUMNS} primary key columns, but the table has {}",
+            class.title(),
+            key.len()
+        )));
+    }
+    for name in key {
+        if let Some(column) = column(name) {
+            target::check_key(class, name, &column)?;
+        }
+    }
+    match dimensions {
+        Some(dimensions) => options::check(options, dimensions),
+        None => FullTextOptions::check(options).map(drop),
+    }
 }
 
 /// Checks that an index with a class gets no options but `OPTIONS`, which ScyllaDB has for views.
@@ -46,20 +77,6 @@ pub fn check_properties(create: &CreateIndex, class: &str) -> Result<(), CqlErro
 pub fn check_name(name: &str) -> Result<(), CqlError> {
     if name.is_empty() || !name.chars().all(is_word) || name.len() > MAX_NAME_LENGTH {
         return Err(CqlError::invalid(format!("Illegal index name {name}")));
-    }
-    Ok(())
-}
-
-/// Checks that a table with `count` primary key columns can be indexed.
-///
-/// # Errors
-/// If there are more than 255.
-pub fn check_key_columns(count: usize) -> Result<(), CqlError> {
-    if count > MAX_KEY_COLUMNS {
-        return Err(CqlError::invalid(format!(
-            "Vector index requires at most {MAX_KEY_COLUMNS} primary key columns, but the table \
-             has {count}"
-        )));
     }
     Ok(())
 }
@@ -204,6 +221,80 @@ mod tests {
         );
         assert_eq!(new(Some("taken"), true, None), Ok(NewName::Exists));
         assert_eq!(new(None, true, Some("other")), Ok(NewName::Exists));
+    }
+
+    #[test]
+    fn a_definition_is_checked_as_its_class_demands() {
+        let column = |name: &str| {
+            let cql_type = cql::parser::parse_type(name).ok()?;
+            Some(TargetColumn {
+                type_text: name.to_owned(),
+                cql_type: Some(cql_type),
+                irregular: None,
+                is_partition_key: false,
+            })
+        };
+        let check = |class: SearchClass, on: &str, option: (&str, &str), key: &[&str]| {
+            let options = BTreeMap::from([(option.0.to_owned(), option.1.to_owned())]);
+            let target = StoredTarget::on(on.to_owned());
+            let checked = super::check(class, &target, &options, key, column);
+            checked.map_err(|error| error.message)
+        };
+        let metric = ("similarity_function", "cosine");
+        let analyzer = ("analyzer", "german");
+        let vector = "vector<float, 3>";
+        assert_eq!(check(SearchClass::Vector, vector, metric, &["int"]), Ok(()));
+        assert_eq!(
+            check(SearchClass::FullText, "text", analyzer, &["int"]),
+            Ok(())
+        );
+        for (class, on, option, key, expected) in [
+            (
+                SearchClass::Vector,
+                vector,
+                analyzer,
+                vec!["int"],
+                "Unsupported option analyzer",
+            ),
+            (
+                SearchClass::FullText,
+                "text",
+                metric,
+                vec!["int"],
+                "Unsupported option similarity",
+            ),
+            (
+                SearchClass::Vector,
+                "text",
+                metric,
+                vec!["int"],
+                "only supported on columns of vec",
+            ),
+            (
+                SearchClass::FullText,
+                vector,
+                analyzer,
+                vec!["int"],
+                "only supported on columns of te",
+            ),
+            (
+                SearchClass::FullText,
+                "text",
+                analyzer,
+                vec!["duration"],
+                "Full-text indexes are not supported on tables with a primary key column of type",
+            ),
+            (
+                SearchClass::FullText,
+                "text",
+                analyzer,
+                vec!["int"; 256],
+                "Full-text index requires at most 255 primary key columns, but the table has 256",
+            ),
+        ] {
+            let error = check(class, on, option, &key).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@
 //!
 //! | module | what it has |
 //! | --- | --- |
-//! | [`definition`] | the class, names, and the statement that makes an index |
+//! | [`SearchClass`] | the class of an index that index services build |
+//! | [`definition`] | names, the check of an index, and the statement that makes it |
 //! | [`target`] | the columns: checked in CREATE INDEX, and read from the schema |
 //! | [`options`] | the table of options: checked in CREATE INDEX, and read as [`VectorOptions`] |
+//! | [`full_text`] | the class of full-text indexes, and their options: [`FullTextOptions`] |
 //! | [`secondary`] | the target and the options of a secondary index, checked in CREATE INDEX |
 //! | [`Analysis`] | the terms of texts in a secondary index |
 //! | [`CandidateRule`] | how many candidates the options require |
@@ -23,7 +25,9 @@
 mod analysis;
 mod ascii_folding;
 mod candidates;
+mod class;
 pub mod definition;
+pub mod full_text;
 mod metric;
 pub mod options;
 pub mod score;
@@ -32,6 +36,8 @@ pub mod target;
 
 pub use analysis::Analysis;
 pub use candidates::CandidateRule;
+pub use class::SearchClass;
+pub use full_text::{FullTextOptions, TextAnalyzer};
 pub use metric::{LENGTH_MAX, Quantization, SimilarityFunction, VectorTooLong};
 pub use options::VectorOptions;
 pub use secondary::IndexedPart;

@@ -9,7 +9,7 @@ use cql::error::CqlError;
 use uuid::Uuid;
 
 use crate::metric::{METRICS, QUANTIZATIONS};
-use crate::{Quantization, SimilarityFunction};
+use crate::{Quantization, SearchClass, SimilarityFunction};
 
 /// Names of options that the database itself adds to an index. Users can't give them.
 const RESERVED: [&str; 3] = ["class_name", "index_version", "target"];
@@ -66,7 +66,7 @@ static RESCORING: KeywordOption<bool> = KeywordOption {
 };
 
 /// An option that can check a value.
-trait CheckedOption {
+pub(crate) trait CheckedOption {
     fn name(&self) -> &'static str;
 
     /// Checks a value. The error says why it is none, for the end of a sentence.
@@ -74,11 +74,11 @@ trait CheckedOption {
 }
 
 /// An option whose value is one of some words, in upper or lower case.
-struct KeywordOption<T: 'static> {
-    name: &'static str,
-    words: &'static [(&'static str, T)],
+pub(crate) struct KeywordOption<T: 'static> {
+    pub name: &'static str,
+    pub words: &'static [(&'static str, T)],
     /// The position of the default in the words.
-    default: usize,
+    pub default: usize,
 }
 
 /// An option whose value is a whole number.
@@ -100,7 +100,7 @@ struct DecimalOption {
 struct TextOption(&'static str);
 
 impl<T> KeywordOption<T> {
-    fn find(&self, value: &str) -> Option<&(&'static str, T)> {
+    pub fn find(&self, value: &str) -> Option<&'static (&'static str, T)> {
         let mut words = self.words.iter();
         words.find(|(word, _)| word.eq_ignore_ascii_case(value))
     }
@@ -175,19 +175,24 @@ pub fn check(options: &BTreeMap<String, String>, dimensions: u16) -> Result<(), 
         let checked = match known {
             Some(option) => option.check(value),
             None if key == DIMENSIONS => check_dimensions(value, dimensions),
-            None => {
-                return Err(CqlError::invalid(format!(
-                    "Unsupported option {key} for vector index"
-                )));
-            }
+            None => return Err(unsupported(key, SearchClass::Vector)),
         };
-        checked.map_err(|reason| {
-            CqlError::invalid(format!(
-                "Invalid value in option '{key}' for vector index: {reason}"
-            ))
-        })?;
+        checked.map_err(|reason| invalid_value(key, SearchClass::Vector, &reason))?;
     }
     Ok(())
+}
+
+/// The error for an option that indexes of a class do not have.
+pub(crate) fn unsupported(option: &str, class: SearchClass) -> CqlError {
+    CqlError::invalid(format!("Unsupported option {option} for {}", class.noun()))
+}
+
+/// The error for a wrong value of an option. `reason` says why, for the end of a sentence.
+pub(crate) fn invalid_value(option: &str, class: SearchClass, reason: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Invalid value in option '{option}' for {}: {reason}",
+        class.noun()
+    ))
 }
 
 /// Checks that an option is none of those that the database adds.
@@ -375,10 +380,19 @@ pub fn version<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Option<Uuid> {
     option("index_version")?.parse().ok()
 }
 
+/// The class of an index of the schema, by its options: that of vector indexes if they name none.
+/// `None` if an index of the class is not for an index service.
+pub fn class<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Option<SearchClass> {
+    match option("class_name") {
+        None => Some(SearchClass::Vector),
+        Some(name) => SearchClass::of(name),
+    }
+}
+
 /// Whether an index of the schema is a vector index: its class is the one of vector indexes, or it
 /// has none.
 pub fn is_vector_index<'o>(option: impl Fn(&str) -> Option<&'o str>) -> bool {
-    option("class_name").is_none_or(crate::definition::is_vector_class)
+    class(option) == Some(SearchClass::Vector)
 }
 
 #[cfg(test)]
@@ -563,5 +577,9 @@ mod tests {
         assert!(is_vector(None));
         assert!(is_vector(Some("Vector_Index")));
         assert!(!is_vector(Some("fulltext_index")));
+        let of = |name: Option<&'static str>| class(|_| name);
+        assert_eq!(of(None), Some(SearchClass::Vector));
+        assert_eq!(of(Some("FULLTEXT_index")), Some(SearchClass::FullText));
+        assert_eq!(of(Some("StorageAttachedIndex")), None);
     }
 }

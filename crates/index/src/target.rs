@@ -3,7 +3,7 @@
 //!
 //! | list | index |
 //! | --- | --- |
-//! | `v` | global: one search looks at the vectors of all rows |
+//! | `v` | global: one search looks at the vectors, or the texts, of all rows |
 //! | `v, f1, f2` | global, and searches can be filtered by these columns |
 //! | `(p1, p2), v` | local: each search names the values of the key columns `p1` and `p2` |
 //! | `(p1, p2), v, f1` | local, and searches can be filtered by these columns |
@@ -17,10 +17,12 @@ use cql::quote::Identifier;
 use serde::{Deserialize, Serialize};
 use value::CqlType;
 
+use crate::SearchClass;
+
 /// The columns that an index is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTarget {
-    /// The vector column.
+    /// The indexed column, which has vectors or texts.
     pub column: String,
     /// The key columns of a local index; empty for a global one.
     pub local_key: Vec<String>,
@@ -76,13 +78,13 @@ impl StoredTarget {
         }
     }
 
-    /// Reads the list of a CREATE INDEX.
+    /// Reads the list of a CREATE INDEX of the class.
     ///
     /// # Errors
-    /// If a column is named twice, if the list names no vector column, or if it holds something
+    /// If a column is named twice, if the list names no column to index, or if it holds something
     /// else than columns after the key of a local index.
-    pub fn of(targets: &[IndexTarget]) -> Result<StoredTarget, CqlError> {
-        check_duplicates(targets)?;
+    pub fn of(targets: &[IndexTarget], class: SearchClass) -> Result<StoredTarget, CqlError> {
+        check_duplicates(targets, class)?;
         let (local_key, targets) = match targets {
             [IndexTarget::LocalKey(key), rest @ ..] => (key.clone(), rest),
             all => (Vec::new(), all),
@@ -90,14 +92,19 @@ impl StoredTarget {
         let [first, filters @ ..] = targets else {
             return Err(CqlError::invalid("An index needs a column to index"));
         };
-        let column = plain(first, |part| {
+        let column = plain(first, class, |part| {
             format!(
-                "Vector indexes are only supported on columns of vectors of floats, not on {part}"
+                "{}es are only supported on columns of {}, not on {part}",
+                class.title(),
+                indexed_types(class)
             )
         })?;
         let filter = |target| {
-            plain(target, |part| {
-                format!("Unsupported vector index filtering column {part}: name the column alone")
+            plain(target, class, |part| {
+                format!(
+                    "Unsupported {} filtering column {part}: name the column alone",
+                    class.noun()
+                )
             })
         };
         Ok(StoredTarget {
@@ -115,36 +122,57 @@ impl StoredTarget {
     /// # Errors
     /// If a column isn't there, or can't have its place.
     pub fn check(&self, column: impl Fn(&str) -> Option<TargetColumn>) -> Result<u16, CqlError> {
-        let known = |name: &str| {
-            column(name).ok_or_else(|| {
-                CqlError::invalid(format!("No column definition found for column {name}"))
-            })
-        };
-        let dimensions = vector_dimensions(&self.column, known(&self.column)?)?;
-        for name in &self.local_key {
-            let column = known(name)?;
-            if column.irregular == Some("static") {
-                return Err(CqlError::invalid(format!(
-                    "Unsupported vector index filtering column {name}: a static column can't be in \
-                     the key of a local index"
-                )));
-            }
-            check_filter(name, &column, is_scalar)?;
-        }
-        for name in &self.filter_columns {
-            check_filter(name, &known(name)?, is_filter_type)?;
-        }
+        let dimensions = vector_dimensions(&self.column, known(&column, &self.column)?)?;
+        self.check_other_columns(SearchClass::Vector, column)?;
         Ok(dimensions)
     }
 
-    /// All columns: the key of a local index, the vector column, the further filter columns.
+    /// Checks that the columns are there and of types that a full-text index takes. The indexed one
+    /// has texts, and is a regular, static or clustering column.
+    ///
+    /// `column` finds a column of the table by its name.
+    ///
+    /// # Errors
+    /// If a column isn't there, or can't have its place.
+    pub fn check_text(
+        &self,
+        column: impl Fn(&str) -> Option<TargetColumn>,
+    ) -> Result<(), CqlError> {
+        check_text_column(&self.column, &known(&column, &self.column)?)?;
+        self.check_other_columns(SearchClass::FullText, column)
+    }
+
+    /// Checks the key of a local index and the filter columns.
+    fn check_other_columns(
+        &self,
+        class: SearchClass,
+        column: impl Fn(&str) -> Option<TargetColumn>,
+    ) -> Result<(), CqlError> {
+        for name in &self.local_key {
+            let column = known(&column, name)?;
+            if column.irregular == Some("static") {
+                return Err(CqlError::invalid(format!(
+                    "Unsupported {} filtering column {name}: a static column can't be in the key \
+                     of a local index",
+                    class.noun()
+                )));
+            }
+            check_filter(class, name, &column, is_scalar)?;
+        }
+        for name in &self.filter_columns {
+            check_filter(class, name, &known(&column, name)?, is_filter_type)?;
+        }
+        Ok(())
+    }
+
+    /// All columns: the key of a local index, the indexed column, the further filter columns.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         let key = self.local_key.iter();
         let all = key.chain([&self.column]).chain(&self.filter_columns);
         all.map(String::as_str)
     }
 
-    /// Encodes the target for `options['target']`: the name of the vector column if there is no
+    /// Encodes the target for `options['target']`: the name of the indexed column if there is no
     /// other column, or else a JSON object.
     pub fn encode(&self) -> String {
         // A name that reads as such an object can't be stored as a plain name.
@@ -160,7 +188,7 @@ impl StoredTarget {
         serde_json::to_string(&json).unwrap_or_else(|_| self.column.clone())
     }
 
-    /// Decodes a target: the name of the vector column, or a JSON object.
+    /// Decodes a target: the name of the indexed column, or a JSON object.
     pub fn decode(target: &str) -> StoredTarget {
         match serde_json::from_str::<VectorTargetJson>(target) {
             Ok(json) => StoredTarget {
@@ -203,6 +231,8 @@ pub struct TargetColumn {
     /// The kind of a column that is not regular (`static`, `PRIMARY KEY`); `None` for a regular
     /// one.
     pub irregular: Option<&'static str>,
+    /// Whether the column is of the partition key.
+    pub is_partition_key: bool,
 }
 
 /// Whether a search can be filtered by columns of a type: one of CQL's single values, or a list,
@@ -252,18 +282,53 @@ pub fn is_scalar(cql_type: &CqlType) -> bool {
 ///
 /// # Errors
 /// If the column's type is no single value, as the index service names rows by their keys in JSON.
-pub fn check_key(name: &str, column: &TargetColumn) -> Result<(), CqlError> {
+pub fn check_key(class: SearchClass, name: &str, column: &TargetColumn) -> Result<(), CqlError> {
     if column.cql_type.as_ref().is_some_and(is_scalar) {
         return Ok(());
     }
     Err(CqlError::invalid(format!(
-        "Vector indexes are not supported on tables with a primary key column of type {} (column \
-         {name}): keep such values in another column, and make the key of single values",
+        "{}es are not supported on tables with a primary key column of type {} (column {name}): \
+         keep such values in another column, and make the key of single values",
+        class.title(),
         column.type_text
     )))
 }
 
+/// The types of columns that an index of the class can be on.
+fn indexed_types(class: SearchClass) -> &'static str {
+    match class {
+        SearchClass::Vector => "vectors of floats",
+        SearchClass::FullText => "text, varchar or ascii",
+    }
+}
+
+fn known(
+    column: impl Fn(&str) -> Option<TargetColumn>,
+    name: &str,
+) -> Result<TargetColumn, CqlError> {
+    column(name)
+        .ok_or_else(|| CqlError::invalid(format!("No column definition found for column {name}")))
+}
+
+fn check_text_column(name: &str, column: &TargetColumn) -> Result<(), CqlError> {
+    if !matches!(column.cql_type, Some(CqlType::Text | CqlType::Ascii)) {
+        return Err(CqlError::invalid(format!(
+            "Full-text indexes are only supported on columns of {} (column {name} is of type {})",
+            indexed_types(SearchClass::FullText),
+            column.type_text
+        )));
+    }
+    match column.is_partition_key {
+        true => Err(CqlError::invalid(format!(
+            "Full-text indexes are not supported on partition key columns (column {name}): keep \
+             the text in another column, too"
+        ))),
+        false => Ok(()),
+    }
+}
+
 fn check_filter(
+    class: SearchClass,
     name: &str,
     column: &TargetColumn,
     is_fit: fn(&CqlType) -> bool,
@@ -272,7 +337,8 @@ fn check_filter(
         return Ok(());
     }
     Err(CqlError::invalid(format!(
-        "Unsupported vector index filtering column {name} of type {}",
+        "Unsupported {} filtering column {name} of type {}",
+        class.noun(),
         column.type_text
     )))
 }
@@ -282,6 +348,7 @@ fn vector_dimensions(name: &str, column: TargetColumn) -> Result<u16, CqlError> 
         type_text,
         cql_type,
         irregular,
+        ..
     } = column;
     let dimensions = cql_type.and_then(|cql_type| cql_type.float_vector_dimensions());
     let Some(dimensions) = dimensions else {
@@ -299,19 +366,28 @@ fn vector_dimensions(name: &str, column: TargetColumn) -> Result<u16, CqlError> 
 }
 
 /// The name of a target that is just a column. `unfit` is the error for a part of a collection.
-fn plain(target: &IndexTarget, unfit: impl FnOnce(String) -> String) -> Result<String, CqlError> {
+fn plain(
+    target: &IndexTarget,
+    class: SearchClass,
+    unfit: impl FnOnce(String) -> String,
+) -> Result<String, CqlError> {
     match target {
         IndexTarget::Column(name) => Ok(name.clone()),
         IndexTarget::Collection { part, column } => {
             Err(CqlError::invalid(unfit(format!("{part}({column})"))))
         }
-        IndexTarget::LocalKey(_) => Err(CqlError::invalid(
-            "The key of a local vector index comes first in the list, before the vector column",
-        )),
+        IndexTarget::LocalKey(_) => Err(CqlError::invalid(format!(
+            "The key of a local {} comes first in the list, before the {} column",
+            class.noun(),
+            match class {
+                SearchClass::Vector => "vector",
+                SearchClass::FullText => "text",
+            }
+        ))),
     }
 }
 
-fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
+fn check_duplicates(targets: &[IndexTarget], class: SearchClass) -> Result<(), CqlError> {
     let mut seen = HashSet::new();
     for target in targets {
         let columns = match target {
@@ -322,7 +398,8 @@ fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
                 let mut seen = HashSet::new();
                 if let Some(column) = columns.iter().find(|column| !seen.insert(*column)) {
                     return Err(CqlError::invalid(format!(
-                        "Duplicate column definition in local vector index: {column}"
+                        "Duplicate column definition in local {}: {column}",
+                        class.noun()
                     )));
                 }
                 columns.as_slice()

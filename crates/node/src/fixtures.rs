@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::{
     Catalog, CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace,
-    StreamGeneration, Table, TableId, VectorIndexMetadata,
+    SearchIndexMetadata, StreamGeneration, Table, TableId,
 };
 use uuid::Uuid;
 use value::{CqlType, token::Partitioner};
@@ -169,7 +169,7 @@ fn films() -> Table {
             ("plot", ColumnKind::Regular, vector),
         ],
     );
-    let index = VectorIndexMetadata {
+    let index = SearchIndexMetadata {
         name: "films_plot".to_owned(),
         target: r#"{"tc":"plot","fc":["id","tags"],"pk":["studio","year"]}"#.to_owned(),
         column: "plot".to_owned(),

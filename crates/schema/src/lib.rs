@@ -23,7 +23,7 @@ use value::{
     token::{Partitioner, Token},
 };
 
-pub use index::IndexedPart;
+pub use index::{IndexedPart, SearchClass};
 pub use roles::{Permission, PermissionSet, Resource, Role};
 pub use row_ttl::RowTtl;
 pub use secondary::SecondaryIndex;
@@ -104,8 +104,8 @@ pub struct Table {
     /// All further table options (`comment`, `compaction`, `caching`, ...) by name, with their
     /// values as CQL text. They are stored only to be shown again.
     pub options: BTreeMap<String, String>,
-    /// The indexes on vectors by name.
-    pub indexes: BTreeMap<String, Arc<VectorIndexMetadata>>,
+    /// The indexes on vectors and on texts by name. Index services build them.
+    pub indexes: BTreeMap<String, Arc<SearchIndexMetadata>>,
     /// The secondary indexes by name. No name is in both maps.
     pub secondary_indexes: BTreeMap<String, Arc<SecondaryIndex>>,
     /// `WITH cdc = {...}` as the user gave it; `None` if never given.
@@ -176,9 +176,9 @@ pub struct DroppedColumn {
     pub dropped_at_micros: i64,
 }
 
-/// An index on a column of vectors.
+/// An index that index services build: on a column of vectors, or on a column of texts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct VectorIndexMetadata {
+pub struct SearchIndexMetadata {
     /// The name.
     pub name: String,
     /// The target as `options['target']` of `system_schema.indexes` holds it.
@@ -192,10 +192,26 @@ pub struct VectorIndexMetadata {
     pub filter_columns: Vec<String>,
     /// The options that the user gave in `WITH OPTIONS`.
     pub options: BTreeMap<String, String>,
-    /// The class of the index, which is `vector_index`.
+    /// The class of the index: `vector_index` or `fulltext_index`.
     pub class_name: String,
     /// A timeuuid that `CREATE INDEX` makes: an index made again under the same name gets another.
     pub version: Uuid,
+}
+
+/// The name of [`SearchIndexMetadata`] before there were full-text indexes.
+pub type VectorIndexMetadata = SearchIndexMetadata;
+
+impl SearchIndexMetadata {
+    /// The class of the index.
+    pub fn class(&self) -> SearchClass {
+        SearchClass::of(&self.class_name).unwrap_or(SearchClass::Vector)
+    }
+
+    /// Whether it is a full-text index. It names rows by the words of its column, and serves no
+    /// search for vectors.
+    pub fn is_full_text(&self) -> bool {
+        self.class() == SearchClass::FullText
+    }
 }
 
 /// The table option `cdc = {...}`.
@@ -327,6 +343,31 @@ impl Table {
     /// Finds a column by its name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// The vector indexes on a column, in the order of their names.
+    pub fn vector_indexes_on<'a>(
+        &'a self,
+        column: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<SearchIndexMetadata>> + Clone {
+        self.search_indexes_on(SearchClass::Vector, column)
+    }
+
+    /// The full-text indexes on a column, in the order of their names.
+    pub fn full_text_indexes_on<'a>(
+        &'a self,
+        column: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<SearchIndexMetadata>> + Clone {
+        self.search_indexes_on(SearchClass::FullText, column)
+    }
+
+    fn search_indexes_on<'a>(
+        &'a self,
+        class: SearchClass,
+        column: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<SearchIndexMetadata>> + Clone {
+        let indexes = self.indexes.values();
+        indexes.filter(move |index| index.class() == class && index.column == column)
     }
 
     /// Finds a column by its id.

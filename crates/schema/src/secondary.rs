@@ -1,8 +1,8 @@
 //! Secondary indexes: those that find rows by the value of a column.
 //!
 //! The entries of such an index are derived rows of the storage, which are stored with the table's
-//! rows and commit with them. An index on vectors is no secondary index but an
-//! [`crate::VectorIndexMetadata`].
+//! rows and commit with them. An index on vectors, or a full-text index, is no secondary index but
+//! a [`crate::SearchIndexMetadata`].
 
 use std::collections::BTreeMap;
 

@@ -127,6 +127,7 @@ impl BaseTable {
                     Some("PRIMARY KEY")
                 }
             },
+            is_partition_key: column.kind == LoggedColumnKind::PartitionKey,
         })
     }
 

@@ -104,8 +104,8 @@ async fn create(
     let keyspace = quoted(&cluster.keyspace);
     let text = format!(
         "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, index_name, \
-         table_name, table_id, column_name, target, options, version, state, changed_at) \
-         VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
+         table_name, table_id, column_name, target, class_name, options, version, state, \
+         changed_at) VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
     );
     let values = (
         next,
@@ -116,6 +116,7 @@ async fn create(
         index.table_id,
         &index.target.column,
         index.target.encode(),
+        &index.class_name,
         &index.options,
         CqlTimeuuid::from(index.version),
         IndexLifecycle::Creating.name(),

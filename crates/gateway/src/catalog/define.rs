@@ -6,8 +6,8 @@ use std::time::Duration;
 use cql::ast::CreateIndex;
 use cql::error::CqlError;
 use cql::wire::Response;
+use index::SearchClass;
 use index::definition::{self, NewName};
-use index::options;
 use index::target::StoredTarget;
 use tokio::time::{Instant, timeout_at};
 
@@ -41,6 +41,17 @@ pub(crate) struct IndexStatementOutcome {
     pub(crate) created: Option<Arc<DefinedIndex>>,
 }
 
+/// An index as a CREATE INDEX defines it.
+#[derive(Clone, Copy)]
+struct WantedIndex<'s> {
+    /// The statement.
+    create: &'s CreateIndex,
+    /// The class that the statement names.
+    class: SearchClass,
+    /// The columns that the index is to be on.
+    target: &'s StoredTarget,
+}
+
 impl IndexCatalog {
     /// Carries a statement out.
     ///
@@ -59,10 +70,15 @@ impl IndexCatalog {
             IndexStatement::Create {
                 keyspace,
                 create,
+                class,
                 target,
             } => {
-                self.create(&cluster, keyspace, create, target, deadline)
-                    .await
+                let wanted = WantedIndex {
+                    create,
+                    class: *class,
+                    target,
+                };
+                self.create(&cluster, keyspace, wanted, deadline).await
             }
             IndexStatement::Drop {
                 keyspace,
@@ -83,10 +99,10 @@ impl IndexCatalog {
         &self,
         cluster: &InternalSession,
         keyspace: &str,
-        create: &CreateIndex,
-        target: &StoredTarget,
+        wanted: WantedIndex<'_>,
         deadline: Instant,
     ) -> Result<IndexStatementOutcome, CqlError> {
+        let WantedIndex { create, class, .. } = wanted;
         for _ in 0..TRIES_MAX {
             // Read before all that is checked: `change` succeeds only under this revision, so no
             // definition that another gateway makes meanwhile goes unseen.
@@ -106,7 +122,7 @@ impl IndexCatalog {
             let (table, theirs) = of_one_version(
                 || cluster.agreed_schema_version(),
                 || async {
-                    let table = indexable(cluster, keyspace, create).await?;
+                    let table = indexable(cluster, keyspace, create, class).await?;
                     Ok::<_, CqlError>((table, cassandras_indexes(cluster, keyspace).await?))
                 },
                 deadline,
@@ -134,7 +150,7 @@ impl IndexCatalog {
                 continue;
             }
             // After all waits, as an index that is on its way out must not count as an obstacle.
-            let checked = checked(&definitions, &table, &theirs, create, target)?;
+            let checked = checked(&definitions, &table, &theirs, wanted)?;
             let Some(name) = checked else {
                 return Ok(IndexStatementOutcome::nothing());
             };
@@ -145,7 +161,8 @@ impl IndexCatalog {
                 keyspace: keyspace.to_owned(),
                 table: table.name.clone(),
                 name,
-                target: target.clone(),
+                class_name: class.name().to_owned(),
+                target: wanted.target.clone(),
                 options: create.options.clone(),
                 version: timeuuids::now()?,
                 table_id: table.id,
@@ -313,26 +330,25 @@ fn checked(
     definitions: &ClusterDefinitions,
     table: &BaseTable,
     theirs: &[String],
-    create: &CreateIndex,
-    target: &StoredTarget,
+    wanted: WantedIndex<'_>,
 ) -> Result<Option<String>, CqlError> {
-    definition::check_properties(create, definition::CLASS)?;
-    let dimensions = target.check(|name| table.target(name))?;
-    definition::check_key_columns(table.key().count())?;
-    for (column, _) in table.key() {
-        if let Some(described) = table.target(&column.name) {
-            index::target::check_key(&column.name, &described)?;
-        }
-    }
-    options::check(&create.options, dimensions)?;
-    // Names are unique in a keyspace, and Cassandra does not know those of vector indexes.
+    let WantedIndex {
+        create,
+        class,
+        target,
+    } = wanted;
+    definition::check_properties(create, class.name())?;
+    let key: Vec<&str> = table.key().map(|(column, _)| &*column.name).collect();
+    let column = |name: &str| table.target(name);
+    definition::check(class, target, &create.options, &key, column)?;
+    // Names are unique in a keyspace, and Cassandra does not know those of our indexes.
     let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
     let new_name = definition::new_name(
         create.name.as_deref(),
         create.if_not_exists,
         (&table.name, &target.column),
         |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
-        alike(definitions, table, target),
+        alike(definitions, table, class, target),
     )?;
     Ok(match new_name {
         NewName::Name(name) => Some(name),
@@ -368,23 +384,28 @@ pub(super) async fn cassandras_indexes(
     Ok(rows.into_iter().map(|(name,)| name).collect())
 }
 
-/// The name of an index on the same column, with the same local key or also without one.
+/// The name of an index of the class on the same column, with the same local key or also without
+/// one.
 fn alike<'d>(
     definitions: &'d ClusterDefinitions,
     table: &'d BaseTable,
+    class: SearchClass,
     target: &StoredTarget,
 ) -> Option<&'d str> {
-    let is_alike =
-        |of: &StoredTarget| of.column == target.column && of.local_key == target.local_key;
+    let is_alike = |index: &DefinedIndex| {
+        index.class() == Some(class)
+            && index.target.column == target.column
+            && index.target.local_key == target.local_key
+    };
     definitions
         .live_on(&table.keyspace, &table.name)
-        .find(|row| is_alike(&row.index.target) && row.index.table_id == table.id)
+        .find(|row| is_alike(&row.index) && row.index.table_id == table.id)
         .map(|row| row.index.name.as_str())
 }
 
 /// The error for a change that others came before each time.
 pub(super) fn too_many_changes() -> CqlError {
-    CqlError::server("Too many changes of vector indexes at the same time: try again")
+    CqlError::server("Too many changes of indexes at the same time: try again")
 }
 
 impl From<ClusterError> for CqlError {
@@ -408,7 +429,16 @@ mod tests {
     /// The name that a CREATE INDEX gives its index on `k.t (id, c, v, n, s static, m)`, where the
     /// global index `k.i` on `v` is and the local one `k.by_c`.
     fn name_of(list: &str, options: &str) -> Result<Option<String>, String> {
-        let text = format!("CREATE CUSTOM INDEX {options} ON k.t ({list}) USING 'vector_index'");
+        name_of_class(SearchClass::Vector, list, options)
+    }
+
+    fn name_of_class(
+        class: SearchClass,
+        list: &str,
+        options: &str,
+    ) -> Result<Option<String>, String> {
+        let using = class.name();
+        let text = format!("CREATE CUSTOM INDEX {options} ON k.t ({list}) USING '{using}'");
         let Statement::CreateIndex(create) = parse_statement(&text).unwrap().statement else {
             panic!("{text}");
         };
@@ -437,8 +467,38 @@ mod tests {
             revision: 7,
             rows: vec![fixtures::definition(IndexLifecycle::Usable), local],
         };
-        let target = StoredTarget::of(&create.targets).map_err(|error| error.message)?;
-        checked(&definitions, &table, &[], &create, &target).map_err(|error| error.message)
+        let target = StoredTarget::of(&create.targets, class).map_err(|error| error.message)?;
+        let wanted = WantedIndex {
+            create: &create,
+            class,
+            target: &target,
+        };
+        checked(&definitions, &table, &[], wanted).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_full_text_index_is_checked_by_the_rules_of_its_class() {
+        let name_of = |list: &str, name: &str| name_of_class(SearchClass::FullText, list, name);
+        let named = |name: &str| Ok(Some(name.to_owned()));
+        assert_eq!(name_of("s, n, c", ""), named("t_s_idx"));
+        assert_eq!(name_of("(n), s, m", "words"), named("words"));
+        for (list, expected) in [
+            (
+                "n",
+                "Full-text indexes are only supported on columns of text",
+            ),
+            (
+                "v",
+                "Full-text indexes are only supported on columns of text",
+            ),
+            ("s, w", "Unsupported full-text index filtering column w"),
+            ("(s2), s", "No column definition found for column s2"),
+        ] {
+            let error = name_of(list, "").unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let taken = name_of("s", "i");
+        assert_eq!(taken, Err("Index 'i' already exists".to_owned()));
     }
 
     #[test]

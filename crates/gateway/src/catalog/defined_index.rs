@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use index::SearchClass;
 use index::target::StoredTarget;
 use uuid::Uuid;
 
@@ -14,6 +15,8 @@ pub(crate) struct DefinedIndex {
     pub(crate) table: String,
     /// The name of the index, unique in the keyspace.
     pub(crate) name: String,
+    /// The class, as `system_schema.indexes` shows it. It may be one that only newer gateways know.
+    pub(crate) class_name: String,
     /// The columns that the index is on.
     pub(crate) target: StoredTarget,
     /// The user's own options.
@@ -23,6 +26,25 @@ pub(crate) struct DefinedIndex {
     pub(crate) version: Uuid,
     /// The id of the indexed table. A table that is recreated under the same name has another id.
     pub(crate) table_id: Uuid,
+}
+
+impl DefinedIndex {
+    /// The class of the index; `None` if only newer gateways know it. They made the index, and its
+    /// table's writes are logged as for any other.
+    pub(crate) fn class(&self) -> Option<SearchClass> {
+        SearchClass::of(&self.class_name)
+    }
+
+    /// Whether it is a full-text index. It names rows by the words of its column, and serves no
+    /// search for vectors.
+    pub(crate) fn is_full_text(&self) -> bool {
+        self.class() == Some(SearchClass::FullText)
+    }
+
+    /// The word for an index of the class, as messages have it within a sentence.
+    pub(crate) fn noun(&self) -> &'static str {
+        self.class().map_or("index", SearchClass::noun)
+    }
 }
 
 impl query::IndexDefinition for DefinedIndex {

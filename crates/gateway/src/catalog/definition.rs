@@ -35,6 +35,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cql::quote::quoted;
+use index::SearchClass;
 use index::target::StoredTarget;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
@@ -115,6 +116,7 @@ type Row = (
     Option<i64>,
     Option<Vec<CqlTimeuuid>>,
     Option<String>,
+    Option<String>,
 );
 
 impl ClusterDefinitions {
@@ -125,7 +127,7 @@ impl ClusterDefinitions {
         let keyspace = quoted(&cluster.keyspace);
         let text = format!(
             "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
-             options, version, state, changed_at, truncates, target \
+             options, version, state, changed_at, truncates, target, class_name \
              FROM {keyspace}.vector_indexes WHERE scope = ?"
         );
         let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
@@ -196,6 +198,7 @@ fn definition(row: Row) -> Option<StoredDefinition> {
         changed_at,
         truncates,
         target,
+        class_name,
     ) = row;
     let column = column?;
     // The definitions of version 0.1.0 have no target.
@@ -208,6 +211,8 @@ fn definition(row: Row) -> Option<StoredDefinition> {
             keyspace: keyspace?,
             table: table?,
             name: name?,
+            // Before there were full-text indexes, no class was stored.
+            class_name: class_name.unwrap_or_else(|| SearchClass::Vector.name().to_owned()),
             target,
             options: options.map(BTreeMap::from_iter).unwrap_or_default(),
             version: version?.into(),
@@ -241,6 +246,7 @@ mod tests {
                 Some(7),
                 None,
                 target.map(str::to_owned),
+                None,
             );
             super::definition(row).unwrap().index.target.clone()
         };
@@ -249,6 +255,36 @@ mod tests {
         assert_eq!(read("v", Some("v")), StoredTarget::on("v".to_owned()));
         let local = read("v", Some(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#));
         assert_eq!(local.columns().collect::<Vec<_>>(), ["p", "v", "f"]);
+    }
+
+    #[test]
+    fn a_row_without_a_class_is_of_a_vector_index() {
+        let read = |class: Option<&str>| {
+            let text = |text: &str| Some(text.to_owned());
+            let row: Row = (
+                Some(7),
+                text("k"),
+                text("i"),
+                text("t"),
+                Some(Uuid::from_u128(2)),
+                text("body"),
+                None,
+                Some(CqlTimeuuid::from(Uuid::from_u128(1))),
+                text("USABLE"),
+                Some(7),
+                None,
+                text("body"),
+                class.map(str::to_owned),
+            );
+            super::definition(row).unwrap().index
+        };
+        assert_eq!(read(None).class(), Some(SearchClass::Vector));
+        assert!(!read(None).is_full_text());
+        let full_text = read(Some("fulltext_index"));
+        assert!(full_text.is_full_text());
+        let newer = read(Some("graph_index"));
+        assert_eq!((newer.class(), newer.noun()), (None, "index"));
+        assert_eq!(newer.class_name, "graph_index");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(super) fn index() -> DefinedIndex {
         keyspace: "k".to_owned(),
         table: "t".to_owned(),
         name: "i".to_owned(),
+        class_name: "vector_index".to_owned(),
         target: StoredTarget::decode("v"),
         options: Default::default(),
         version: Uuid::from_u128(1),

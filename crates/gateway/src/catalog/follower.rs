@@ -331,7 +331,7 @@ impl DefinitionFollower {
 }
 
 /// Replaces the change that makes an index usable, if Cassandra meanwhile has an index of its own
-/// under that name: the vector index is dropped instead. Once all gateways know an index, none of
+/// under that name: ours is dropped instead. Once all gateways know an index, none of
 /// them passes a statement on that could take its name. So such an index is found here in time.
 async fn without_namesake(
     cluster: &InternalSession,
@@ -347,7 +347,7 @@ async fn without_namesake(
     tracing::warn!(
         keyspace = index.keyspace,
         index = index.name,
-        "Cassandra has made an index of its own under the same name at the same time: the vector index is dropped"
+        "Cassandra has made an index of its own under the same name at the same time: the index of index services is dropped"
     );
     Ok(DefinitionChange::Turn(
         index.clone(),

@@ -1,7 +1,8 @@
-//! Checks whether a table can have vector indexes.
+//! Checks whether a table can have vector and full-text indexes.
 
 use cql::ast::CreateIndex;
 use cql::error::CqlError;
+use index::SearchClass;
 
 use super::base_table::BaseTable;
 use super::cluster::{ClusterError, InternalSession};
@@ -15,22 +16,24 @@ pub(super) async fn indexable(
     cluster: &InternalSession,
     keyspace: &str,
     create: &CreateIndex,
+    class: SearchClass,
 ) -> Result<BaseTable, CqlError> {
     let name = &create.table.name;
     let Some(table) = BaseTable::read(cluster, keyspace, name).await? else {
         return Err(missing_table(cluster, keyspace, name).await?);
     };
     if table.counters {
-        return Err(CqlError::invalid(
-            "Vector indexes are not supported on counter tables",
-        ));
+        return Err(CqlError::invalid(format!(
+            "{}es are not supported on counter tables",
+            class.title()
+        )));
     }
     if table.is_log() {
         return Err(CqlError::invalid(format!(
             "{keyspace}.{name} is a change log and cannot be indexed"
         )));
     }
-    check_key(&table)?;
+    check_key(&table, class)?;
     let log_name = log_table::name_of(name);
     if let Some(log) = BaseTable::read(cluster, keyspace, &log_name).await?
         && !log.is_log()
@@ -44,12 +47,13 @@ pub(super) async fn indexable(
 }
 
 /// Checks that a log can hold the keys of a table.
-fn check_key(table: &BaseTable) -> Result<(), CqlError> {
+fn check_key(table: &BaseTable, class: SearchClass) -> Result<(), CqlError> {
     for (column, cql_type) in table.key() {
         let name = &column.name;
         if column.cql_type.is_none() {
             return Err(CqlError::invalid(format!(
-                "Vector indexes need key columns of CQL's own types: {name} is of type {cql_type}"
+                "{}es need key columns of CQL's own types: {name} is of type {cql_type}",
+                class.title()
             )));
         }
         if log_table::is_own_column(name) {
@@ -92,9 +96,9 @@ mod tests {
             let columns = vec![column(key, "partition_key"), column("cdc$time", "regular")];
             BaseTable::new("k", "t", Uuid::nil(), columns)
         };
-        assert_eq!(check_key(&table("id")), Ok(()));
+        assert_eq!(check_key(&table("id"), SearchClass::Vector), Ok(()));
         for own in ["cdc$time", "cdc$ttl", "cdc$operation"] {
-            let error = check_key(&table(own)).unwrap_err();
+            let error = check_key(&table(own), SearchClass::FullText).unwrap_err();
             assert!(error.message.contains(own), "{}", error.message);
         }
     }

@@ -120,7 +120,7 @@ fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> S
         .map(|(name, type_text)| format!("{} {type_text}, ", quoted(name)))
         .collect();
     let comment = format!(
-        "CDC log of {}.{} for its vector indexes",
+        "CDC log of {}.{} for its vector and full-text indexes",
         table.keyspace, table.name
     );
     let window_minutes = (ttl.as_secs() / 60 / WINDOWS).max(1);

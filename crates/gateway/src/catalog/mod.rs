@@ -1,5 +1,5 @@
-//! The definitions of vector indexes: stored in the cluster, and seen by every request in one
-//! snapshot.
+//! The definitions of vector and full-text indexes: stored in the cluster, and seen by every
+//! request in one snapshot.
 //!
 //! Definitions are stored in a keyspace of the cluster, so they are replicated and backed up as the
 //! rows are, and all gateways see the same ones. Each gateway has an internal session to the
@@ -87,7 +87,7 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(4);
 /// The pause after a look at the gateways that failed.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// The vector indexes of the cluster, as this gateway knows them.
+/// The vector and full-text indexes of the cluster, as this gateway knows them.
 pub(crate) struct IndexCatalog {
     /// The snapshot that requests are decided by.
     current: ArcSwap<IndexCatalogSnapshot>,

@@ -1,27 +1,29 @@
-//! Statements that create and drop vector indexes.
+//! Statements that create and drop vector and full-text indexes.
 
 use cql::ast::{CreateIndex, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
 use cql::quote::{Identifier, StringLiteral};
-use index::definition;
 use index::target::StoredTarget;
+use index::{SearchClass, definition};
 
 use super::snapshot::IndexCatalogSnapshot;
 
-/// A statement about a vector index, with its names resolved.
+/// A statement about an index that index services build, with its names resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum IndexStatement {
-    /// `CREATE CUSTOM INDEX ... USING 'vector_index'`.
+    /// `CREATE CUSTOM INDEX ... USING 'vector_index'`, or `'fulltext_index'`.
     Create {
         /// The keyspace of the table.
         keyspace: String,
         /// The statement as it was parsed. Its name, if given, has been checked.
         create: CreateIndex,
+        /// The class that the statement names.
+        class: SearchClass,
         /// The columns that the index is to be on.
         target: StoredTarget,
     },
-    /// `DROP INDEX` of a vector index that this cluster's gateways keep.
+    /// `DROP INDEX` of an index that this cluster's gateways keep.
     Drop {
         /// The keyspace of the index.
         keyspace: String,
@@ -35,11 +37,11 @@ pub(crate) enum IndexStatement {
 }
 
 impl IndexStatement {
-    /// Reads a CREATE or DROP of a vector index; `None` for any other statement, which passes to
+    /// Reads a CREATE or DROP of such an index; `None` for any other statement, which passes to
     /// the node.
     ///
     /// # Errors
-    /// If the statement is about a vector index, and cannot be carried out.
+    /// If the statement is about such an index, and cannot be carried out.
     pub(crate) fn read(
         text: &str,
         keyspace_in_use: Option<&str>,
@@ -50,16 +52,20 @@ impl IndexStatement {
             return Ok(None);
         };
         match parsed.statement {
-            Statement::CreateIndex(create) if definition::is_vector_index(&create) => {
+            Statement::CreateIndex(create) => {
+                let Some(class) = SearchClass::of_statement(&create) else {
+                    return Ok(None);
+                };
                 let keyspace = create.table.keyspace.as_deref().or(keyspace_in_use);
                 let keyspace = keyspace.ok_or_else(no_keyspace)?.to_owned();
                 if let Some(name) = &create.name {
                     definition::check_name(name)?;
                 }
-                let target = StoredTarget::of(&create.targets)?;
+                let target = StoredTarget::of(&create.targets, class)?;
                 Ok(Some(IndexStatement::Create {
                     keyspace,
                     create,
+                    class,
                     target,
                 }))
             }
@@ -132,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_statements_about_vector_indexes_are_ours() {
+    fn only_statements_about_indexes_of_index_services_are_ours() {
         let read = |text, in_use| IndexStatement::read(text, in_use, &snapshot()).unwrap();
         for text in [
             "CREATE INDEX i ON k.t (c)",
@@ -142,6 +148,7 @@ mod tests {
             "DROP INDEX other.ours",
             "DROP INDEX ours",
             "CREATE CUSTOM INDEX broken ON USING 'vector_index'",
+            "CREATE CUSTOM INDEX broken ON USING 'fulltext_index'",
         ] {
             assert_eq!(read(text, None), None, "{text}");
         }
@@ -168,10 +175,23 @@ mod tests {
             "CREATE CUSTOM INDEX ON k.t ((p, q), v, f) USING 'vector_index'",
             None,
         );
-        let Some(IndexStatement::Create { target, .. }) = local else {
+        let Some(IndexStatement::Create { class, target, .. }) = local else {
             panic!("{local:?}");
         };
+        assert_eq!(class, SearchClass::Vector);
         assert_eq!(target.encode(), r#"{"tc":"v","pk":["p","q"],"fc":["f"]}"#);
+        let text = read(
+            "CREATE CUSTOM INDEX ON k.t ((tenant), body, year) USING 'FullText_Index'",
+            None,
+        );
+        let Some(IndexStatement::Create { class, target, .. }) = text else {
+            panic!("{text:?}");
+        };
+        assert_eq!(class, SearchClass::FullText);
+        assert_eq!(
+            target.encode(),
+            r#"{"tc":"body","pk":["tenant"],"fc":["year"]}"#
+        );
     }
 
     #[test]
@@ -190,6 +210,10 @@ mod tests {
         assert!(
             refusal("CREATE CUSTOM INDEX ON k.t (v, KEYS(m)) USING 'vector_index'")
                 .contains("Unsupported vector index filtering column keys(m)")
+        );
+        assert!(
+            refusal("CREATE CUSTOM INDEX ON k.t (body, KEYS(m)) USING 'fulltext_index'")
+                .contains("Unsupported full-text index filtering column keys(m)")
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The keyspace of the definitions, and its tables.
 //!
 //! ```text
-//! vector_indexes   one partition: a revision, and one row an index
+//! vector_indexes   one partition: a revision, and one row an index, of any class
 //! gateways         one row a live gateway, which expires unless it is written again: the revision
 //!                  that the gateway has confirmed, its time, the lead of its node's clock, and the
 //!                  tables whose logs may get rows from it
@@ -43,10 +43,10 @@ const TABLES: [(&str, &str, &str); 5] = [
     (
         "vector_indexes",
         "scope text, keyspace_name text, index_name text, table_name text, table_id uuid, \
-         column_name text, target text, options frozen<map<text, text>>, version timeuuid, state text, \
+         column_name text, target text, class_name text, options frozen<map<text, text>>, version timeuuid, state text, \
          changed_at bigint, truncates set<timeuuid>, revision bigint static, \
          PRIMARY KEY (scope, keyspace_name, index_name)",
-        "comment = 'The vector indexes of this cluster'",
+        "comment = 'The vector and full-text indexes of this cluster'",
     ),
     (
         "gateways",
@@ -75,8 +75,9 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 
 /// Columns that tables made by earlier versions lack: table, column, type.
-const LATER_COLUMNS: [(&str, &str, &str); 5] = [
+const LATER_COLUMNS: [(&str, &str, &str); 6] = [
     ("vector_indexes", "target", "text"),
+    ("vector_indexes", "class_name", "text"),
     ("vector_indexes", "truncates", "set<timeuuid>"),
     ("gateways", "said", "timestamp"),
     ("gateways", "node_clock_ms", "bigint"),

@@ -73,6 +73,7 @@ mod tests {
             keyspace: "shop".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
+            class_name: "vector_index".to_owned(),
             target: StoredTarget::decode(column),
             options: Default::default(),
             version: Uuid::nil(),

@@ -1,6 +1,6 @@
-//! DESCRIBE with the gateway's vector indexes.
+//! DESCRIBE with the gateway's vector and full-text indexes.
 //!
-//! After every table that the node describes come the statements that create its vector indexes,
+//! After every table that the node describes come the statements that create its indexes,
 //! whether the client described the table, its keyspace or everything. The node does not know an
 //! index that is described by name; then its error is replaced by the index's description.
 
@@ -112,7 +112,7 @@ fn put(rows: &mut RowsEncoder, index: &Arc<DefinedIndex>) {
         (&index.keyspace, &index.table),
         &index.name,
         &index.target.to_string(),
-        definition::CLASS,
+        &index.class_name,
         &index.options,
     );
     // Names are in quotes where they must be, as in Cassandra's rows.

@@ -1,8 +1,8 @@
-//! `system_schema.indexes` with the rows of the gateway's vector indexes.
+//! `system_schema.indexes` with the rows of the gateway's vector and full-text indexes.
 //!
 //! The rows are added to the last page of the node's answer, by the names of its columns. A SELECT
 //! for which that does not work (functions, aggregates, a restriction on anything but the key or
-//! the kind) passes, and its answer lacks the vector indexes.
+//! the kind) passes, and its answer lacks these indexes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use cql::ast::{
 };
 use cql::parser::parse_statement;
 use cql::wire::{BoundValue, ColumnsMetadata, DecodeError, EncodedRows, MarkerValues, RowsEncoder};
-use index::definition;
 use value::{Literal, Value, split_elements};
 
 use crate::catalog::{DefinedIndex, IndexCatalogSnapshot};
 
-/// The `kind` of a vector index in `system_schema.indexes`.
+/// The `kind` of such an index in `system_schema.indexes`.
 const KIND: &str = "CUSTOM";
 
 /// A SELECT from `system_schema.indexes`.
@@ -43,7 +42,7 @@ struct ColumnRestriction {
     terms: Vec<Term>,
 }
 
-/// The rows of vector indexes that are added to an answer.
+/// The rows of indexes that are added to an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexRows {
     /// The indexes whose rows are added.
@@ -69,7 +68,7 @@ impl IndexesRead {
         }
         let read = Self::of(&select);
         if read.is_none() {
-            tracing::debug!(text, "the answer lacks the vector indexes");
+            tracing::debug!(text, "the answer lacks the vector and full-text indexes");
         }
         read
     }
@@ -102,7 +101,7 @@ impl IndexesRead {
         })
     }
 
-    /// The rows of vector indexes that match the statement with these bound values.
+    /// The rows of indexes that match the statement with these bound values.
     pub(crate) fn rows(
         &self,
         values: &MarkerValues,
@@ -272,7 +271,7 @@ fn options(index: &DefinedIndex) -> Vec<u8> {
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    options.insert("class_name", definition::CLASS.to_owned());
+    options.insert("class_name", index.class_name.clone());
     options.insert("index_version", index.version.to_string());
     options.insert("target", index.target.encode());
     let text = |text: &str| Value::Text(text.to_owned());

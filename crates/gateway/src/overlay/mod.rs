@@ -1,5 +1,5 @@
-//! The overlay over Cassandra's own answers: the vector indexes, and the tables of ScyllaDB that an
-//! index service reads.
+//! The overlay over Cassandra's own answers: the indexes that gateways keep, and the tables of
+//! ScyllaDB that an index service reads.
 //!
 //! No code here queries the cluster. The text of a statement shows what it concerns
 //! (`crate::statement`):
@@ -8,11 +8,11 @@
 //!   replace them;
 //! - a [poll of a change log](log_read) is answered without the node while the table is idle;
 //! - a SELECT of [`system_schema.indexes`](indexes) and a [DESCRIBE](describe) go to the node as
-//!   they are, and rows of vector indexes are added to its answer;
-//! - for the definition of a vector index, the node first gets a probe whose answer shows whether
+//!   they are, and rows of the gateways' indexes are added to its answer;
+//! - for the definition of such an index, the node first gets a probe whose answer shows whether
 //!   the client may make it, and then the catalog carries it out;
-//! - for a [change of a table](alter) that would break its vector indexes, and for an index of
-//!   Cassandra's own under the [name](names) of a vector index, the node gets the same probe, and
+//! - for a [change of a table](alter) that would break its indexes, and for an index of
+//!   Cassandra's own under the [name](names) of one of these, the node gets the same probe, and
 //!   then the statement is refused.
 
 mod alter;

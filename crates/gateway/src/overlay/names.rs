@@ -37,9 +37,10 @@ impl TableChangeRefusal {
                 keyspace,
                 table,
                 CqlError::invalid(format!(
-                    "Index '{}' already exists as a vector index, and this one could get the same name: give it another one, \
+                    "Index '{}' already exists as a {}, and this one could get the same name: give it another one, \
                      as in CREATE INDEX name ON ...",
-                    taken.name
+                    taken.name,
+                    taken.noun()
                 )),
             ));
         };
@@ -91,6 +92,7 @@ mod tests {
             keyspace: keyspace.to_owned(),
             table: "events".to_owned(),
             name: name.to_owned(),
+            class_name: "vector_index".to_owned(),
             target: StoredTarget::decode("v"),
             options: Default::default(),
             version: Uuid::nil(),

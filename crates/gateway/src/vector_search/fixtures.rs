@@ -86,6 +86,7 @@ fn index(table: &LoggedTable, name: &str, micros: i64) -> DefinedIndex {
         keyspace: table.keyspace.clone(),
         table: table.name.clone(),
         name: name.to_owned(),
+        class_name: "vector_index".to_owned(),
         target: StoredTarget::decode("v"),
         options: Default::default(),
         version: timeuuid::min_for_micros(micros).expect("a time that has a uuid"),

@@ -32,6 +32,7 @@ fn checked(word: Option<&str>, cql_type: &CqlType) -> Result<IndexedPart, String
         type_text: cql_type.to_string(),
         cql_type: Some(cql_type.clone()),
         irregular: None,
+        is_partition_key: false,
     };
     let named = NamedTarget::of(&[target]).unwrap();
     named.check(&column, false).map_err(|error| error.message)

@@ -50,7 +50,7 @@ fn every_form_is_read_kept_and_shown() {
             "{odd name}",
         ),
     ] {
-        let read = StoredTarget::of(&parsed(list)).unwrap();
+        let read = StoredTarget::of(&parsed(list), SearchClass::Vector).unwrap();
         assert_eq!(read, expected, "{list}");
         assert_eq!(read.encode(), kept, "{list}");
         assert_eq!(StoredTarget::decode(kept), expected, "{list}");
@@ -90,17 +90,17 @@ fn lists_that_are_no_target_are_explained() {
             "Unsupported vector index filtering column entries(m): name the column alone",
         ),
     ] {
-        let error = StoredTarget::of(&parsed(list)).unwrap_err();
+        let error = StoredTarget::of(&parsed(list), SearchClass::Vector).unwrap_err();
         assert_eq!(error.message, expected, "{list}");
     }
-    assert!(StoredTarget::of(&[]).is_err());
+    assert!(StoredTarget::of(&[], SearchClass::Vector).is_err());
 }
 
 /// A table with a column for each type and kind: its name is its type's text.
 fn column(name: &str) -> Option<TargetColumn> {
     let (type_text, irregular) = match name.split_once(' ') {
         Some(("static", of)) => (of, Some("static")),
-        Some(("key", of)) => (of, Some("PRIMARY KEY")),
+        Some(("key" | "partition", of)) => (of, Some("PRIMARY KEY")),
         _ => (name, None),
     };
     let cql_type = cql::parser::parse_type(type_text).ok();
@@ -108,6 +108,7 @@ fn column(name: &str) -> Option<TargetColumn> {
         type_text: type_text.to_owned(),
         cql_type,
         irregular,
+        is_partition_key: name.starts_with("partition "),
     })
 }
 
@@ -205,5 +206,93 @@ fn filter_columns_are_of_types_that_can_be_compared() {
             check(local_key, filters),
             Err("No column definition found for column gone".to_owned())
         );
+    }
+}
+
+#[test]
+fn full_text_lists_have_the_same_forms_and_words_of_their_own() {
+    let of = |list: &str| {
+        let read = StoredTarget::of(&parsed(list), SearchClass::FullText);
+        read.map_err(|error| error.message)
+    };
+    for (list, expected) in [
+        ("body", target("body", &[], &[])),
+        ("body, year, tags", target("body", &[], &["year", "tags"])),
+        ("(tenant), body", target("body", &["tenant"], &[])),
+        ("(tenant), body, f", target("body", &["tenant"], &["f"])),
+    ] {
+        assert_eq!(of(list), Ok(expected), "{list}");
+    }
+    for (list, expected) in [
+        ("body, body", "Duplicate column body in index target list"),
+        (
+            "(p, p), body",
+            "Duplicate column definition in local full-text index: p",
+        ),
+        (
+            "body, (p)",
+            "The key of a local full-text index comes first in the list, before the text column",
+        ),
+        (
+            "KEYS(m)",
+            "Full-text indexes are only supported on columns of text, varchar or ascii, not on \
+             keys(m)",
+        ),
+        (
+            "body, VALUES(m)",
+            "Unsupported full-text index filtering column values(m): name the column alone",
+        ),
+    ] {
+        assert_eq!(of(list), Err(expected.to_owned()), "{list}");
+    }
+}
+
+#[test]
+fn the_text_column_is_of_any_place_but_the_partition_key() {
+    let check = |on: &str, local_key: &[&str], filter_columns: &[&str]| {
+        let checked = target(on, local_key, filter_columns).check_text(column);
+        checked.map_err(|error| error.message)
+    };
+    for of in ["text", "varchar", "ascii", "static text", "key text"] {
+        assert_eq!(check(of, &[], &[]), Ok(()), "{of}");
+    }
+    assert_eq!(check("text", &["key int"], &["set<text>", "date"]), Ok(()));
+    for of in ["int", "blob", "list<text>", "frozen<set<text>>", VECTOR] {
+        assert_eq!(
+            check(of, &[], &[]),
+            Err(format!(
+                "Full-text indexes are only supported on columns of text, varchar or ascii \
+                 (column {of} is of type {of})"
+            ))
+        );
+    }
+    for (on, local_key, filters, expected) in [
+        (
+            "partition text",
+            &[][..],
+            &[][..],
+            "Full-text indexes are not supported on partition key columns (column partition text)",
+        ),
+        (
+            "text",
+            &["static int"],
+            &[],
+            "Unsupported full-text index filtering column static int: a static column",
+        ),
+        (
+            "text",
+            &[],
+            &[VECTOR],
+            "Unsupported full-text index filtering column vector<float, 3> of type vector",
+        ),
+        (
+            "gone",
+            &[],
+            &[],
+            "No column definition found for column gone",
+        ),
+    ] {
+        let error = check(on, local_key, filters).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use cql::quote::{Identifier, MapLiteral, StringLiteral};
 use index::definition;
 use index::target::StoredTarget;
 use schema::{
-    Column, ColumnKind, DroppedColumn, Keyspace, SecondaryIndex, Table, VectorIndexMetadata,
+    Column, ColumnKind, DroppedColumn, Keyspace, SearchIndexMetadata, SecondaryIndex, Table,
 };
 use value::UserType;
 
@@ -197,7 +197,7 @@ fn table_options(table: &Table) -> Vec<String> {
 }
 
 /// The `CREATE CUSTOM INDEX` statement, with only the options that the user gave.
-pub(super) fn index(table: &Table, index: &VectorIndexMetadata) -> String {
+pub(super) fn index(table: &Table, index: &SearchIndexMetadata) -> String {
     definition::create_statement(
         (&table.keyspace, &table.name),
         &index.name,

@@ -120,7 +120,7 @@ impl<'a> CombinedSchema<'a> {
             )
         } else if table.log_of.is_some() {
             as_comment(
-                "This is a CDC log: it is created with its table's option cdc, or with a vector index.",
+                "This is a CDC log: it is created with its table's option cdc, or with a vector or full-text index.",
                 &statement,
             )
         } else {
@@ -143,11 +143,11 @@ pub(super) fn describe_type(definition: &UserType) -> Vec<String> {
 
 /// The names of a table's indexes in their order, with the statements that create them.
 fn indexes(table: &Table) -> Vec<(&str, String)> {
-    let on_vectors = table.indexes.values();
-    let on_vectors = on_vectors.map(|index| (&*index.name, create::index(table, index)));
+    let of_services = table.indexes.values();
+    let of_services = of_services.map(|index| (&*index.name, create::index(table, index)));
     let secondary = table.secondary_indexes.values();
     let secondary = secondary.map(|index| (&*index.name, create::secondary_index(table, index)));
-    let mut indexes: Vec<(&str, String)> = on_vectors.chain(secondary).collect();
+    let mut indexes: Vec<(&str, String)> = of_services.chain(secondary).collect();
     indexes.sort_by(|(a, _), (b, _)| order(a, b));
     indexes
 }

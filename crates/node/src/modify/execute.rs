@@ -180,8 +180,8 @@ impl MutationPlan {
         let invalid = |reason: String| {
             CqlError::invalid(format!("Invalid value for {}: {reason}", operation.name))
         };
-        let indexes = self.table.indexes.values();
-        for index in indexes.filter(|index| index.column == operation.name) {
+        // A full-text index takes every text.
+        for index in self.table.vector_indexes_on(&operation.name) {
             finite_vector(vector).map_err(|error| invalid(error.0))?;
             let options = CandidateRule::of(|name| index.options.get(name).map(String::as_str));
             let checked = options.metric.check_serialised_length(vector);

@@ -6,7 +6,7 @@ use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
 use index::target::StoredTarget;
 use schema::{
-    Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Keyspace, Table, VectorIndexMetadata,
+    Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Keyspace, SearchIndexMetadata, Table,
 };
 use storage::clock::ServerClock;
 use value::identifier::Identifier;
@@ -348,12 +348,14 @@ fn rename_column(table: &mut Table, from: &str, to: &str) -> Result<(), CqlError
     Ok(())
 }
 
-/// Gives a column another name among the key and filter columns of an index.
-fn rename_in(index: &mut Arc<VectorIndexMetadata>, from: &str, to: &str) {
+/// Gives a column another name in an index. It is one of the key and filter columns, or the one
+/// that a full-text index is on.
+fn rename_in(index: &mut Arc<SearchIndexMetadata>, from: &str, to: &str) {
     let mut target = StoredTarget::decode(&index.target);
     let names = target
         .local_key
         .iter_mut()
+        .chain([&mut target.column])
         .chain(&mut target.filter_columns);
     let mut is_named = false;
     for name in names.filter(|name| *name == from) {
@@ -363,6 +365,7 @@ fn rename_in(index: &mut Arc<VectorIndexMetadata>, from: &str, to: &str) {
     if is_named {
         let index = Arc::make_mut(index);
         index.target = target.encode();
+        index.column = target.column;
         index.local_key = target.local_key;
         index.filter_columns = target.filter_columns;
     }
@@ -370,11 +373,11 @@ fn rename_in(index: &mut Arc<VectorIndexMetadata>, from: &str, to: &str) {
 
 /// The names of the indexes that are on a column, separated by commas.
 fn dependent_indexes(table: &Table, column: &str) -> String {
-    let on_vectors = table.indexes.values().filter(|index| {
+    let of_services = table.indexes.values().filter(|index| {
         let others = index.local_key.iter().chain(&index.filter_columns);
         index.column == column || others.into_iter().any(|name| name == column)
     });
-    let mut names: Vec<&str> = on_vectors.map(|index| index.name.as_str()).collect();
+    let mut names: Vec<&str> = of_services.map(|index| index.name.as_str()).collect();
     if let Some(column) = table.column(column) {
         let secondary = table.secondary_indexes_on(column.id);
         names.extend(secondary.map(|index| index.name.as_str()));

@@ -1,13 +1,13 @@
-//! The table option `cdc = {...}`, and the requirements of vector indexes on it.
+//! The table option `cdc = {...}`, and the requirements of vector and full-text indexes on it.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
-use schema::{CdcOptions, DeltaMode, ImageMode, Table};
+use schema::{CdcOptions, DeltaMode, ImageMode, SearchClass, Table};
 
 use super::properties;
 
-/// The default time to live of log rows, and the shortest that vector indexes accept: one day, in
-/// seconds.
+/// The default time to live of log rows, and the shortest that an index service accepts: one day,
+/// in seconds.
 pub(super) const DEFAULT_TTL_S: u32 = 24 * 60 * 60;
 
 /// Reads the option: ScyllaDB's map, or Cassandra's `true` and `false`.
@@ -65,36 +65,53 @@ pub(super) fn parse(value: &OptionValue) -> Result<CdcOptions, CqlError> {
     Ok(options)
 }
 
-/// Checks that a table's log serves a vector index that is about to be created.
-pub(super) fn check_for_new_index(cdc: Option<&CdcOptions>) -> Result<(), CqlError> {
+/// Checks that a table's log serves an index of the class that is about to be created.
+pub(super) fn check_for_new_index(
+    cdc: Option<&CdcOptions>,
+    class: SearchClass,
+) -> Result<(), CqlError> {
     match cdc {
         None => Ok(()),
-        Some(options) if !options.enabled => Err(CqlError::invalid(
-            "Cannot create the vector index when CDC is explicitly disabled: set cdc = \
-             {'enabled': true} on the table first",
-        )),
-        Some(options) => check_requirements(options),
+        Some(options) if !options.enabled => Err(CqlError::invalid(format!(
+            "Cannot create the {} when CDC is explicitly disabled: set cdc = {{'enabled': true}} \
+             on the table first",
+            class.noun()
+        ))),
+        Some(options) => check_requirements(options, class),
     }
 }
 
-/// Checks a new value of the option against the vector indexes that the table has.
+/// Checks a new value of the option against the indexes of index services that the table has.
 pub(super) fn check_alter(table: &Table, new: &CdcOptions) -> Result<(), CqlError> {
-    if table.indexes.is_empty() {
+    let classes = table.indexes.values().map(|index| index.class());
+    // Vector indexes first: the texts about them are ScyllaDB's.
+    let Some(class) = classes.min_by_key(|class| *class != SearchClass::Vector) else {
         return Ok(());
-    }
+    };
     if !new.enabled {
-        return Err(CqlError::invalid(
-            "Cannot disable CDC when Vector Search is enabled on the table. Drop the vector \
-             index first, then disable CDC",
-        ));
+        return Err(CqlError::invalid(format!(
+            "Cannot disable CDC when {} is enabled on the table. Drop the {} first, then disable \
+             CDC",
+            feature(class),
+            class.noun()
+        )));
     }
-    check_requirements(new)
+    check_requirements(new, class)
 }
 
-fn check_requirements(options: &CdcOptions) -> Result<(), CqlError> {
+/// The name of the feature that indexes of the class serve.
+fn feature(class: SearchClass) -> &'static str {
+    match class {
+        SearchClass::Vector => "Vector Search",
+        SearchClass::FullText => "Full-Text Search",
+    }
+}
+
+fn check_requirements(options: &CdcOptions, class: SearchClass) -> Result<(), CqlError> {
     let refused = |what: String| {
         Err(CqlError::invalid(format!(
-            "CDC log must meet the minimal requirements of Vector Search: {what}"
+            "CDC log must meet the minimal requirements of {}: {what}",
+            feature(class)
         )))
     };
     if options.ttl_s != 0 && options.ttl_s < DEFAULT_TTL_S {
@@ -169,9 +186,10 @@ mod tests {
     fn a_vector_index_needs_a_day_and_the_values() {
         let check = |entries: &[(&str, &str)]| {
             let options = options(&[&[("enabled", "true")], entries].concat()).unwrap();
-            check_for_new_index(Some(&options)).map_err(|error| error.message)
+            let checked = check_for_new_index(Some(&options), SearchClass::Vector);
+            checked.map_err(|error| error.message)
         };
-        assert_eq!(check_for_new_index(None), Ok(()));
+        assert_eq!(check_for_new_index(None, SearchClass::Vector), Ok(()));
         assert_eq!(check(&[("ttl", "0")]), Ok(()));
         assert_eq!(check(&[("ttl", "86400")]), Ok(()));
         assert_eq!(check(&[("delta", "keys"), ("postimage", "true")]), Ok(()));
@@ -187,6 +205,9 @@ mod tests {
                 .contains(requirements)
         );
         let off = parse(&OptionValue::Scalar("false".to_owned())).unwrap();
-        assert!(check_for_new_index(Some(&off)).is_err());
+        for class in [SearchClass::Vector, SearchClass::FullText] {
+            let error = check_for_new_index(Some(&off), class).unwrap_err();
+            assert!(error.message.contains(class.noun()), "{}", error.message);
+        }
     }
 }

@@ -1,17 +1,18 @@
-//! CREATE INDEX and DROP INDEX. There are indexes on vectors, and secondary indexes: those of
-//! Cassandra's class SAI, and those without a class. All other kinds are refused.
+//! CREATE INDEX and DROP INDEX. There are indexes that index services build, on vectors and on
+//! texts, and secondary indexes: those of Cassandra's class SAI, and those without a class. All
+//! other kinds are refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
+use index::SearchClass;
 use index::definition::{self, NewName};
-use index::options;
 use index::secondary::{self, NamedTarget};
 use index::target::{StoredTarget, TargetColumn};
 use query::{resolve, statement_clock};
-use schema::{Catalog, Column, ColumnKind, SecondaryIndex, Table, VectorIndexMetadata};
+use schema::{Catalog, Column, ColumnKind, SearchIndexMetadata, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 
@@ -21,9 +22,6 @@ use crate::statement::CatalogChangeKind;
 
 /// The name by which `USING` may request an index without a class, in upper or lower case.
 const NO_CLASS: &str = "legacy_local_table";
-
-/// The class of full-text indexes, which are not supported yet.
-const FULLTEXT_INDEX: &str = "fulltext_index";
 
 /// A prepared CREATE INDEX.
 #[derive(Clone, Debug)]
@@ -98,7 +96,7 @@ impl CreateIndexPlan {
             Some((target, is_local)) => {
                 self.with_secondary(catalog, table, &target, is_local, clock)?
             }
-            None => self.with_vector_index(catalog, table, clock)?,
+            None => self.with_search_index(catalog, table, clock)?,
         };
         let Some(table) = table else {
             return Ok(ApplyOutcome::Nothing);
@@ -111,8 +109,8 @@ impl CreateIndexPlan {
         ))
     }
 
-    /// The target of a secondary index, and whether the index is local; `None` if the statement is
-    /// about a column of vectors.
+    /// The target of a secondary index, and whether the index is local; `None` if index services
+    /// build the index.
     fn secondary(&self, table: &Table) -> Result<Option<(NamedTarget, bool)>, CqlError> {
         let Some(class) = &self.class else {
             return self.plain_target(table).map(Some);
@@ -157,36 +155,41 @@ impl CreateIndexPlan {
         Ok((NamedTarget::of(targets)?, key.is_some()))
     }
 
+    /// The class of an index that index services build. A class of Cassandra's means an index on
+    /// vectors there.
+    fn search_class(&self) -> SearchClass {
+        let class = self.class.as_deref().and_then(SearchClass::of);
+        class.unwrap_or(SearchClass::Vector)
+    }
+
     /// The table with the new index; `None` if there is such an index already.
-    fn with_vector_index(
+    fn with_search_index(
         &self,
         catalog: &Catalog,
         table: &Table,
         clock: &ServerClock,
     ) -> Result<Option<Table>, CqlError> {
-        let target = StoredTarget::of(&self.targets)?;
-        let dimensions = target.check(|name| table.column(name).map(described))?;
-        let mut key = table.partition_key();
-        key.extend(table.clustering_key());
-        definition::check_key_columns(key.len())?;
-        for column in key {
-            index::target::check_key(&column.name, &described(column))?;
-        }
-        options::check(&self.options, dimensions)?;
-        cdc::check_for_new_index(table.cdc.as_ref())?;
+        let class = self.search_class();
+        let target = StoredTarget::of(&self.targets, class)?;
+        let key = table.partition_key().into_iter();
+        let key = key.chain(table.clustering_key());
+        let key: Vec<&str> = key.map(|column| column.name.as_str()).collect();
+        let column = |name: &str| table.column(name).map(described);
+        definition::check(class, &target, &self.options, &key, column)?;
+        cdc::check_for_new_index(table.cdc.as_ref(), class)?;
 
-        let on_column = find_equal_index(table, &target).map(|index| index.name.as_str());
+        let on_column = find_equal_index(table, class, &target).map(|index| index.name.as_str());
         let Some(name) = self.new_name(catalog, &target.column, on_column)? else {
             return Ok(None);
         };
-        let index = VectorIndexMetadata {
+        let index = SearchIndexMetadata {
             name: name.clone(),
             target: target.encode(),
             column: target.column,
             local_key: target.local_key,
             filter_columns: target.filter_columns,
             options: self.options.clone(),
-            class_name: definition::CLASS.to_owned(),
+            class_name: class.name().to_owned(),
             version: statement_clock::timeuuid(clock),
         };
         let mut table = table.clone();
@@ -304,6 +307,7 @@ fn described(column: &Column) -> TargetColumn {
             ColumnKind::Static => Some("static"),
             _ => Some("PRIMARY KEY"),
         },
+        is_partition_key: matches!(column.kind, ColumnKind::PartitionKey { .. }),
     }
 }
 
@@ -345,16 +349,12 @@ fn known_class(create: &CreateIndex) -> Result<Option<&str>, CqlError> {
             ));
         }
     };
-    if definition::is_vector_index(create) || secondary::is_sai_class(class) {
+    if SearchClass::of(class).is_some() || secondary::is_sai_class(class) {
         Ok(Some(class))
-    } else if class.eq_ignore_ascii_case(FULLTEXT_INDEX) {
-        Err(CqlError::invalid(
-            "Full-text indexes (fulltext_index) are not supported yet",
-        ))
     } else {
         Err(CqlError::invalid(format!(
-            "Non-supported custom class '{class}' provided: use 'sai', or 'vector_index' on a \
-             column of vectors"
+            "Non-supported custom class '{class}' provided: use 'sai', 'vector_index' on a column \
+             of vectors, or 'fulltext_index' on a column of text"
         )))
     }
 }
@@ -399,13 +399,18 @@ fn check_local_key(table: &Table, key: &[String]) -> Result<(), CqlError> {
     }
 }
 
-/// An index on the same column, with the same local key or also without one.
+/// An index of the class on the same column, with the same local key or also without one.
 fn find_equal_index<'t>(
     table: &'t Table,
+    class: SearchClass,
     target: &StoredTarget,
-) -> Option<&'t Arc<VectorIndexMetadata>> {
+) -> Option<&'t Arc<SearchIndexMetadata>> {
     let mut indexes = table.indexes.values();
-    indexes.find(|index| index.column == target.column && index.local_key == target.local_key)
+    indexes.find(|index| {
+        index.class() == class
+            && index.column == target.column
+            && index.local_key == target.local_key
+    })
 }
 
 /// Finds the table that has an index of this name. An index name is unique in its keyspace.

@@ -282,22 +282,22 @@ async fn index_serves(database: &CqlDatabase, change: &CatalogChange) {
     let Some(table) = catalog.table(&change.keyspace, table) else {
         return;
     };
-    let vector = table.indexes.values();
-    let vector = vector.max_by_key(|index| timeuuid::unix_micros(&index.version));
+    let searched = table.indexes.values();
+    let searched = searched.max_by_key(|index| timeuuid::unix_micros(&index.version));
     let secondary = table.secondary_indexes.values();
     let secondary = secondary.max_by_key(|index| timeuuid::unix_micros(&index.version));
-    let is_secondary = match (vector, secondary) {
-        (Some(vector), Some(secondary)) => {
-            timeuuid::unix_micros(&vector.version) < timeuuid::unix_micros(&secondary.version)
+    let is_secondary = match (searched, secondary) {
+        (Some(searched), Some(secondary)) => {
+            timeuuid::unix_micros(&searched.version) < timeuuid::unix_micros(&secondary.version)
         }
-        (vector, _) => vector.is_none(),
+        (searched, _) => searched.is_none(),
     };
     if is_secondary && let Some(index) = secondary {
         let built = database.storage.index_built(index.version);
         let _ = tokio::time::timeout(BUILT_WITHIN, built).await;
     }
-    // The indexes on vectors keep the column of a new secondary index, too.
-    if let Some(index) = vector {
+    // The indexes on vectors and texts keep the column of a new secondary index, too.
+    if let Some(index) = searched {
         let stores = &database.stores;
         stores
             .created(&change.keyspace, &index.name, index.version)

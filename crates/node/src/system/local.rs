@@ -186,7 +186,7 @@ fn index_info(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
         .keyspaces_of_users()
         .flat_map(|keyspace| keyspace.tables.values());
     let built = tables.flat_map(|table| {
-        let vector = table.indexes.values().filter(|index| {
+        let searched = table.indexes.values().filter(|index| {
             let serves = |(_, stores): (_, &IndexServices)| {
                 stores.serves(&table.keyspace, &index.name, index.version)
             };
@@ -196,8 +196,8 @@ fn index_info(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
             let is_built = |(storage, _): (&Storage, _)| storage.is_index_built(index.version);
             source.running.is_none_or(is_built)
         });
-        let vector = vector.map(|index| &index.name);
-        let names = vector.chain(secondary.map(|index| &index.name));
+        let searched = searched.map(|index| &index.name);
+        let names = searched.chain(secondary.map(|index| &index.name));
         names.map(|name| {
             record([
                 ("table_name", text(&table.keyspace)),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use schema::{
-    CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Keyspace, SecondaryIndex, Table,
-    VectorIndexMetadata,
+    CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Keyspace, SearchIndexMetadata,
+    SecondaryIndex, Table,
 };
 use value::{Value, token::Partitioner};
 
@@ -274,8 +274,9 @@ fn indexes(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
     source
         .tables()
         .flat_map(|table| {
-            let on_vectors = table.indexes.values();
-            let on_vectors = on_vectors.map(|index| (&index.name, "CUSTOM", index_options(index)));
+            let of_services = table.indexes.values();
+            let of_services =
+                of_services.map(|index| (&index.name, "CUSTOM", index_options(index)));
             let secondary = table.secondary_indexes.values();
             let secondary = secondary.map(|index| {
                 let kind = match index.is_storage_attached() {
@@ -284,7 +285,7 @@ fn indexes(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
                 };
                 (&index.name, kind, secondary_options(table, index))
             });
-            let mut indexes: Vec<_> = on_vectors.chain(secondary).collect();
+            let mut indexes: Vec<_> = of_services.chain(secondary).collect();
             indexes.sort_unstable();
             indexes.into_iter().map(|(name, kind, options)| {
                 record([
@@ -310,7 +311,7 @@ fn secondary_options(table: &Table, index: &SecondaryIndex) -> BTreeMap<String, 
 }
 
 /// The options that the user gave and those that the database adds.
-fn index_options(index: &VectorIndexMetadata) -> BTreeMap<String, String> {
+fn index_options(index: &SearchIndexMetadata) -> BTreeMap<String, String> {
     let mut options = index.options.clone();
     options.insert("target".to_owned(), index.target.clone());
     options.insert("class_name".to_owned(), index.class_name.clone());

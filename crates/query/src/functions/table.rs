@@ -3,7 +3,7 @@
 use value::CqlType::{self, *};
 
 use super::math::{self, NumericFunction};
-use super::{FunctionBody, OfValues, blob, floor, similarity, time};
+use super::{FunctionBody, OfValues, blob, floor, similarity, text, time};
 
 /// One function with one signature. Several declarations of one name are overloads.
 pub(super) struct FunctionDeclaration {
@@ -222,6 +222,7 @@ static DECLARATIONS: &[FunctionDeclaration] = &[
     of_vectors("similarity_cosine", similarity::cosine),
     of_vectors("similarity_euclidean", similarity::euclidean),
     of_vectors("similarity_dot_product", similarity::dot_product),
+    pure("bm25_words", &[Text], Text, text::words_as_they_are),
     to_json("tojson"),
     to_json("to_json"),
     from_json("fromjson"),

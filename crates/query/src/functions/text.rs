@@ -1,8 +1,23 @@
-//! Terms as CQL text, for the names of result columns and for messages.
+//! Terms as CQL text, for the names of result columns and for messages; and the function that makes
+//! of a text the query for its words.
 
+use bytes::Bytes;
 use cql::ast::Term;
+use cql::error::CqlError;
 use cql::quote::Identifier;
 use value::{Literal, Value};
+
+use crate::statement_clock::StatementClock;
+
+/// The function `bm25_words`: the query of BM25 for the words of a text as they are.
+pub(super) fn words_as_they_are(
+    arguments: &[&[u8]],
+    _: &StatementClock,
+) -> Result<Bytes, CqlError> {
+    // The value was checked for its type.
+    let text = String::from_utf8_lossy(arguments[0]);
+    Ok(index::full_text::words_as_they_are(&text).into())
+}
 
 /// The text of a term in the form in which Cassandra prints it.
 pub fn term_text(term: &Term) -> String {

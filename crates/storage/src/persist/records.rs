@@ -8,8 +8,8 @@ use cql::ast::TableName;
 use cql::ast::data_type::unknown_type;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode,
-    IndexedPart, Keyspace, RowTtl, SecondaryIndex, StreamGeneration, Table, TableId,
-    VectorIndexMetadata,
+    IndexedPart, Keyspace, RowTtl, SearchIndexMetadata, SecondaryIndex, StreamGeneration, Table,
+    TableId,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -475,7 +475,7 @@ pub(super) fn table_of(record: TableRecord, keyspace: &Keyspace) -> Result<Table
             .into_iter()
             .map(|index| {
                 let name = index.name.clone();
-                let index = VectorIndexMetadata {
+                let index = SearchIndexMetadata {
                     name: index.name,
                     target: index.target,
                     column: index.column,

@@ -1,8 +1,8 @@
 use cql::secret::Secret;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode,
-    IndexedPart, Permission, PermissionSet, RING_TOKENS, Resource, RowTtl, SecondaryIndex,
-    StreamGeneration, VectorIndexMetadata,
+    IndexedPart, Permission, PermissionSet, RING_TOKENS, Resource, RowTtl, SearchIndexMetadata,
+    SecondaryIndex, StreamGeneration,
 };
 use uuid::Uuid;
 use value::{CqlType, UserType, token::Partitioner};
@@ -84,7 +84,7 @@ fn catalog() -> Catalog {
         since_ms: i64::from(tag),
         streams: vec![Bytes::from(vec![tag; 16]), Bytes::from(vec![0; 16])],
     };
-    let index = VectorIndexMetadata {
+    let index = SearchIndexMetadata {
         name: "i".to_owned(),
         target: "{\"pk\": []}".to_owned(),
         column: "v".to_owned(),
@@ -282,6 +282,23 @@ fn an_index_of_a_column_alone_is_kept_as_earlier_versions_did() {
         let record = String::from_utf8_lossy(record);
         assert!(!record.contains("local_key") && !record.contains("filter_columns"));
     }
+    check(&disk, &catalog, &TableGenerations::new());
+}
+
+#[test]
+fn a_full_text_index_keeps_its_class() {
+    let mut catalog = catalog();
+    let keyspace = Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("Tablé").unwrap());
+    let index = Arc::make_mut(table.indexes.get_mut("i").unwrap());
+    "fulltext_index".clone_into(&mut index.class_name);
+    index.options = BTreeMap::from([("analyzer".to_owned(), "german".to_owned())]);
+    assert!(index.is_full_text());
+    let mut disk = Disk::new();
+    write(
+        &mut disk,
+        changes(None, (&catalog, &TableGenerations::new())),
+    );
     check(&disk, &catalog, &TableGenerations::new());
 }
 

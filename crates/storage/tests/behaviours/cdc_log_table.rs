@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{
-    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, RING_TOKENS, Table,
-    VectorIndexMetadata,
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, RING_TOKENS, SearchIndexMetadata,
+    Table,
 };
 use storage::Storage;
 use value::{
@@ -43,8 +43,8 @@ fn alter(storage: &Storage, edit: impl FnOnce(&mut Table) + Send + 'static) {
     .expect("the table is altered");
 }
 
-fn index() -> Arc<VectorIndexMetadata> {
-    Arc::new(VectorIndexMetadata {
+fn index() -> Arc<SearchIndexMetadata> {
+    Arc::new(SearchIndexMetadata {
         name: "i".to_owned(),
         target: "v".to_owned(),
         column: "v".to_owned(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schema::{ColumnId, Table, VectorIndexMetadata};
+use schema::{ColumnId, SearchIndexMetadata, Table};
 use storage::Storage;
 use storage::mutation::PartitionChange;
 use value::CqlType;
@@ -21,7 +21,7 @@ fn indexed(builder: TableBuilder) -> Table {
         .regular("a", CqlType::Text)
         .regular("b", CqlType::Text)
         .build();
-    let index = VectorIndexMetadata {
+    let index = SearchIndexMetadata {
         name: "i".to_owned(),
         target: "a".to_owned(),
         column: "a".to_owned(),

@@ -30,8 +30,8 @@ const OF_ONE_CLASS: [&str; 7] = [
     "CLASS",
     "VectorIndex",
     "VectorOptions",
+    "is_full_text_class",
     "is_sai_class",
-    "is_vector_class",
     "is_vector_index",
     "sai_column",
 ];

@@ -11,6 +11,7 @@ fn snapshot() -> IndexCatalogSnapshot {
             keyspace: "k".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
+            class_name: "vector_index".to_owned(),
             target: StoredTarget::decode(target),
             options: BTreeMap::new(),
             version: Uuid::nil(),

@@ -11,6 +11,7 @@ fn index(keyspace: &str, table: &str, name: &str) -> Arc<DefinedIndex> {
         keyspace: keyspace.to_owned(),
         table: table.to_owned(),
         name: name.to_owned(),
+        class_name: "vector_index".to_owned(),
         target: StoredTarget::decode("v"),
         options: BTreeMap::from([("quantization".to_owned(), "f32".to_owned())]),
         version: Uuid::nil(),
@@ -142,6 +143,22 @@ fn rows_have_the_columns_of_the_answer_and_come_after_the_nodes() {
              'quantization': 'f32', 'target': 'v'}"
         );
     }
+}
+
+#[test]
+fn a_full_text_index_is_shown_with_its_class() {
+    let index = DefinedIndex {
+        class_name: "fulltext_index".to_owned(),
+        options: BTreeMap::from([("analyzer".to_owned(), "german".to_owned())]),
+        ..DefinedIndex::clone(&index("k", "t", "i"))
+    };
+    let bytes = options(&index);
+    let shown = String::from_utf8_lossy(&bytes);
+    assert!(
+        shown.contains("fulltext_index") && shown.contains("german"),
+        "{shown}"
+    );
+    assert!(!shown.contains("vector_index"), "{shown}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cql::error::CqlError;
-use schema::{Catalog, Permission, PermissionSet, Resource, Table};
+use schema::{Catalog, Permission, PermissionSet, Resource, SearchClass, Table};
 
 use super::no_permission;
 use crate::statement::LoggedInRole;
@@ -185,24 +185,30 @@ impl RoleRights {
         Err(no_permission(&self.role, permission, &resource))
     }
 
-    /// Whether the role reads the table for an index service: the table has an index on vectors, or
-    /// is the log of one that has, or records changes of the schema.
+    /// Whether the role reads the table for an index service: the table has an index of a class
+    /// that the role may build, or is the log of one that has, or records changes of the schema.
     fn indexes(&self, table: &Table, catalog: &Catalog) -> bool {
-        let of_index_services = [
-            Permission::VectorSearchIndexing,
-            Permission::TextSearchIndexing,
-        ];
-        if !of_index_services
-            .into_iter()
-            .any(|permission| self.everywhere.has(permission))
-        {
+        let builds = |class| self.everywhere.has(permission_to_build(class));
+        if !SEARCH_CLASSES.into_iter().any(builds) {
             return false;
         }
         if is_watched_by_index_services(table) {
             return true;
         }
         let base = table.log_of.and_then(|base| catalog.table_by_id(base));
-        !base.map_or(table, |base| base).indexes.is_empty()
+        let mut indexes = base.map_or(table, |base| base).indexes.values();
+        indexes.any(|index| builds(index.class()))
+    }
+}
+
+/// The classes of indexes that index services build.
+const SEARCH_CLASSES: [SearchClass; 2] = [SearchClass::Vector, SearchClass::FullText];
+
+/// The permission by which an index service reads what indexes of the class are built from.
+fn permission_to_build(class: SearchClass) -> Permission {
+    match class {
+        SearchClass::Vector => Permission::VectorSearchIndexing,
+        SearchClass::FullText => Permission::TextSearchIndexing,
     }
 }
 
@@ -287,19 +293,39 @@ mod tests {
     }
 
     #[test]
-    fn an_index_service_reads_what_has_an_index_and_its_log() {
-        for granted in [
-            Permission::VectorSearchIndexing,
-            Permission::TextSearchIndexing,
+    fn an_index_service_reads_what_has_an_index_of_its_class_and_its_log() {
+        let vector = Permission::VectorSearchIndexing;
+        let text = Permission::TextSearchIndexing;
+        for (classes, granted, reads) in [
+            (&["vector_index"][..], vector, true),
+            (&["vector_index"], text, false),
+            (&["fulltext_index"], vector, false),
+            (&["fulltext_index"], text, true),
+            (&["fulltext_index", "vector_index"], vector, true),
+            (&["fulltext_index", "vector_index"], text, true),
+            (&[], vector, false),
+            (&[], text, false),
         ] {
             let rights = with_grants(&[(Resource::AllKeyspaces, granted)]);
-            let catalog = fixtures::catalog();
+            let mut catalog = fixtures::catalog();
+            fixtures::edit_table(&mut catalog, "shop", "films", |films| {
+                let (_, index) = films.indexes.pop_first().unwrap();
+                for class in classes {
+                    let mut index = schema::SearchIndexMetadata::clone(&index);
+                    (*class).clone_into(&mut index.class_name);
+                    films.indexes.insert((*class).to_owned(), Arc::new(index));
+                }
+            });
             let may = |permission, name| {
                 let table = catalog.table("shop", name).unwrap();
                 rights.need_on_table(permission, table, &catalog).is_ok()
             };
             for name in ["films", "films_scylla_cdc_log"] {
-                assert!(may(Permission::Select, name));
+                assert_eq!(
+                    may(Permission::Select, name),
+                    reads,
+                    "{granted:?} {classes:?}"
+                );
                 assert!(!may(Permission::Modify, name) && !may(Permission::Alter, name));
             }
             assert!(!may(Permission::Select, "Odd Names"));

@@ -27,7 +27,7 @@ pub(crate) struct LoggedEvent<'a> {
     pub keyspace: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<&'a str>,
-    /// The vector index of a request by HTTP.
+    /// The index of a request by HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<&'a str>,
     /// The terms of a statement about roles.

@@ -6,6 +6,7 @@ mod changes;
 mod concurrent;
 mod counters;
 mod describe;
+mod full_text_indexes;
 mod keyspaces;
 mod protected;
 mod row_ttl;

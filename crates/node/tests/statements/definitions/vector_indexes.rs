@@ -354,19 +354,15 @@ fn classes_that_are_not_there_are_explained() {
                 "CUSTOM index requires specifying the index class",
             ),
             (
-                "CREATE CUSTOM INDEX ON t (n) USING 'fulltext_index'",
-                "Full-text indexes (fulltext_index) are not supported yet",
-            ),
-            (
                 "CREATE CUSTOM INDEX ON t (v) USING 'org.example.Index'",
-                "Non-supported custom class 'org.example.Index' provided: use 'sai', or \
-                 'vector_index' on a column of vectors",
+                "Non-supported custom class 'org.example.Index' provided: use 'sai', \
+                 'vector_index' on a column of vectors, or 'fulltext_index' on a column of text",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (v) USING 'ORG.apache.cassandra.index.sai.StorageAttachedIndex'",
                 "Non-supported custom class \
-                 'ORG.apache.cassandra.index.sai.StorageAttachedIndex' provided: use 'sai', or \
-                 'vector_index' on a column of vectors",
+                 'ORG.apache.cassandra.index.sai.StorageAttachedIndex' provided: use 'sai', \
+                 'vector_index' on a column of vectors, or 'fulltext_index' on a column of text",
             ),
         ],
     );
