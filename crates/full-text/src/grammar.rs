@@ -16,9 +16,9 @@
 //! change.
 //!
 //! A backslash takes the next character as a part of a word: `\AND`, `\-5`, `a\*`. Within quotation
-//! marks only `\` and `"` need it. All other characters are for the analyzer: `wi-fi` is one word of
-//! the query, and a phrase in an index that has `wi` and `fi` (both are required if the index has
-//! no positions). What the analyzer makes nothing of, such as a stop word, is left out.
+//! marks only `\` and `"` need it. All other characters are for the analyzer: `wi-fi` is one word
+//! of the query, and a phrase in an index that has `wi` and `fi` (both are required if the index
+//! has no positions). What the analyzer makes nothing of, such as a stop word, is left out.
 //!
 //! | bound | most |
 //! | --- | ---: |
