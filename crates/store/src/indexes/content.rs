@@ -2,12 +2,16 @@
 //! know. Searches read it, and the changes of rows go to it.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use filter_columns::IdSet;
+use full_text::{QueryStatistics, TextQuery};
+use index::FullTextOptions;
 use store_api::types::IndexRecall;
 use tokio::sync::Notify;
 
@@ -20,12 +24,21 @@ use super::selection::SharedKeys;
 use super::structure::{PreparedValue, Structure};
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
+use super::text::TextStructure;
+use crate::filter::SearchFilter;
 use crate::identity::StructureOptions;
 use crate::items::{ChangeKind, IndexedRows};
 use crate::keys::{KeySchema, KeyTable};
 use crate::metrics::IndexMetrics;
 use crate::observed::IndexableValue;
 use crate::options::IndexesOptions;
+
+/// The bytes of changes that may wait for maintenance before the next change has it done at once.
+const UNTENDED_BYTES_SOON: usize = 4 << 20;
+
+/// The bytes of changes that may wait for maintenance before no more changes are taken in. A scan
+/// brings them faster than one thread in the background may take them.
+const UNTENDED_BYTES_MAX: usize = 32 << 20;
 
 /// The structure of an index, the keys of its rows, and the changes that the structure does not
 /// have yet.
@@ -41,6 +54,8 @@ pub(crate) struct IndexContent {
     grown: Notify,
     /// Notified after damaged files were met.
     damage_met: Notify,
+    /// A number that tells this content from any other, also from that of an earlier process.
+    incarnation: u64,
 }
 
 /// The values of an id's filter columns, in their order; `None` for null.
@@ -76,7 +91,13 @@ impl IndexContent {
             tell_at: AtomicUsize::new(usize::MAX),
             grown: Notify::new(),
             damage_met: Notify::new(),
+            incarnation: RandomState::new().hash_one(0),
         }
+    }
+
+    /// A number that tells this content from any other. Ids mean the same rows only within one.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.incarnation
     }
 
     /// Writes the structure into a directory while it is searched and changed, for as long as
@@ -101,12 +122,22 @@ impl IndexContent {
         state
     }
 
-    /// Does about a millisecond of the work that changes have left to do in the structure. Returns
-    /// whether there is more.
-    pub(crate) fn tend(&self) -> bool {
-        let is_more = self.structure.tend();
+    /// Does a piece of the work that changes have left to do in the structure; see
+    /// [`Structure::tend`]. Returns whether there is more.
+    pub(crate) fn tend(&self, pace: &(dyn Fn() -> bool + Sync)) -> bool {
+        let is_more = self.structure.tend(pace);
         self.look_for_damage();
         is_more
+    }
+
+    /// Whether so many changes wait for that work that it should begin now.
+    pub(crate) fn should_be_tended_soon(&self) -> bool {
+        self.structure.untended_bytes() >= UNTENDED_BYTES_SOON
+    }
+
+    /// Whether so many changes wait for that work that no more may come.
+    pub(crate) fn is_full_of_changes(&self) -> bool {
+        self.structure.untended_bytes() >= UNTENDED_BYTES_MAX
     }
 
     /// The recall that samples of the data have shown; `None` before there are any.
@@ -187,16 +218,69 @@ impl IndexContent {
     ) -> Result<RankedRows<'a>, StructureError> {
         // Held from before the first id is seen until its key has been looked up.
         let _epoch = self.epoch.load_full();
-        let rows = SurroundingRows {
-            keys: &self.keys,
-            fresh: &self.fresh,
-            schema: &self.schema,
-        };
-        let found = self.structure.search(&rows, search);
+        let found = self.structure.search(&self.surroundings(), search);
         if matches!(found, Err(StructureError::Internal(_))) {
             self.look_for_damage();
         }
         found
+    }
+
+    /// The options of a full-text index; `None` for an index of another class.
+    pub(crate) fn text_options(&self) -> Option<FullTextOptions> {
+        self.structure.as_text().map(TextStructure::options)
+    }
+
+    /// The statistics by which a query is scored now: of all rows, or of those of a tenant alone.
+    /// `now_s` is the present, in seconds since the epoch.
+    ///
+    /// # Errors
+    /// If the index is none of texts, or at fault.
+    pub(crate) fn text_statistics(
+        &self,
+        query: &TextQuery,
+        tenant: Option<&SearchFilter>,
+        now_s: u32,
+    ) -> Result<QueryStatistics, StructureError> {
+        self.with_texts(|texts| texts.statistics(&self.surroundings(), query, tenant, now_s))
+    }
+
+    /// The ids of all rows whose texts match a query now. A row may have changed when its key is
+    /// looked up.
+    ///
+    /// # Errors
+    /// If the index is none of texts, or at fault.
+    pub(crate) fn matching_ids(&self, query: &TextQuery) -> Result<IdSet, StructureError> {
+        self.with_texts(|texts| texts.matching_ids(&self.surroundings(), query))
+    }
+
+    fn with_texts<T>(
+        &self,
+        look: impl FnOnce(&TextStructure) -> Result<T, StructureError>,
+    ) -> Result<T, StructureError> {
+        let texts = self.structure.as_text().ok_or_else(|| {
+            StructureError::Query("the index is of another class".to_owned())
+        })?;
+        let _epoch = self.epoch.load_full();
+        let looked = look(texts);
+        if matches!(looked, Err(StructureError::Internal(_))) {
+            self.look_for_damage();
+        }
+        looked
+    }
+
+    fn surroundings(&self) -> SurroundingRows<'_, PreparedValue> {
+        SurroundingRows {
+            keys: &self.keys,
+            fresh: &self.fresh,
+            schema: &self.schema,
+        }
+    }
+
+    /// The bytes of a full-text index's segments, and their number; `None` for an index of another
+    /// class.
+    pub(crate) fn text_segments(&self) -> Option<(u64, usize)> {
+        let texts = self.structure.as_text()?;
+        Some((texts.size_bytes(), texts.segment_count()))
     }
 
     /// Brings a value into the form of the structure.

@@ -13,7 +13,7 @@
 //! | operation | of a structure |
 //! | --- | --- |
 //! | observe | `prepare` brings a value of a row ([`crate::observed`]) into its form |
-//! | apply | `change` sets or removes an id's value, `tend` does what changes leave to do |
+//! | apply | `change` sets or removes an id's value, `tend` does what changes leave to do, as merges |
 //! | search | answers a [`StructureQuery`] of its class with ids and scores, best first |
 //! | save, open | writes its files while it is searched and changed, and reads them |
 //! | verify | compares its files with their checksums, in use and at rest |
@@ -37,9 +37,9 @@
 //! are code of one class, with nothing to dispatch within.
 //!
 //! A class that comes adds a variant to `Structure`, `PreparedValue` and [`StructureQuery`] here,
-//! to `StructureOptions` in [`crate::identity`], and to `Observed` and `Form` in
-//! [`crate::observed`]. The compiler then names each place that has to know of it. A class of exact
-//! tokens in the tests goes through the same code as vectors do.
+//! to `StructureOptions` in [`crate::identity`], and to `IndexableValue` and `IndexableType` in
+//! [`crate::observed`]. The compiler then names each place that has to know of it. The classes are
+//! [`vector`] and [`text`].
 
 mod change;
 mod content;
@@ -58,6 +58,7 @@ mod selection;
 mod structure;
 mod structure_memory;
 mod surrounding_rows;
+mod text;
 mod vector;
 
 pub(crate) use change::{RefusalReason, RefusedChange};
