@@ -398,6 +398,24 @@ mod tests {
     }
 
     #[test]
+    fn a_manifest_names_the_class_of_its_structure() {
+        let mut identity = identity("idx");
+        let class = |identity: &IndexIdentity| {
+            let identity = words(identity, LOG);
+            let manifest = Manifest {
+                identity,
+                ..manifest()
+            };
+            manifest.class()
+        };
+        assert_eq!(class(&identity), StructureClass::Vector);
+        identity.options = StructureOptions::FullText(FullTextOptions::default());
+        assert_eq!(class(&identity), StructureClass::FullText);
+        let options = "FullTextOptions { analyzer: standard, positions: true }";
+        assert_eq!(words(&identity, LOG)["options"], options);
+    }
+
+    #[test]
     fn the_words_of_earlier_snapshots_are_kept() {
         let mut identity = identity("idx");
         let saved = "VectorOptions { dimensions: 2, similarity: Euclidean, quantization: F32, maximum_node_connections: 16, \
