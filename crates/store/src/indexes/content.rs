@@ -2,7 +2,8 @@
 //! know. Searches read it, and the changes of rows go to it.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
@@ -11,7 +12,6 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use filter_columns::IdSet;
 use full_text::{QueryStatistics, TextQuery};
-use index::FullTextOptions;
 use store_api::types::IndexRecall;
 use tokio::sync::Notify;
 
@@ -24,7 +24,6 @@ use super::selection::SharedKeys;
 use super::structure::{PreparedValue, Structure};
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
-use super::text::TextStructure;
 use crate::filter::SearchFilter;
 use crate::identity::StructureOptions;
 use crate::items::{ChangeKind, IndexedRows};
@@ -33,7 +32,7 @@ use crate::metrics::IndexMetrics;
 use crate::observed::IndexableValue;
 use crate::options::IndexesOptions;
 
-/// The bytes of changes that may wait for maintenance before the next change has it done at once.
+/// The bytes of changes that may wait for maintenance before it begins without a pause of changes.
 const UNTENDED_BYTES_SOON: usize = 4 << 20;
 
 /// The bytes of changes that may wait for maintenance before no more changes are taken in. A scan
@@ -49,13 +48,13 @@ pub(crate) struct IndexContent {
     keys: SharedKeys,
     /// The epoch of searches. Each search holds the value from its beginning; see [`RetiredIds`].
     epoch: ArcSwap<()>,
+    /// A number that no other content has: ids say nothing about those of another one.
+    incarnation: u64,
     /// The number of rows at which `grown` is notified.
     tell_at: AtomicUsize,
     grown: Notify,
     /// Notified after damaged files were met.
     damage_met: Notify,
-    /// A number that tells this content from any other, also from that of an earlier process.
-    incarnation: u64,
 }
 
 /// The values of an id's filter columns, in their order; `None` for null.
@@ -88,16 +87,11 @@ impl IndexContent {
             keys: SharedKeys::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
+            incarnation: RandomState::new().build_hasher().finish(),
             tell_at: AtomicUsize::new(usize::MAX),
             grown: Notify::new(),
             damage_met: Notify::new(),
-            incarnation: RandomState::new().hash_one(0),
         }
-    }
-
-    /// A number that tells this content from any other. Ids mean the same rows only within one.
-    pub(crate) fn incarnation(&self) -> u64 {
-        self.incarnation
     }
 
     /// Writes the structure into a directory while it is searched and changed, for as long as
@@ -188,6 +182,13 @@ impl IndexContent {
         self.structure.memory()
     }
 
+    /// The bytes of a full-text index's segments, and their number; `None` for an index of another
+    /// class.
+    pub(crate) fn text_segments(&self) -> Option<(u64, usize)> {
+        let texts = self.structure.as_text()?;
+        Some((texts.size_bytes(), texts.segment_count()))
+    }
+
     /// The number of changes that searches see and the structure does not have yet.
     pub(crate) fn fresh_changes(&self) -> usize {
         self.fresh.len()
@@ -217,58 +218,13 @@ impl IndexContent {
         search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         // Held from before the first id is seen until its key has been looked up.
-        let _epoch = self.epoch.load_full();
-        let found = self.structure.search(&self.surroundings(), search);
-        if matches!(found, Err(StructureError::Internal(_))) {
-            self.look_for_damage();
-        }
-        found
+        let _epoch = self.hold_ids();
+        let found = self.structure.search(&self.rows(), search);
+        self.noting_damage(found)
     }
 
-    /// The options of a full-text index; `None` for an index of another class.
-    pub(crate) fn text_options(&self) -> Option<FullTextOptions> {
-        self.structure.as_text().map(TextStructure::options)
-    }
-
-    /// The statistics by which a query is scored now: of all rows, or of those of a tenant alone.
-    /// `now_s` is the present, in seconds since the epoch.
-    ///
-    /// # Errors
-    /// If the index is none of texts, or at fault.
-    pub(crate) fn text_statistics(
-        &self,
-        query: &TextQuery,
-        tenant: Option<&SearchFilter>,
-        now_s: u32,
-    ) -> Result<QueryStatistics, StructureError> {
-        self.with_texts(|texts| texts.statistics(&self.surroundings(), query, tenant, now_s))
-    }
-
-    /// The ids of all rows whose texts match a query now. A row may have changed when its key is
-    /// looked up.
-    ///
-    /// # Errors
-    /// If the index is none of texts, or at fault.
-    pub(crate) fn matching_ids(&self, query: &TextQuery) -> Result<IdSet, StructureError> {
-        self.with_texts(|texts| texts.matching_ids(&self.surroundings(), query))
-    }
-
-    fn with_texts<T>(
-        &self,
-        look: impl FnOnce(&TextStructure) -> Result<T, StructureError>,
-    ) -> Result<T, StructureError> {
-        let texts = self.structure.as_text().ok_or_else(|| {
-            StructureError::Query("the index is of another class".to_owned())
-        })?;
-        let _epoch = self.epoch.load_full();
-        let looked = look(texts);
-        if matches!(looked, Err(StructureError::Internal(_))) {
-            self.look_for_damage();
-        }
-        looked
-    }
-
-    fn surroundings(&self) -> SurroundingRows<'_, PreparedValue> {
+    /// The rows around the structure.
+    fn rows(&self) -> SurroundingRows<'_, PreparedValue> {
         SurroundingRows {
             keys: &self.keys,
             fresh: &self.fresh,
@@ -276,11 +232,47 @@ impl IndexContent {
         }
     }
 
-    /// The bytes of a full-text index's segments, and their number; `None` for an index of another
-    /// class.
-    pub(crate) fn text_segments(&self) -> Option<(u64, usize)> {
-        let texts = self.structure.as_text()?;
-        Some((texts.size_bytes(), texts.segment_count()))
+    /// Checks for damage, if a search failed.
+    fn noting_damage<T>(&self, found: Result<T, StructureError>) -> Result<T, StructureError> {
+        if matches!(found, Err(StructureError::Internal(_))) {
+            self.look_for_damage();
+        }
+        found
+    }
+
+    /// Keeps the ids of rows from being given to others, for as long as the result is held.
+    pub(crate) fn hold_ids(&self) -> Arc<()> {
+        self.epoch.load_full()
+    }
+
+    /// A number that no other content has, not even that of the same index after a restart.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// The ids of the rows whose texts match a query. Some may have expired.
+    ///
+    /// # Errors
+    /// If the index is none on texts, or at fault.
+    pub(crate) fn matching_ids(&self, query: &TextQuery) -> Result<IdSet, StructureError> {
+        let text = self.structure.as_text().ok_or_else(not_on_texts)?;
+        let found = text.matching_ids(&self.rows(), query);
+        self.noting_damage(found)
+    }
+
+    /// The statistics by which texts are scored for a query: of all rows, or of those of a tenant.
+    ///
+    /// # Errors
+    /// If the index is none on texts, or at fault.
+    pub(crate) fn text_statistics(
+        &self,
+        query: &TextQuery,
+        tenant: Option<&SearchFilter>,
+    ) -> Result<QueryStatistics, StructureError> {
+        let _epoch = self.hold_ids();
+        let text = self.structure.as_text().ok_or_else(not_on_texts)?;
+        let found = text.statistics(&self.rows(), query, tenant);
+        self.noting_damage(found)
     }
 
     /// Brings a value into the form of the structure.
@@ -329,6 +321,10 @@ impl IndexContent {
             error,
         })
     }
+}
+
+fn not_on_texts() -> StructureError {
+    StructureError::Query("the index is not on texts".to_owned())
 }
 
 #[cfg(test)]

@@ -42,8 +42,6 @@ pub(crate) struct RankedRows<'a> {
     is_in_doubt: bool,
     /// Whether the index lacked rows for want of room.
     is_short: bool,
-    /// The id after which the next page begins, if the rows are a page of several.
-    resumes_after: Option<u32>,
 }
 
 /// A row of an answer.
@@ -70,23 +68,7 @@ impl<'a> RankedRows<'a> {
             debug: None,
             is_in_doubt: false,
             is_short: false,
-            resumes_after: None,
         }
-    }
-
-    /// The rows as a page, after which the next one begins behind this id; `None` for the last
-    /// page.
-    #[must_use]
-    pub(crate) fn resuming_after(self, id: Option<u32>) -> RankedRows<'a> {
-        RankedRows {
-            resumes_after: id,
-            ..self
-        }
-    }
-
-    /// The id after which the next page begins; `None` after the last page.
-    pub(crate) fn resumes_after(&self) -> Option<u32> {
-        self.resumes_after
     }
 
     /// Notes that the index lacks rows for want of room, so that the answer may lack some. The

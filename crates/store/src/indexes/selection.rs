@@ -129,8 +129,7 @@ impl<'a> RowSelection<'a> {
             }
             if !self.conditions().is_empty() {
                 let selected = self.with(|_, conjunction| conjunction.select());
-                let shows = |id: &u32| self.look_at(|keys, _| self.shows(keys, *id));
-                return selected.iter().filter(shows).collect();
+                return selected.iter().filter(|id| self.admits(*id)).collect();
             }
         }
         let end = self.with(|keys, _| u32::try_from(keys.ids()).unwrap_or(u32::MAX));

@@ -164,12 +164,11 @@ impl TextStructure {
         search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         // Before the keys are locked, as they are locked for this, too.
-        let tenant = search.tenant.map(|of| tenant_ids(rows, of, search.now_s));
-        let (answer, _) = self.look(rows, search, |view, admitted| {
+        let tenant = search.tenant.map(|of| tenant_ids(rows, of));
+        self.look(rows, search, |view, admitted| {
             let statistics = view.statistics(query, tenant.as_ref())?;
             Ok(view.best(query, &statistics, search.limit, admitted)?)
-        })?;
-        Ok(answer)
+        })
     }
 
     /// Finds a page of all rows whose texts match a query, in the order of their ids.
@@ -180,14 +179,11 @@ impl TextStructure {
         after: Option<u32>,
         search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
-        let limit = search.limit;
-        let (answer, last) = self.look(rows, search, |view, admitted| {
-            let ids = view.matching(query, admitted, after, limit)?;
+        self.look(rows, search, |view, admitted| {
+            let ids = view.matching(query, admitted, after, search.limit)?;
             let matched = ids.into_iter().map(|id| ScoredText { id, score: 0.0 });
             Ok(matched.collect())
-        })?;
-        let is_full = last.filter(|(found, _)| *found == limit);
-        Ok(answer.resuming_after(is_full.map(|(_, id)| id)))
+        })
     }
 
     /// The statistics by which a query is scored now: of all rows, or of those of a tenant.
@@ -196,9 +192,8 @@ impl TextStructure {
         rows: &SurroundingRows<'_, V>,
         query: &TextQuery,
         tenant: Option<&SearchFilter>,
-        now_s: u32,
     ) -> Result<QueryStatistics, StructureError> {
-        let tenant = tenant.map(|of| tenant_ids(rows, of, now_s));
+        let tenant = tenant.map(|of| tenant_ids(rows, of));
         let fresh = rows.fresh.now();
         let (view, _) = self.view(&fresh);
         Ok(view.statistics(query, tenant.as_ref())?)
@@ -230,14 +225,14 @@ impl TextStructure {
     }
 
     /// Finds rows by `find` until none of them was changed meanwhile: the values that a filter is
-    /// checked against belong to the row's newest text. Returns the answer, and the number of rows
-    /// found with the last one's id.
+    /// checked against belong to the row's newest text. During the last look nothing changes, so
+    /// that all that were found are in the answer.
     fn look<'a, V: AsText>(
         &self,
         rows: &SurroundingRows<'a, V>,
         search: &IndexSearch<'a>,
         find: impl Fn(&TextView<'_>, AdmittedIds<'_>) -> Result<Vec<ScoredText>, StructureError>,
-    ) -> Result<(RankedRows<'a>, Option<(usize, u32)>), StructureError> {
+    ) -> Result<RankedRows<'a>, StructureError> {
         let IndexSearch { now_s, filter, .. } = *search;
         let mut looks_again = LOOKS_AGAIN;
         // Nearly all rows of a search without a filter are shown, so it asks for none at first.
@@ -257,7 +252,6 @@ impl TextStructure {
                 end,
             } = looked;
             let proposed = found.len();
-            let last = found.last().map(|last| (proposed, last.id));
             // The filter holds for the very values that are answered.
             let answer = selection.at_once(|keys, admits| {
                 found.retain(|row| admits(row.id));
@@ -274,13 +268,12 @@ impl TextStructure {
                     Some(_) => SearchPlan::FilteredScan,
                     None => SearchPlan::Scan,
                 };
-                let answer = answer.found_by(ExecutedPlan {
+                return Ok(answer.found_by(ExecutedPlan {
                     kind,
                     admitted,
                     fresh,
                     walk_given_up: false,
-                });
-                return Ok((answer, last));
+                }));
             }
             looks_again -= 1;
             admits_all = false;
@@ -337,9 +330,10 @@ fn answer<'a, V>(
     rows.answer(scored, keys, search, |_| None)
 }
 
-/// The ids of a tenant's rows.
-fn tenant_ids<V>(rows: &SurroundingRows<'_, V>, tenant: &SearchFilter, now_s: u32) -> IdSet {
-    RowSelection::new(rows.keys, Some(tenant), now_s, true).all()
+/// The ids of a tenant's rows. Those that have expired count until the index is told so, as they do
+/// without a tenant.
+fn tenant_ids<V>(rows: &SurroundingRows<'_, V>, tenant: &SearchFilter) -> IdSet {
+    RowSelection::new(rows.keys, Some(tenant), 0, true).all()
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn a_filter_holds_for_every_row_and_none_is_missing() {
 fn the_statistics_of_a_tenant_are_its_own() {
     let index = index(&[("red", 0), ("green", 0), ("red", 1), ("red", 1)]);
     let (red, tenant) = (query("red"), with_n(0));
-    let statistics = |tenant| index.text_statistics(&red, tenant, 0).unwrap();
+    let statistics = |tenant| index.text_statistics(&red, tenant).unwrap();
     let of = |statistics: QueryStatistics| (statistics.documents, statistics.frequencies["red"]);
     assert_eq!(of(statistics(None)), (4, 3));
     assert_eq!(of(statistics(Some(&*tenant))), (2, 1));
@@ -133,7 +133,7 @@ fn pages_of_all_matches_come_one_after_another() {
         let query = StructureQuery::Matches { query: &red, after };
         let search = IndexSearch::of(query, 2);
         let answer = index.search(&search).unwrap();
-        after = answer.resumes_after();
+        after = answer.last_of(2);
         drop(answer);
         pages.push(ids(&found(&index, &search)));
         if after.is_none() {
@@ -157,7 +157,7 @@ fn fresh_texts_count_in_statistics_and_matches() {
     let blocks = vec![Arc::new(ChangeBlock::new(changes))];
     index.publish(ChangeBlocks { first: 0, blocks }, &[]);
     let red = query("red");
-    let statistics = index.text_statistics(&red, None, 0).unwrap();
+    let statistics = index.text_statistics(&red, None).unwrap();
     assert_eq!((statistics.documents, statistics.tokens), (2, 3));
     assert_eq!(statistics.frequencies["red"], 2);
     let matching = index.matching_ids(&red).unwrap();
