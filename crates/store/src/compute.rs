@@ -198,7 +198,7 @@ impl BackgroundTurn {
             return;
         }
         // Before another one is taken, which may be the only one.
-        held.turn = None;
+        drop(held.turn.take());
         held.turn = Some(self.turns.acquire_blocking(WorkClass::Background));
         held.since = Instant::now();
     }

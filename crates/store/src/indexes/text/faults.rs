@@ -14,7 +14,12 @@ impl From<TextIndexError> for StructureError {
 
 impl From<TextIndexError> for RefusalReason {
     fn from(error: TextIndexError) -> RefusalReason {
-        RefusalReason::NoRoom(error.to_string())
+        let text = error.to_string();
+        match error {
+            // The index is built again.
+            TextIndexError::Damaged(_) => RefusalReason::Unfit(text),
+            TextIndexError::Failed(_) => RefusalReason::NoRoom(text),
+        }
     }
 }
 
