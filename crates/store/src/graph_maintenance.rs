@@ -232,7 +232,10 @@ mod tests {
         let began = Instant::now();
         ended(&index).await;
         assert!(began.elapsed() >= QUIET, "changes come first");
-        assert_eq!((index.tending.rounds(), index.content.tend(&|| true)), (1, false));
+        assert_eq!(
+            (index.tending.rounds(), index.content.tend(&|| true)),
+            (1, false)
+        );
         assert!(turns.counts(WorkClass::Background).given > 0);
         assert!(!index.status(Duration::ZERO).tending);
         // Without changes nothing is done.

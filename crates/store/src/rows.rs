@@ -5,7 +5,8 @@ use value::to_key_json;
 use crate::identity::TableIdentity;
 use crate::keys::{KeySchema, PrimaryKey};
 use crate::observed::{
-    ColumnCell, IndexableValue, ObservedColumn, RawCell, ReadCell, TimestampedValue, UnindexableValue,
+    ColumnCell, IndexableValue, ObservedColumn, RawCell, ReadCell, TimestampedValue,
+    UnindexableValue,
 };
 
 /// The approximate bytes that a row takes on the wire in addition to its values, for keys, write

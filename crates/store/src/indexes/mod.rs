@@ -13,7 +13,7 @@
 //! | operation | of a structure |
 //! | --- | --- |
 //! | observe | `prepare` brings a value of a row ([`crate::observed`]) into its form |
-//! | apply | `change` sets or removes an id's value, `tend` does what changes leave to do, as merges |
+//! | apply | `change` sets or removes an id's value, `tend` does what changes leave to do |
 //! | search | answers a [`StructureQuery`] of its class with ids and scores, best first |
 //! | save, open | writes its files while it is searched and changed, and reads them |
 //! | verify | compares its files with their checksums, in use and at rest |

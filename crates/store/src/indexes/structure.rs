@@ -321,10 +321,9 @@ impl Structure {
                 index.page(rows, query, after, search)
             }
             (Structure::Text(_), StructureQuery::Vector(_))
-            | (
-                Structure::Vector(_),
-                StructureQuery::Words(_) | StructureQuery::Matches { .. },
-            ) => Err(of_another_class()),
+            | (Structure::Vector(_), StructureQuery::Words(_) | StructureQuery::Matches { .. }) => {
+                Err(of_another_class())
+            }
         }
     }
 }

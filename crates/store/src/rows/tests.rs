@@ -36,7 +36,10 @@ fn an_indexed_key_column_is_in_the_key_of_each_row() {
     let mut reader = reader();
     reader.columns.insert(0, in_key);
     assert_eq!(reader.stored_columns().count(), 1);
-    let vector: Vec<u8> = [1.0_f32, 2.0].iter().flat_map(|e| e.to_be_bytes()).collect();
+    let vector: Vec<u8> = [1.0_f32, 2.0]
+        .iter()
+        .flat_map(|e| e.to_be_bytes())
+        .collect();
     let cell = RawCell {
         value: &vector,
         written_us: 7,

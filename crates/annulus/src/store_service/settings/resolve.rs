@@ -70,9 +70,7 @@ impl StoreSettings {
                 self.monitor_indexes_interval,
                 defaults.discovery_interval,
             )?,
-            full_text_indexes: self
-                .fulltext_indexes
-                .unwrap_or(defaults.full_text_indexes),
+            full_text_indexes: self.fulltext_indexes.unwrap_or(defaults.full_text_indexes),
             indexes: IndexesOptions {
                 directory: self.index_dir.unwrap_or(defaults.indexes.directory),
                 vectors: self

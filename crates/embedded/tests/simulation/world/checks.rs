@@ -246,7 +246,8 @@ impl World {
                         .await;
                     match found {
                         Ok(page) => {
-                            let found: BTreeSet<Key> = page.keys.iter().map(|key| key_of(key)).collect();
+                            let found: BTreeSet<Key> =
+                                page.keys.iter().map(|key| key_of(key)).collect();
                             if found == expected && !page.is_short {
                                 return Ok(());
                             }

@@ -133,9 +133,7 @@ fn a_class_answers_its_own_queries_alone() {
     let texts = index(&["red"]);
     let vectors = identity("idx");
     let class = |error: &StructureError| error.to_string() == "the index is of another class";
-    let refused = texts
-        .search(&IndexSearch::new(&[1.0, 0.0], 1))
-        .unwrap_err();
+    let refused = texts.search(&IndexSearch::new(&[1.0, 0.0], 1)).unwrap_err();
     assert!(class(&refused), "{refused}");
     let red = query("red");
     let refused = check_query(StructureQuery::Words(&red), &vectors.options).unwrap_err();

@@ -34,6 +34,10 @@ use crate::items::ChangeKind;
 use crate::keys::KeyTable;
 pub(super) use files::{check_files, file_memory};
 
+/// The bytes of texts after which those that wait are counted again. To count takes a look at all
+/// segments.
+const UNCOUNTED_BYTES_MAX: usize = 1 << 20;
+
 /// The number of times that a search looks again if rows that it found were changed meanwhile. Then
 /// it blocks writers.
 const LOOKS_AGAIN: usize = 2;
@@ -47,8 +51,10 @@ pub(crate) trait AsText {
 /// The words of texts.
 pub(crate) struct TextStructure {
     index: TextIndex,
-    /// The bytes of texts that no segment has yet.
-    waiting_bytes: AtomicUsize,
+    /// The bytes of texts that no segment has yet, when they were last counted.
+    counted_bytes: AtomicUsize,
+    /// The bytes of texts that have come since.
+    uncounted_bytes: AtomicUsize,
 }
 
 /// The rows that one look of a search has found.
@@ -70,10 +76,10 @@ impl TextStructure {
     }
 
     fn of(index: TextIndex) -> TextStructure {
-        let waiting_bytes = AtomicUsize::new(index.memory().documents);
         TextStructure {
+            counted_bytes: AtomicUsize::new(index.memory().documents),
+            uncounted_bytes: AtomicUsize::new(0),
             index,
-            waiting_bytes,
         }
     }
 
@@ -106,7 +112,11 @@ impl TextStructure {
                 Ok(())
             }
         };
-        self.note_waiting();
+        let bytes = text.map_or(0, AnalysedText::memory_bytes);
+        let before = self.uncounted_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes >= UNCOUNTED_BYTES_MAX {
+            self.count_waiting();
+        }
         Ok(changed?)
     }
 
@@ -114,18 +124,20 @@ impl TextStructure {
     /// Returns whether there is more.
     pub(crate) fn tend(&self, pace: &(dyn Fn() -> bool + Sync)) -> bool {
         let is_more = self.index.maintain(pace);
-        self.note_waiting();
+        self.count_waiting();
         is_more
     }
 
-    /// The bytes of texts that no segment has yet.
+    /// About the bytes of texts that no segment has yet.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        self.waiting_bytes.load(Ordering::Relaxed)
+        let uncounted = self.uncounted_bytes.load(Ordering::Relaxed);
+        self.counted_bytes.load(Ordering::Relaxed) + uncounted
     }
 
-    fn note_waiting(&self) {
+    fn count_waiting(&self) {
+        self.uncounted_bytes.store(0, Ordering::Relaxed);
         let waiting = self.index.memory().documents;
-        self.waiting_bytes.store(waiting, Ordering::Relaxed);
+        self.counted_bytes.store(waiting, Ordering::Relaxed);
     }
 
     /// The ids whose texts the index has.

@@ -388,7 +388,9 @@ async fn an_index_of_another_class_goes_the_way_of_vectors() {
     // Those of the words, that of the rows, and the manifest.
     assert!(check().unwrap() >= 3);
     let generation = world.place().join("generation-1");
-    let mut files = fs::read_dir(&generation).unwrap().map(|file| file.unwrap().path());
+    let mut files = fs::read_dir(&generation)
+        .unwrap()
+        .map(|file| file.unwrap().path());
     let words = files.find(|path| !path.ends_with("rows")).unwrap();
     let mut bytes = fs::read(&words).unwrap();
     let middle = bytes.len() / 2;
