@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use index::full_text::is_full_text_class;
 use index::target::is_filter_type;
 use schema::{Column, ColumnKind, Table, VectorIndexMetadata};
 use storage::Storage;
 use store::database::{
-    DiscoveredIndexes, FilterColumn, IndexIdentity, IndexName, KeyColumn, KeySchema,
-    SchemaFollower, TableIdentity, TokenRange, is_key_type, vector_options,
+    DiscoveredIndexes, FilterColumn, IndexIdentity, IndexName, IndexedColumnKind, KeyColumn,
+    KeySchema, SchemaFollower, StructureOptions, TableIdentity, TokenRange, full_text_options,
+    is_key_type, is_text_type, vector_options,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -98,8 +100,6 @@ impl SchemaFollower for StoredSchema {
 /// The identity of an index, or the reason why it can't be built.
 pub fn identity(table: &Table, index: &VectorIndexMetadata) -> Result<IndexIdentity, &'static str> {
     let column = table.column(&index.column).ok_or("its column is gone")?;
-    let dimensions = column.cql_type.float_vector_dimensions();
-    let dimensions = dimensions.ok_or("its column is no vector of floats")?;
     let columns = |columns: Vec<&Column>| {
         let columns = columns.into_iter().map(key_column);
         columns.collect::<Option<Vec<KeyColumn>>>()
@@ -113,9 +113,8 @@ pub fn identity(table: &Table, index: &VectorIndexMetadata) -> Result<IndexIdent
         index: index.name.clone(),
     };
     let filter_columns = filter_columns(table, index, &keys)?;
-    let options: HashMap<String, String> = index.options.clone().into_iter().collect();
     Ok(IndexIdentity {
-        options: vector_options(&name, dimensions.into(), &options),
+        options: structure_options(&name, index, column)?,
         name,
         table: TableIdentity {
             keyspace: table.keyspace.clone(),
@@ -124,12 +123,40 @@ pub fn identity(table: &Table, index: &VectorIndexMetadata) -> Result<IndexIdent
         },
         truncated_ms: table.truncated_at_ms,
         column: index.column.clone(),
+        column_kind: column_kind(column)?,
         local_key: index.local_key.clone(),
         filter_columns,
         version: Some(index.version),
         keys,
         range: TokenRange::WHOLE_RING,
     })
+}
+
+/// The options of the structure of an index on a column.
+fn structure_options(
+    name: &IndexName,
+    index: &VectorIndexMetadata,
+    column: &Column,
+) -> Result<StructureOptions, &'static str> {
+    let options: HashMap<String, String> = index.options.clone().into_iter().collect();
+    if is_full_text_class(&index.class_name) {
+        return match is_text_type(&column.cql_type) {
+            true => Ok(full_text_options(&options)),
+            false => Err("its column is no text"),
+        };
+    }
+    let dimensions = column.cql_type.float_vector_dimensions();
+    let dimensions = dimensions.ok_or("its column is no vector of floats")?;
+    Ok(vector_options(name, dimensions.into(), &options))
+}
+
+fn column_kind(column: &Column) -> Result<IndexedColumnKind, &'static str> {
+    match column.kind {
+        ColumnKind::Regular => Ok(IndexedColumnKind::Regular),
+        ColumnKind::Static => Ok(IndexedColumnKind::Static),
+        ColumnKind::Clustering { position, .. } => Ok(IndexedColumnKind::Clustering(position)),
+        ColumnKind::PartitionKey { .. } => Err("its column is one of the partition key"),
+    }
 }
 
 /// The identity of an index with these names for the columns of its table's key.
@@ -140,6 +167,10 @@ fn with_key(index: &IndexIdentity, keys: &KeySchema) -> IndexIdentity {
         found.map_or(name, |(_, column)| &column.name).clone()
     };
     IndexIdentity {
+        column: match index.column_kind {
+            IndexedColumnKind::Clustering(_) => named(&index.column),
+            IndexedColumnKind::Regular | IndexedColumnKind::Static => index.column.clone(),
+        },
         local_key: index.local_key.iter().map(named).collect(),
         keys: keys.clone(),
         ..index.clone()
@@ -226,7 +257,7 @@ mod tests {
         };
         let local = of(&["p", "n"], &["c", "s"]).unwrap();
         assert_eq!(local.local_key, ["p", "n"]);
-        assert!(local.filters_by_static());
+        assert!(local.observes_static());
         assert_eq!(
             local.filter_columns,
             [
@@ -258,6 +289,35 @@ mod tests {
         );
         assert!(of(&[], &["gone"]).is_err());
         assert!(of(&[], &["d"]).is_err());
+    }
+
+    #[test]
+    fn texts_of_each_kind_of_column_are_indexed() {
+        let on = |column: &str| {
+            let mut table = table(&[], &["n"]);
+            let index = Arc::make_mut(table.indexes.get_mut("i").unwrap());
+            index.class_name = "fulltext_index".to_owned();
+            index.column = column.to_owned();
+            table.columns[1].cql_type = CqlType::Ascii;
+            identity(&table, &table.indexes["i"])
+        };
+        let of_static = on("s").unwrap();
+        assert_eq!(of_static.column_kind, IndexedColumnKind::Static);
+        assert!(of_static.observes_static());
+        let of_key = on("c").unwrap();
+        assert_eq!(of_key.column_kind, IndexedColumnKind::Clustering(0));
+        assert_eq!(of_key.column_in_key(), Some(1));
+        assert!(matches!(of_key.options, StructureOptions::FullText(_)));
+        assert_eq!(on("v"), Err("its column is no text"));
+        // Its clustering column may get another name.
+        let keys = KeySchema {
+            clustering: vec![KeyColumn {
+                name: "former".to_owned(),
+                cql_type: CqlType::Ascii,
+            }],
+            ..of_key.keys.clone()
+        };
+        assert_eq!(with_key(&of_key, &keys).column, "former");
     }
 
     #[test]

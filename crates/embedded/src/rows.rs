@@ -31,6 +31,7 @@ struct TableReadState {
     storage: Storage,
     reader: RowReader,
     page_rows: usize,
+    page_bytes: usize,
 }
 
 impl StoredRows {
@@ -38,6 +39,7 @@ impl StoredRows {
         StoredRows {
             inner: Arc::new(TableReadState {
                 page_rows: reader.page_rows(page_bytes),
+                page_bytes,
                 storage,
                 reader,
             }),
@@ -107,7 +109,7 @@ impl SourceTable for StoredRows {
 impl TableReadState {
     fn table(&self) -> anyhow::Result<(TableId, Vec<ColumnId>)> {
         let table = table_of(&self.storage, &self.reader.table).context("the table is gone")?;
-        let columns = self.reader.columns.iter().map(|column| {
+        let columns = self.reader.stored_columns().map(|column| {
             let column = table.column(&column.name);
             Ok(column.context("a column is gone")?.id)
         });
@@ -128,11 +130,16 @@ impl TableReadState {
             resume_after: from,
             static_only_rows: false,
         })?;
-        let mut rows = Vec::new();
+        let mut rows: Vec<FetchedRow> = Vec::new();
+        let mut bytes = 0;
         for row in stream {
             let row = row?;
-            rows.extend(self.row(&columns, &row));
-            if rows.len() == self.page_rows {
+            if let Some(read) = self.row(&columns, &row) {
+                bytes += read.value_bytes();
+                rows.push(read);
+            }
+            // Some texts are much longer than others.
+            if rows.len() == self.page_rows || bytes >= self.page_bytes {
                 let next = Some(row.position.0);
                 return Ok(RowPage { rows, next });
             }
@@ -166,7 +173,7 @@ impl TableReadState {
             .collect();
         let collections: Vec<Option<Bytes>> = columns
             .iter()
-            .zip(&self.reader.columns)
+            .zip(self.reader.stored_columns())
             .map(
                 |(column, observed)| match (cell(row, *column)?, &observed.form) {
                     (Cell::Elements(elements), IndexableType::Filter(cql_type)) => {
@@ -192,8 +199,21 @@ impl TableReadState {
                     .min(),
             }),
         });
-        Some(self.reader.row(&key, cells))
+        let is_by_key = self.reader.columns.iter().any(|of| of.in_key.is_some());
+        let ends_s = is_by_key.then(|| ends_s(row)).flatten();
+        Some(self.reader.row_that_may_end(&key, cells, ends_s))
     }
+}
+
+/// The time at which a row may end by itself, as all of its cells have expired by then; `None` if
+/// it has none, or one that does not expire. Its marker may live on: then it is only read again.
+fn ends_s(row: &Row) -> Option<u32> {
+    let expiries = row.cells.iter().flat_map(|(_, cell)| match cell {
+        Cell::Simple(cell) => vec![expires_s(cell)],
+        Cell::Elements(elements) => elements.iter().map(|(_, cell)| expires_s(cell)).collect(),
+    });
+    let expiries: Option<Vec<u32>> = expiries.collect();
+    expiries?.into_iter().max()
 }
 
 /// The live cell of a regular or static column.

@@ -14,8 +14,8 @@
 //! bounded however many clients search.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cpu_scheduler::{CpuScheduler, Permit, WorkClass};
@@ -29,6 +29,10 @@ const MEAN_WEIGHT: u64 = 16;
 /// The largest number of rows for a search on the thread that took it in. A search for more rows
 /// takes longer than most, and so does writing its answer.
 const INLINE_ROWS_MAX: usize = 128;
+
+/// The time for which a long piece of work in the background keeps a turn. Then others may come
+/// first.
+const BACKGROUND_TURN: Duration = Duration::from_millis(5);
 
 /// The default of [`crate::StoreOptions::inline_searches_within`]: a search runs on the thread that
 /// took it in as long as recent searches took no longer than this.
@@ -127,29 +131,26 @@ impl CpuExecutor {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        self.piece(WorkClass::Ingest, work).await
+        let turn = self.turns.acquire(WorkClass::Ingest).await;
+        done(run(turn, work).await)
     }
 
-    /// Runs a piece of work that no request waits for.
-    pub(crate) async fn background<T, F>(&self, work: F) -> Result<T, ServiceStopping>
+    /// Runs a piece of work that no request waits for and that may last. It calls
+    /// [`BackgroundTurn::share`] every few milliseconds.
+    pub(crate) async fn long_background<T, F>(&self, work: F) -> Result<T, ServiceStopping>
     where
         T: Send + 'static,
-        F: FnOnce() -> T + Send + 'static,
+        F: FnOnce(&BackgroundTurn) -> T + Send + 'static,
     {
-        self.piece(WorkClass::Background, work).await
-    }
-
-    async fn piece<T, F>(&self, class: WorkClass, work: F) -> Result<T, ServiceStopping>
-    where
-        T: Send + 'static,
-        F: FnOnce() -> T + Send + 'static,
-    {
-        let turn = self.turns.acquire(class).await;
-        let done = run(turn, work).await;
-        done.map_err(|error| match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => ServiceStopping,
-        })
+        let turn = self.turns.acquire(WorkClass::Background).await;
+        let turn = BackgroundTurn {
+            turns: self.turns.clone(),
+            held: Mutex::new(HeldTurn {
+                turn: Some(turn),
+                since: Instant::now(),
+            }),
+        };
+        done(aside(move || work(&turn)).await)
     }
 
     /// Whether a search for `rows` rows is computed on the thread that took it in.
@@ -173,6 +174,33 @@ impl CpuExecutor {
         tokio::time::timeout_at(deadline, self.turns.acquire(WorkClass::Query))
             .await
             .map_err(|_| NotSearched::TooLate)
+    }
+}
+
+/// The turn of a long piece of work in the background.
+pub(crate) struct BackgroundTurn {
+    turns: CpuScheduler,
+    held: Mutex<HeldTurn>,
+}
+
+struct HeldTurn {
+    turn: Option<Permit>,
+    since: Instant,
+}
+
+impl BackgroundTurn {
+    /// Gives the turn back if it was held for some milliseconds, and waits for another one. Only
+    /// threads for blocking work may do so. A simulation has no such threads; its clock stands
+    /// still while the work runs, so that it never gives the turn back.
+    pub(crate) fn share(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.since.elapsed() < BACKGROUND_TURN {
+            return;
+        }
+        // Before another one is taken, which may be the only one.
+        drop(held.turn.take());
+        held.turn = Some(self.turns.acquire_blocking(WorkClass::Background));
+        held.since = Instant::now();
     }
 }
 
@@ -218,6 +246,14 @@ impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The result of work that ran aside. Its panic goes on here.
+fn done<T>(result: Result<T, JoinError>) -> Result<T, ServiceStopping> {
+    result.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => ServiceStopping,
+    })
 }
 
 async fn run<T, F>(turn: Permit, work: F) -> Result<T, JoinError>
@@ -356,6 +392,20 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(10));
         drop(end);
         assert_eq!(first.await, Ok(1));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn long_work_in_the_background_shares_its_turn() {
+        let turns = CpuScheduler::of_threads(1);
+        let compute = CpuExecutor::new(turns.clone(), NEVER);
+        let worked = compute.long_background(|turn| {
+            let began = Instant::now();
+            while began.elapsed() < 4 * BACKGROUND_TURN {
+                turn.share();
+            }
+        });
+        worked.await.unwrap();
+        assert!(turns.counts(WorkClass::Background).given >= 3);
     }
 
     #[test]

@@ -1,18 +1,25 @@
-//! The task that does what changes leave to do in the graph of an index: it mends dead slots out of
-//! the links, and renews codes and links.
+//! The task that does what changes leave to do in the structure of an index. In a graph it mends
+//! dead slots out of the links, and renews codes and links. In an index on texts it writes segments
+//! of the texts that have come, and merges segments.
 //!
 //! The task begins once no change has come for a while, as changes do a part of that work
 //! themselves, and as many changes are mended in one go. Where changes never pause, it begins all
-//! the same after some time, does a bounded number of pieces, and rests again. Each piece takes a
-//! turn in the background. A task without work waits for the next change, and has no timer.
+//! the same after some time, does a bounded number of pieces, and rests again. It begins at once
+//! when the changes that wait take much memory. Each piece takes a turn in the background, and a
+//! long one, such as a merge, gives it back now and then. A task without work waits for the next
+//! change, and has no timer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tasks::{Task, TaskRegistry};
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::compute::{CpuExecutor, ServiceStopping};
+use crate::identity::StructureClass;
 use crate::indexes::IndexHandle;
+use crate::long_work;
 
 /// The time without changes after which the work begins.
 const QUIET: Duration = Duration::from_secs(1);
@@ -28,12 +35,58 @@ const CALLS_OF_A_PIECE: usize = 8;
 /// a second, so that changes without a pause are tended in a tenth of the time of one thread.
 const PIECES_AT_A_TIME: usize = 128;
 
+/// The time after which merges are shown as a task.
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
+
 /// The task that maintains one index.
 pub(crate) struct IndexMaintainer {
     /// The index.
     pub index: Arc<IndexHandle>,
     /// The threads on which it is maintained.
     pub compute: CpuExecutor,
+    /// The registry that shows long merges as tasks.
+    pub work: TaskRegistry,
+    /// Cancelled when the index goes, which ends a piece of work.
+    pub cancel: CancellationToken,
+}
+
+/// Merges that are shown as a task once they last.
+struct ShownMerges {
+    index: Arc<IndexHandle>,
+    work: TaskRegistry,
+    began: Instant,
+    task: Mutex<Option<Task>>,
+}
+
+impl ShownMerges {
+    /// Begins the task if the merges have lasted. The mending of a graph goes on in the status of
+    /// its index alone.
+    fn show(&self) {
+        let is_of_texts = self.index.identity.options.class() == StructureClass::FullText;
+        if !is_of_texts || self.began.elapsed() < SHOWN_AFTER {
+            return;
+        }
+        let mut task = self.task();
+        task.get_or_insert_with(|| self.work.start(long_work::merge(&self.index.identity)));
+    }
+
+    /// Notes that a piece is done.
+    fn add(&self, pieces: usize) {
+        if let Some(task) = &*self.task() {
+            task.add(pieces as u64);
+        }
+    }
+
+    /// Ends the task, if it began.
+    fn done(&self) {
+        if let Some(task) = self.task().take() {
+            task.done();
+        }
+    }
+
+    fn task(&self) -> std::sync::MutexGuard<'_, Option<Task>> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl IndexMaintainer {
@@ -58,7 +111,11 @@ impl IndexMaintainer {
         let latest = Instant::now() + QUIET_WITHIN;
         loop {
             let before = tending.wakings();
-            sleep(QUIET).await;
+            tokio::select! {
+                biased;
+                () = tending.hurried() => return,
+                () = sleep(QUIET) => {}
+            }
             if tending.wakings() == before || Instant::now() >= latest {
                 return;
             }
@@ -70,23 +127,40 @@ impl IndexMaintainer {
     async fn tend_some(&self, has_worked: &mut bool) -> Result<bool, ServiceStopping> {
         let before = self.index.tending.wakings();
         let mut pieces = 0;
-        loop {
-            let content = self.index.content.clone();
-            let calls = self.compute.background(move || {
+        let shown = Arc::new(ShownMerges {
+            index: self.index.clone(),
+            work: self.work.clone(),
+            began: Instant::now(),
+            task: Mutex::default(),
+        });
+        let is_done = loop {
+            let (content, cancel) = (self.index.content.clone(), self.cancel.clone());
+            let showing = shown.clone();
+            let calls = self.compute.long_background(move |turn| {
+                let pace = || {
+                    showing.show();
+                    turn.share();
+                    !cancel.is_cancelled()
+                };
                 let calls = 0..CALLS_OF_A_PIECE;
-                calls.take_while(|_| content.tend()).count()
+                let calls = calls.take_while(|_| content.tend(&pace)).count();
+                showing.add(calls);
+                calls
             });
             let calls = calls.await?;
+            self.index.tending.advance();
             *has_worked |= calls > 0;
             if calls < CALLS_OF_A_PIECE {
-                return Ok(true);
+                break true;
             }
             pieces += 1;
             let is_quiet = self.index.tending.wakings() == before;
             if !is_quiet && pieces >= PIECES_AT_A_TIME {
-                return Ok(false);
+                break false;
             }
-        }
+        };
+        shown.done();
+        Ok(is_done)
     }
 }
 
@@ -125,6 +199,8 @@ mod tests {
         let tender = IndexMaintainer {
             index: index.clone(),
             compute: CpuExecutor::new(turns.clone(), INLINE_WITHIN),
+            work: TaskRegistry::default(),
+            cancel: CancellationToken::new(),
         };
         tokio::spawn(tender.run());
         index
@@ -156,7 +232,10 @@ mod tests {
         let began = Instant::now();
         ended(&index).await;
         assert!(began.elapsed() >= QUIET, "changes come first");
-        assert_eq!((index.tending.rounds(), index.content.tend()), (1, false));
+        assert_eq!(
+            (index.tending.rounds(), index.content.tend(&|| true)),
+            (1, false)
+        );
         assert!(turns.counts(WorkClass::Background).given > 0);
         assert!(!index.status(Duration::ZERO).tending);
         // Without changes nothing is done.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use index::VectorOptions;
+use index::{FullTextOptions, VectorOptions};
 use store_api::types::IndexOptions;
 use uuid::Uuid;
 use value::CqlType;
@@ -74,14 +74,25 @@ pub struct FilterColumn {
     pub is_static: bool,
 }
 
+/// The kind of an indexed column, which decides where its values are and what changes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexedColumnKind {
+    /// A column of each row.
+    #[default]
+    Regular,
+    /// A column with one value for all rows of a partition.
+    Static,
+    /// The clustering column of this position, whose value is in the key.
+    Clustering(usize),
+}
+
 /// The options of an index in effect, by the class of its structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StructureOptions {
     /// An index on vectors.
     Vector(VectorOptions),
-    /// An index on the exact tokens of texts, which has no options.
-    #[cfg(test)]
-    Tokens,
+    /// An index on the words of texts.
+    FullText(FullTextOptions),
 }
 
 /// The class of an index's structure.
@@ -89,9 +100,8 @@ pub enum StructureOptions {
 pub enum StructureClass {
     /// Vectors.
     Vector,
-    /// Exact tokens of texts.
-    #[cfg(test)]
-    Tokens,
+    /// Words of texts.
+    FullText,
 }
 
 impl StructureOptions {
@@ -99,8 +109,7 @@ impl StructureOptions {
     pub fn class(&self) -> StructureClass {
         match self {
             StructureOptions::Vector(_) => StructureClass::Vector,
-            #[cfg(test)]
-            StructureOptions::Tokens => StructureClass::Tokens,
+            StructureOptions::FullText(_) => StructureClass::FullText,
         }
     }
 
@@ -111,8 +120,16 @@ impl StructureOptions {
                 element: Box::new(CqlType::Float),
                 dimensions: u16::try_from(options.dimensions).unwrap_or(u16::MAX),
             },
-            #[cfg(test)]
-            StructureOptions::Tokens => CqlType::Text,
+            StructureOptions::FullText(_) => CqlType::Text,
+        }
+    }
+
+    /// Whether the structure keeps the values of the indexed column, so that an answer can have
+    /// them. One of texts has only their words.
+    pub fn keeps_values(&self) -> bool {
+        match self {
+            StructureOptions::Vector(_) => true,
+            StructureOptions::FullText(_) => false,
         }
     }
 
@@ -127,8 +144,10 @@ impl StructureOptions {
                 similarity_function: options.similarity,
                 quantization: options.quantization,
             },
-            #[cfg(test)]
-            StructureOptions::Tokens => unreachable!("no request describes an index of tokens"),
+            StructureOptions::FullText(options) => IndexOptions::FullText {
+                analyzer: options.analyzer.name().to_owned(),
+                positions: options.positions,
+            },
         }
     }
 }
@@ -139,7 +158,7 @@ impl StructureOptions {
     pub fn vector(&mut self) -> &mut VectorOptions {
         match self {
             StructureOptions::Vector(options) => options,
-            StructureOptions::Tokens => panic!("an index on tokens"),
+            StructureOptions::FullText(_) => panic!("an index on texts"),
         }
     }
 }
@@ -156,6 +175,8 @@ pub struct IndexIdentity {
     pub truncated_ms: Option<i64>,
     /// The indexed column.
     pub column: String,
+    /// The kind of the indexed column.
+    pub column_kind: IndexedColumnKind,
     /// The key columns of a local index, any of which may be in the primary key; empty for a global
     /// one.
     pub local_key: Vec<String>,
@@ -198,9 +219,10 @@ impl IndexIdentity {
         self.place(column).is_some()
     }
 
-    /// Whether a search can return the values of a column: it is stored, or it is the indexed one.
+    /// Whether a search can return the values of a column: it is stored, or it is the indexed one
+    /// and the structure keeps its values.
     pub fn returns(&self, column: &str) -> bool {
-        self.column == column || self.keeps(column)
+        self.keeps(column) || (self.column == column && self.options.keeps_values())
     }
 
     /// The types of the filter columns, in their order.
@@ -220,8 +242,18 @@ impl IndexIdentity {
     }
 
     /// Whether a change of static columns can change what a search finds.
-    pub fn filters_by_static(&self) -> bool {
-        self.filter_columns.iter().any(|column| column.is_static)
+    pub fn observes_static(&self) -> bool {
+        self.column_kind == IndexedColumnKind::Static
+            || self.filter_columns.iter().any(|column| column.is_static)
+    }
+
+    /// The position of the indexed column among those of the primary key; `None` if it is none of
+    /// these.
+    pub fn column_in_key(&self) -> Option<usize> {
+        match self.column_kind {
+            IndexedColumnKind::Clustering(at) => Some(self.keys.partition.len() + at),
+            IndexedColumnKind::Regular | IndexedColumnKind::Static => None,
+        }
     }
 
     /// The options of the index in the HTTP API.

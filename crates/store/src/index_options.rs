@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use index::VectorOptions;
 use index::options::{StoredOptions, UnusableOption};
+use index::{FullTextOptions, VectorOptions};
+use value::CqlType;
 
 use crate::identity::{IndexName, StructureOptions};
 
@@ -26,4 +27,15 @@ pub fn vector_options(
         dimensions,
         StoredOptions { option, unusable },
     ))
+}
+
+/// Reads the options of an index on texts. What is absent or can't be used has its default.
+pub fn full_text_options(options: &HashMap<String, String>) -> StructureOptions {
+    let option = |name: &str| options.get(name).map(String::as_str);
+    StructureOptions::FullText(FullTextOptions::of(option))
+}
+
+/// Whether an index on texts can be on a column of that type.
+pub fn is_text_type(cql_type: &CqlType) -> bool {
+    matches!(cql_type, CqlType::Text | CqlType::Ascii)
 }

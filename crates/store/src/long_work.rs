@@ -40,6 +40,14 @@ pub(crate) fn snapshot(index: &IndexIdentity) -> TaskSpec {
     }
 }
 
+/// The merges of the segments of an index on texts, with the writing of segments between them.
+pub(crate) fn merge(index: &IndexIdentity) -> TaskSpec {
+    TaskSpec {
+        units: "pieces",
+        ..spec("merge", of_index(index))
+    }
+}
+
 /// The catching up of a log reader that lags by the given number of seconds.
 pub(crate) fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> TaskSpec {
     let scope = TaskScope {

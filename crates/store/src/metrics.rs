@@ -5,6 +5,7 @@
 
 mod scheduler_families;
 mod snapshots;
+mod texts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use prometheus::{
 use scheduler_families::SchedulerCollector;
 use snapshots::SnapshotFamilies;
 use store_api::types::SearchPlan;
+use texts::{TextFamilies, TextMetrics};
 
 use crate::counters::{CountedEvent, EventCounters};
 use crate::identity::IndexName;
@@ -32,13 +34,15 @@ const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
 /// The parts of an index that have to stay in memory: the values of the label `component`. The last
 /// three are of all indexes, the others of the structure.
-const MEMORY_COMPONENTS: [&str; 7] = [
+const MEMORY_COMPONENTS: [&str; 8] = [
     // The codes of vectors, and the links between them.
     "graph",
     // The table of the ids in the structure.
     "ids",
     // Full vectors that are held in memory.
     "vectors",
+    // The words of texts: segments that are in no mapped file, and texts that no segment has yet.
+    "text",
     // Working memory of searches and changes.
     "workspaces",
     // Changes that searches see and the structure does not have yet.
@@ -92,6 +96,7 @@ pub struct ServiceMetrics {
     scans: IntCounterVec,
     scanned_rows: IntCounterVec,
     snapshots: SnapshotFamilies,
+    texts: TextFamilies,
     cdc_reader_up: IntGaugeVec,
     cdc_handler_errors: IntCounterVec,
     cdc_reader_restarts: IntCounterVec,
@@ -141,6 +146,8 @@ pub struct IndexMetrics {
     pub scanned_rows: IntCounter,
     /// The series of the index's snapshots.
     pub snapshots: SnapshotMetrics,
+    /// The series of an index on texts.
+    pub texts: TextMetrics,
 }
 
 /// The bytes that an index takes.
@@ -361,6 +368,7 @@ impl ServiceMetrics {
                 INDEX,
             ),
             snapshots: SnapshotFamilies::new(&registry),
+            texts: TextFamilies::new(&registry),
             cdc_reader_up: gauge(
                 &registry,
                 "cdc_reader_up",
@@ -439,6 +447,7 @@ impl ServiceMetrics {
             scans: self.scans.with_label_values(&labels),
             scanned_rows: self.scanned_rows.with_label_values(&labels),
             snapshots: self.snapshots.index(&labels),
+            texts: self.texts.index(labels),
         }
     }
 
@@ -500,6 +509,7 @@ impl ServiceMetrics {
         let _ = self.scans.remove_label_values(&labels);
         let _ = self.scanned_rows.remove_label_values(&labels);
         self.snapshots.forget(&labels);
+        self.texts.forget(&labels);
         for component in MEMORY_COMPONENTS {
             let labels = [labels[0], labels[1], component];
             let _ = self.index_memory.remove_label_values(&labels);

@@ -5,6 +5,7 @@
 //! them. Only the column, which decodes a value, and the index, which takes it in, know its form. A
 //! structure of another class adds its form and its value here, next to those of vectors.
 
+mod text;
 mod vector;
 
 use bytes::Bytes;
@@ -15,6 +16,9 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::identity::{IndexIdentity, StructureOptions};
 pub(crate) use vector::first_not_finite;
 
+/// About the bytes of a text, of which pages have fewer than of short values.
+const TEXT_BYTES: usize = 2048;
+
 /// About the bytes of a value that is filtered by.
 const FILTER_BYTES: usize = 16;
 
@@ -24,7 +28,6 @@ pub enum IndexableValue {
     /// A vector, with as many finite elements as the index has dimensions.
     Vector(Vec<f32>),
     /// A text.
-    #[cfg(test)]
     Text(String),
 }
 
@@ -38,8 +41,7 @@ pub enum IndexableType {
         /// The metric, which bounds the lengths of vectors.
         metric: SimilarityFunction,
     },
-    /// Texts.
-    #[cfg(test)]
+    /// Texts: values of a column of type text, varchar or ascii.
     Text,
     /// Values to filter by.
     Filter(CqlType),
@@ -63,6 +65,9 @@ pub struct ObservedColumn {
     pub name: String,
     /// The form of its values.
     pub form: IndexableType,
+    /// The position of the column among those of the primary key, whose values are in the key of
+    /// each row; `None` for any other column.
+    pub in_key: Option<usize>,
 }
 
 /// A value that an index observes, with its times.
@@ -76,8 +81,8 @@ pub struct TimestampedValue {
     pub written_us: i64,
     /// The time at which the cell expires, in seconds since the epoch; `None` for never.
     pub expires_s: Option<u32>,
-    /// The time at which a value of the filter columns expires before the cell does, in seconds
-    /// since the epoch; `None` if none does.
+    /// The time at which a value of the filter columns expires before the cell does, or at which
+    /// the row of an indexed key column may end, in seconds since the epoch; `None` if none does.
     pub filters_change_s: Option<u32>,
 }
 
@@ -128,6 +133,12 @@ pub enum UnindexableValue {
         /// The position of the first such element, from 0.
         position: usize,
     },
+    /// A text is not in UTF-8.
+    #[error("the text is not in UTF-8 from byte {position} on")]
+    NotText {
+        /// The position of the first byte that is part of no character, from 0.
+        position: usize,
+    },
     /// The vector is too long for the metric of the index.
     #[error(
         "the vector is longer than {:e}, the longest that an index by euclidean or dot_product \
@@ -150,7 +161,7 @@ impl IndexableValue {
     pub fn index_bytes(&self) -> u64 {
         match self {
             IndexableValue::Vector(vector) => 2 * size_of_val(vector.as_slice()) as u64,
-            #[cfg(test)]
+            // The words once as they wait, and once in a segment.
             IndexableValue::Text(text) => 2 * text.len() as u64,
         }
     }
@@ -159,7 +170,6 @@ impl IndexableValue {
     pub fn add_to_hash(&self, state: &mut Xxh3) {
         match self {
             IndexableValue::Vector(vector) => vector::add_to_hash(vector, state),
-            #[cfg(test)]
             IndexableValue::Text(text) => state.update(text.as_bytes()),
         }
     }
@@ -173,8 +183,7 @@ impl IndexableType {
                 dimensions: options.dimensions,
                 metric: options.similarity,
             },
-            #[cfg(test)]
-            StructureOptions::Tokens => IndexableType::Text,
+            StructureOptions::FullText(_) => IndexableType::Text,
         }
     }
 
@@ -182,18 +191,15 @@ impl IndexableType {
     pub fn value_bytes(&self) -> usize {
         match self {
             IndexableType::Vector { dimensions, .. } => dimensions * size_of::<f32>(),
+            IndexableType::Text => TEXT_BYTES,
             IndexableType::Filter(_) => FILTER_BYTES,
-            #[cfg(test)]
-            IndexableType::Text => FILTER_BYTES,
         }
     }
 
     /// Whether the values are collections of which each element has a write time and an expiry.
     pub fn is_multi_cell(&self) -> bool {
         match self {
-            IndexableType::Vector { .. } => false,
-            #[cfg(test)]
-            IndexableType::Text => false,
+            IndexableType::Vector { .. } | IndexableType::Text => false,
             IndexableType::Filter(cql_type) => cql_type.is_multi_cell(),
         }
     }
@@ -210,10 +216,7 @@ impl IndexableType {
                 let vector = vector::decode(*metric, self.value_bytes(), value);
                 vector.map(IndexableValue::Vector)
             }
-            #[cfg(test)]
-            IndexableType::Text => Ok(IndexableValue::Text(
-                String::from_utf8_lossy(value).into_owned(),
-            )),
+            IndexableType::Text => text::decode(value).map(IndexableValue::Text),
             IndexableType::Filter(_) => {
                 return ColumnCell::Filter {
                     value: Bytes::copy_from_slice(value),
@@ -240,10 +243,12 @@ impl ObservedColumn {
         let indexed = ObservedColumn {
             name: index.column.clone(),
             form: IndexableType::of(&index.options),
+            in_key: index.column_in_key(),
         };
         let filters = index.filter_columns.iter().map(|column| ObservedColumn {
             name: column.name.clone(),
             form: IndexableType::Filter(column.cql_type.clone()),
+            in_key: None,
         });
         std::iter::once(indexed).chain(filters).collect()
     }
@@ -278,6 +283,23 @@ impl ReadCell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_checked() {
+        let decoded = |value: &[u8]| {
+            IndexableType::Text.decode(RawCell {
+                value,
+                written_us: 7,
+                expires_s: None,
+            })
+        };
+        let ColumnCell::Value(cell) = decoded("gr\u{fc}n".as_bytes()) else {
+            panic!("a text");
+        };
+        assert_eq!(cell.value, IndexableValue::Text("gr\u{fc}n".to_owned()));
+        let faulty = UnindexableValue::NotText { position: 2 };
+        assert_eq!(decoded(b"ab\xff"), ColumnCell::Unusable(faulty));
+    }
 
     #[test]
     fn vectors_are_checked() {

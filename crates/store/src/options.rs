@@ -37,6 +37,9 @@ pub struct StoreOptions {
     pub listeners: Vec<ApiSocketOptions>,
     /// The interval at which the database is queried for changes of its schema.
     pub discovery_interval: Duration,
+    /// Whether indexes on texts are built. If not, they are as if they were not there. A database in
+    /// the same process has all its indexes built.
+    pub full_text_indexes: bool,
     /// The options for following the log.
     pub cdc: LogReadingOptions,
     /// The options for scans of tables.
@@ -227,6 +230,7 @@ impl Default for StoreOptions {
                 6080,
             )))],
             discovery_interval: Duration::from_secs(1),
+            full_text_indexes: true,
             cdc: LogReadingOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),

@@ -4,7 +4,10 @@ use value::to_key_json;
 
 use crate::identity::TableIdentity;
 use crate::keys::{KeySchema, PrimaryKey};
-use crate::observed::{ColumnCell, ObservedColumn, RawCell, ReadCell, UnindexableValue};
+use crate::observed::{
+    ColumnCell, IndexableValue, ObservedColumn, RawCell, ReadCell, TimestampedValue,
+    UnindexableValue,
+};
 
 /// The approximate bytes that a row takes on the wire in addition to its values, for keys, write
 /// times and lengths.
@@ -44,11 +47,30 @@ impl RowReader {
         (page_bytes / (values + ROW_OVERHEAD_BYTES)).clamp(PAGE_ROWS_MIN, PAGE_ROWS_MAX)
     }
 
-    /// Makes a row of the serialised values of its key and the cell of each column.
+    /// The columns whose cells are read: all but those that the key has.
+    pub fn stored_columns(&self) -> impl Iterator<Item = &ObservedColumn> {
+        let columns = self.columns.iter();
+        columns.filter(|column| column.in_key.is_none())
+    }
+
+    /// Makes a row of the serialised values of its key and the cell of each of the
+    /// [stored columns](RowReader::stored_columns).
     pub fn row<'a>(
         &self,
         key: &[&[u8]],
         cells: impl IntoIterator<Item = Option<RawCell<'a>>>,
+    ) -> FetchedRow {
+        self.row_that_may_end(key, cells, None)
+    }
+
+    /// As [`RowReader::row`], for a row that may end by itself at `ends_s`, in seconds since the
+    /// epoch, as all of its cells have expired by then. An index on a key column has it read again
+    /// then.
+    pub fn row_that_may_end<'a>(
+        &self,
+        key: &[&[u8]],
+        cells: impl IntoIterator<Item = Option<RawCell<'a>>>,
+        ends_s: Option<u32>,
     ) -> FetchedRow {
         let unusable_key =
             self.keys
@@ -59,16 +81,50 @@ impl RowReader {
                     let error = to_key_json(&column.cql_type, value).err()?;
                     Some(UnindexableValue::Key { column: at, error })
                 });
-        let cells = self.columns.iter().zip(cells);
-        let cells = cells.map(|(column, cell)| match (cell, unusable_key) {
-            (None, _) => ColumnCell::Null,
-            (Some(_), Some(unusable)) => ColumnCell::Unusable(unusable),
-            (Some(cell), None) => column.form.decode(cell),
+        let mut stored = cells.into_iter();
+        let cells = self.columns.iter().map(|column| {
+            let cell = match column.in_key {
+                Some(at) => key.get(at).map(|value| RawCell {
+                    value,
+                    written_us: 0,
+                    expires_s: None,
+                }),
+                None => stored.next().flatten(),
+            };
+            let decoded = match (cell, unusable_key) {
+                (None, _) => ColumnCell::Null,
+                (Some(_), Some(unusable)) => ColumnCell::Unusable(unusable),
+                (Some(cell), None) => column.form.decode(cell),
+            };
+            match decoded {
+                ColumnCell::Value(value) if column.in_key.is_some() => {
+                    ColumnCell::Value(TimestampedValue {
+                        filters_change_s: ends_s,
+                        ..value
+                    })
+                }
+                decoded => decoded,
+            }
         });
         FetchedRow {
             cells: cells.collect(),
             key: self.keys.encode(key.iter().copied()),
         }
+    }
+}
+
+impl FetchedRow {
+    /// About the bytes of the values.
+    pub fn value_bytes(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| match cell {
+            ColumnCell::Value(TimestampedValue { value, .. }) => match value {
+                IndexableValue::Vector(vector) => size_of_val(vector.as_slice()),
+                IndexableValue::Text(text) => text.len(),
+            },
+            ColumnCell::Filter { value, .. } => value.len(),
+            ColumnCell::Null | ColumnCell::Unusable(_) => 0,
+        });
+        cells.sum()
     }
 }
 

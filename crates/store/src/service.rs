@@ -130,8 +130,14 @@ impl Store {
         let engine = Arc::new(IndexEngine::new(ServiceMetrics::new(), names));
         let cancel = CancellationToken::new();
         let interval = options.discovery_interval;
-        let (database, keep_open) =
-            RemoteDatabase::new(targets, engine.clone(), readers, interval, cancel.clone());
+        let (database, keep_open) = RemoteDatabase::new(
+            targets,
+            engine.clone(),
+            readers,
+            interval,
+            options.full_text_indexes,
+            cancel.clone(),
+        );
         let mut handle = begin(bound, options, Arc::new(database), engine, cancel)?;
         handle.tasks.spawn(keep_open);
         handle.cluster = Some(cluster);

@@ -225,6 +225,11 @@ settings_table! {
         )]
         pub monitor_indexes_interval: Option<HumanDuration>,
 
+        /// Whether full-text indexes are built; without them they are as if they were not there
+        /// [default: true]
+        #[arg(long, env = "VECTOR_STORE_FULLTEXT_INDEXES", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+        pub fulltext_indexes: Option<bool>,
+
         /// Place of the full vectors of indexes [default: file]
         #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
         pub index_vectors: Option<IndexVectors>,

@@ -17,15 +17,14 @@ use crate::exit::ProcessFailure;
 /// The name of a file in the working directory, which is read if it exists.
 const DOT_ENV: &str = ".env";
 
-/// Variables of ScyllaDB's own service that have no meaning here: there is one engine and no text
-/// index, the state of an index is always current, and there are no simulators.
-const WITHOUT_EFFECT: [&str; 7] = [
+/// Variables of ScyllaDB's own service that have no meaning here: there is one engine of each
+/// class, the state of an index is always current, and there are no simulators.
+const WITHOUT_EFFECT: [&str; 6] = [
     "VECTOR_STORE_OPENSEARCH_URI",
     "VECTOR_STORE_INDEX_STATUS_UPDATE_INTERVAL",
     "VECTOR_STORE_USEARCH_SIMULATOR",
     "VECTOR_STORE_USE_DISKANN",
     "VECTOR_STORE_DISKANN_ALPHA",
-    "VECTOR_STORE_FULLTEXT_INDEXES",
     "VECTOR_STORE_ALTER_INDEX_SIMULATOR",
 ];
 

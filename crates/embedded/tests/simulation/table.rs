@@ -25,15 +25,20 @@ const ID: TableId = TableId(Uuid::from_u128(77));
 pub const KEYSPACE: &str = "ks";
 pub const NAME: &str = "ks.t";
 pub const INDEX: &str = "i";
+pub const TEXT_INDEX: &str = "words";
 /// Numbers are below it.
 pub const NUMBERS_BELOW: u64 = 10;
+/// The bit by which the version of the index on texts differs from that of the other.
+const TEXT_VERSION: u128 = 1 << 100;
 const VECTOR: ColumnId = ColumnId(2);
 /// The columns of the numbers of a row, in their order: `n`, which may have an index of its own,
 /// `d`, which the index on `v` names, and `u`.
 const NUMBERS: [ColumnId; 3] = [ColumnId(3), ColumnId(4), ColumnId(5)];
+/// The column of a text, which says what `u` is and is written with it.
+const TEXT: ColumnId = ColumnId(6);
 
-/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, d int, u int, PRIMARY KEY (p, c))`,
-/// and an index of that version on `v` that names `d`.
+/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, d int, u int, w text, PRIMARY KEY
+/// (p, c))`, an index of that version on `v` that names `d`, and one on the words of `w`.
 pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
     let keyspace = Keyspace {
         name: KEYSPACE.to_owned(),
@@ -61,6 +66,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         ("n", ColumnKind::Regular, CqlType::Int),
         ("d", ColumnKind::Regular, CqlType::Int),
         ("u", ColumnKind::Regular, CqlType::Int),
+        ("w", ColumnKind::Regular, CqlType::Text),
     ];
     let columns = columns.into_iter().enumerate();
     let columns = columns.map(|(at, (name, kind, cql_type))| Column {
@@ -74,7 +80,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         keyspace: KEYSPACE.to_owned(),
         name: "t".to_owned(),
         columns: columns.collect(),
-        next_column: ColumnId(6),
+        next_column: ColumnId(7),
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Murmur3,
         default_ttl_s: 0,
@@ -106,7 +112,27 @@ fn add_index(table: &mut Table, version: u128) {
         class_name: "vector_index".to_owned(),
         version: Uuid::from_u128(version),
     };
-    table.indexes.insert(INDEX.to_owned(), Arc::new(index));
+    let texts = VectorIndexMetadata {
+        name: TEXT_INDEX.to_owned(),
+        target: "w".to_owned(),
+        column: "w".to_owned(),
+        filter_columns: Vec::new(),
+        options: BTreeMap::new(),
+        class_name: "fulltext_index".to_owned(),
+        version: Uuid::from_u128(version | TEXT_VERSION),
+        ..index.clone()
+    };
+    for index in [index, texts] {
+        table.indexes.insert(index.name.clone(), Arc::new(index));
+    }
+}
+
+/// The word of all texts.
+pub const COMMON_WORD: &str = "number";
+
+/// The word of the texts of one number.
+pub fn word_of(number: i32) -> String {
+    format!("is{number}")
 }
 
 /// Drops the index, and with it the log, and creates another one if a version is given.
@@ -214,12 +240,20 @@ pub fn write(effect: &Effect, timestamp: i64) -> AtomicWrite {
                 change: value.map_or(CellOperation::Delete, CellOperation::Set),
             };
             let of_vector = of_vector.map(|value| cell(VECTOR, value.map(vector)));
+            let of_text = numbers[2].map(|number| {
+                let text = number.map(|number| format!("{COMMON_WORD} {}", word_of(number)));
+                cell(TEXT, text.map(Bytes::from))
+            });
             let of_numbers = NUMBERS.into_iter().zip(numbers);
             let of_numbers =
                 of_numbers.filter_map(|(column, number)| Some(cell(column, (*number)?.map(int))));
             let change = PartitionChange::Row {
                 clustering: vec![int(key.1)],
-                cells: of_vector.into_iter().chain(of_numbers).collect(),
+                cells: of_vector
+                    .into_iter()
+                    .chain(of_numbers)
+                    .chain(of_text)
+                    .collect(),
                 timestamp,
                 ttl_s: *ttl_s,
                 marker: *marker,

@@ -27,7 +27,9 @@ use store::{
     ApiListeners, FullVectorPlacement, IndexesOptions, MemoryOptions, Store, StoreHandle,
     StoreOptions,
 };
-use store_api::{InProcessService, IndexServices, KeyValue, NearestRows, VectorSearch};
+use store_api::{
+    InProcessService, IndexServices, KeyValue, NearestRows, VectorSearch, WordMatches,
+};
 use tasks::{TaskRegistry, TaskScope, TaskSpec};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -378,13 +380,16 @@ fn is_part_of(found: &BTreeMap<Key, f32>, expected: &BTreeMap<Key, f32>) -> bool
 }
 
 fn found_scores(found: &NearestRows) -> BTreeMap<Key, f32> {
+    let rows = found.keys.iter().zip(&found.similarity_scores);
+    rows.map(|(key, score)| (key_of(key), *score)).collect()
+}
+
+fn key_of(key: &[KeyValue]) -> Key {
     let int = |value: &KeyValue| match value {
         KeyValue::Cql(value) => i32::from_be_bytes(value[..].try_into().expect("an int")),
         KeyValue::Json(json) => panic!("{json} is of no answer in one process"),
     };
-    let rows = found.keys.iter().zip(&found.similarity_scores);
-    rows.map(|(key, score)| ((int(&key[0]), int(&key[1])), *score))
-        .collect()
+    (int(&key[0]), int(&key[1]))
 }
 
 async fn all(answers: Vec<JoinHandle<()>>) {

@@ -10,7 +10,8 @@
 //! takes it in later. When the fresh changes take as many bytes as they may, the task takes in no
 //! more messages, and so holds up all that lead to it. From half of that on it has the writers of
 //! the table slowed, if it can, so that it does not come to that: a search waits for the messages
-//! that lead to the writes before it.
+//! that lead to the writes before it. It also waits while an index on texts has many that are in no
+//! segment yet, until some have been written.
 //!
 //! The task looks at its rows a second after a change, and when a row expires. While nothing can
 //! change by itself the task has no timer.
@@ -193,6 +194,7 @@ impl IndexWriter {
                     // Nothing has changed for searches.
                     continue;
                 }
+                () = index.tending.advanced(), if self.waits_for_maintenance() => continue,
                 message = rereads.recv(), if self.has_room() => {
                     let Some(message) = message else {
                         return Ok(());
@@ -359,6 +361,9 @@ impl IndexWriter {
     /// Notes what the graph has taken in.
     fn settle(&mut self, piece: AppliedBlocks) {
         self.index.tending.wake();
+        if self.index.content.should_be_tended_soon() {
+            self.index.tending.hurry();
+        }
         // While searches still find these rows: a search that looks at the number first learns of
         // each row that it may lack.
         self.index.add_without_room(piece.without_room());
@@ -396,7 +401,12 @@ impl IndexWriter {
 
     /// Whether there is room for more fresh changes.
     fn has_room(&self) -> bool {
-        !self.drain.charge().is_full(self.fresh_bytes_max)
+        !self.drain.charge().is_full(self.fresh_bytes_max) && !self.waits_for_maintenance()
+    }
+
+    /// Whether the structure has to be tended before it takes in more.
+    fn waits_for_maintenance(&self) -> bool {
+        self.index.content.is_full_of_changes() && self.index.tending.is_under_way()
     }
 
     /// Slows the writers of the table while half of the room for fresh changes is taken. An index

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use index::full_text::is_full_text_class;
 use index::options::{is_vector_index, version};
 use index::target::{StoredTarget, is_filter_type};
 use scylla::cluster::ClusterState;
@@ -10,8 +11,10 @@ use uuid::Uuid;
 
 use super::native_type::of_driver;
 use super::schema_statements::{ListedColumn, ListedIndex};
-use crate::identity::{FilterColumn, IndexIdentity, TableIdentity, TokenRange};
-use crate::index_options::vector_options;
+use crate::identity::{
+    FilterColumn, IndexIdentity, IndexedColumnKind, StructureOptions, TableIdentity, TokenRange,
+};
+use crate::index_options::{full_text_options, is_text_type, vector_options};
 use crate::keys::{KeyColumn, KeySchema, is_key_type};
 
 /// The entries of the schema that belong to an index. Each is `None` if the schema lacks it, as
@@ -50,9 +53,9 @@ pub(super) fn describe(
     listed: &ListedIndex,
     facts: &IndexFacts,
 ) -> (IndexDescription, Option<String>) {
-    if !is_vector_index(|name| listed.options.get(name).map(String::as_str)) {
+    let Some(class) = IndexClass::of(listed) else {
         return (IndexDescription::NotOurs, None);
-    }
+    };
     let IndexFacts {
         options: Some(options),
         target: Some(target),
@@ -68,18 +71,17 @@ pub(super) fn describe(
     let Some(column) = columns.get(&target.column) else {
         return (IndexDescription::Unclear, None);
     };
-    let Some(dimensions) = column
-        .cql_type()
-        .and_then(|of| of.float_vector_dimensions())
-    else {
-        return not_ours(format!(
-            "not built: {} is a {}, not a vector of floats",
-            target.column, column.type_text
-        ));
+    let structure = match class.options(listed, target, column, options) {
+        Ok(structure) => structure,
+        Err(why) => return not_ours(why),
     };
     let keys = match key_schema(state, listed) {
         Ok(Some(keys)) => keys,
         Ok(None) => return (IndexDescription::Unclear, None),
+        Err(why) => return not_ours(why),
+    };
+    let column_kind = match kind(target, &keys, column) {
+        Ok(kind) => kind,
         Err(why) => return not_ours(why),
     };
     let filter_columns = match filter_columns(target, &keys, columns) {
@@ -88,7 +90,7 @@ pub(super) fn describe(
         Err(why) => return not_ours(why),
     };
     let identity = IndexIdentity {
-        options: vector_options(&listed.name, dimensions.into(), options),
+        options: structure,
         name: listed.name.clone(),
         table: TableIdentity {
             keyspace: listed.name.keyspace.clone(),
@@ -97,6 +99,7 @@ pub(super) fn describe(
         },
         truncated_ms: *truncated_ms,
         column: target.column.clone(),
+        column_kind,
         local_key: target.local_key.clone(),
         filter_columns,
         version: version(|name| options.get(name).map(String::as_str)),
@@ -104,6 +107,74 @@ pub(super) fn describe(
         range: TokenRange::WHOLE_RING,
     };
     (IndexDescription::Index(Box::new(identity)), None)
+}
+
+/// The class of an index that this service builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IndexClass {
+    /// An index on vectors.
+    Vector,
+    /// An index on texts.
+    FullText,
+}
+
+impl IndexClass {
+    /// The class of an entry of the schema's list of indexes; `None` if this service builds no such
+    /// index.
+    pub(super) fn of(listed: &ListedIndex) -> Option<IndexClass> {
+        let option = |name: &str| listed.options.get(name).map(String::as_str);
+        if option("class_name").is_some_and(is_full_text_class) {
+            return Some(IndexClass::FullText);
+        }
+        is_vector_index(option).then_some(IndexClass::Vector)
+    }
+
+    /// The options of the index's structure. Fails if the column has another type.
+    fn options(
+        self,
+        listed: &ListedIndex,
+        target: &StoredTarget,
+        column: &ListedColumn,
+        options: &HashMap<String, String>,
+    ) -> Result<StructureOptions, String> {
+        let cql_type = column.cql_type();
+        let not_a = |what: &str| {
+            let (name, of) = (&target.column, &column.type_text);
+            format!("not built: {name} is a {of}, not {what}")
+        };
+        match self {
+            IndexClass::Vector => {
+                let dimensions = cql_type.and_then(|of| of.float_vector_dimensions());
+                let dimensions = dimensions.ok_or_else(|| not_a("a vector of floats"))?;
+                Ok(vector_options(&listed.name, dimensions.into(), options))
+            }
+            IndexClass::FullText => match cql_type.as_ref().is_some_and(is_text_type) {
+                true => Ok(full_text_options(options)),
+                false => Err(not_a("a text")),
+            },
+        }
+    }
+}
+
+/// The kind of the indexed column. Fails if it is one of the partition key.
+fn kind(
+    target: &StoredTarget,
+    keys: &KeySchema,
+    column: &ListedColumn,
+) -> Result<IndexedColumnKind, String> {
+    let is_named = |key: &KeyColumn| key.name == target.column;
+    if keys.partition.iter().any(is_named) {
+        return Err(format!(
+            "not built: {} is a column of the partition key",
+            target.column
+        ));
+    }
+    let clustering = keys.clustering.iter().position(is_named);
+    Ok(match clustering {
+        Some(at) => IndexedColumnKind::Clustering(at),
+        None if column.is_static => IndexedColumnKind::Static,
+        None => IndexedColumnKind::Regular,
+    })
 }
 
 /// The columns of the local key and of filters that are not in the primary key. `None` if one is
@@ -205,6 +276,48 @@ mod tests {
 
     use super::*;
     use crate::keys::tests::text_schema;
+
+    #[test]
+    fn indexes_on_texts_are_built_of_their_class() {
+        let listed = |class: Option<&str>| ListedIndex {
+            name: crate::identity::IndexName {
+                keyspace: "ks".to_owned(),
+                index: "i".to_owned(),
+            },
+            table: "t".to_owned(),
+            options: class
+                .map(|class| ("class_name".to_owned(), class.to_owned()))
+                .into_iter()
+                .collect(),
+        };
+        let of = |class| IndexClass::of(&listed(class));
+        assert_eq!(of(None), Some(IndexClass::Vector));
+        assert_eq!(of(Some("vector_index")), Some(IndexClass::Vector));
+        assert_eq!(of(Some("FULLTEXT_index")), Some(IndexClass::FullText));
+        assert_eq!(of(Some("sai")), None);
+        let column = |type_text: &str, is_static| ListedColumn {
+            type_text: type_text.to_owned(),
+            is_static,
+        };
+        let text = listed(Some("fulltext_index"));
+        let made = |type_text| {
+            let target = StoredTarget::decode("c");
+            IndexClass::FullText.options(&text, &target, &column(type_text, false), &text.options)
+        };
+        for type_text in ["text", "varchar", "ascii"] {
+            assert!(matches!(made(type_text), Ok(StructureOptions::FullText(_))));
+        }
+        let error = "not built: c is a set<text>, not a text";
+        assert_eq!(made("set<text>").unwrap_err(), error);
+        let kind_of = |name: &str, is_static| {
+            let target = StoredTarget::decode(name);
+            kind(&target, &text_schema(1, 2), &column("text", is_static))
+        };
+        assert_eq!(kind_of("b", false), Ok(IndexedColumnKind::Regular));
+        assert_eq!(kind_of("b", true), Ok(IndexedColumnKind::Static));
+        assert_eq!(kind_of("c1", false), Ok(IndexedColumnKind::Clustering(1)));
+        assert!(kind_of("p0", false).is_err());
+    }
 
     #[test]
     fn filter_columns_are_those_outside_the_primary_key() {

@@ -52,17 +52,21 @@ pub(crate) struct RemoteDatabase {
     readers: Vec<ReaderOptions>,
     /// The pause between two looks at the schema.
     discovery_interval: Duration,
+    /// Whether indexes on texts are built.
+    takes_texts: bool,
     known: Known,
 }
 
 impl RemoteDatabase {
     /// A cluster at `targets`, and a future that keeps a session to it open until the token is
-    /// cancelled. The future reports to `engine` whether there is a session.
+    /// cancelled. The future reports to `engine` whether there is a session. Indexes on texts are
+    /// left out unless `takes_texts`.
     pub(crate) fn new(
         targets: watch::Receiver<SessionTarget>,
         engine: Arc<IndexEngine>,
         readers: Vec<ReaderOptions>,
         discovery_interval: Duration,
+        takes_texts: bool,
         cancel: CancellationToken,
     ) -> (RemoteDatabase, impl Future<Output = ()> + Send + use<>) {
         let (db, keep_open) = session::start(targets, engine, cancel);
@@ -70,6 +74,7 @@ impl RemoteDatabase {
             db,
             readers,
             discovery_interval,
+            takes_texts,
             known: Known::default(),
         };
         (cluster, keep_open)
@@ -87,9 +92,12 @@ impl SourceDatabase for RemoteDatabase {
     }
 
     fn schema(&self) -> Box<dyn SchemaFollower> {
-        let schema =
-            ClusterSchema::new(self.db.clone(), self.discovery_interval, self.known.clone());
-        Box::new(schema)
+        Box::new(ClusterSchema::new(
+            self.db.clone(),
+            self.discovery_interval,
+            self.takes_texts,
+            self.known.clone(),
+        ))
     }
 
     fn has_index(&self, name: &IndexName) -> bool {

@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use index::target::StoredTarget;
 use uuid::Uuid;
 
-use super::describe::{IndexDescription, IndexFacts, describe};
+use super::describe::{IndexClass, IndexDescription, IndexFacts, describe};
 use super::discovery_error::DiscoveryError;
 use super::schema_statements::{DiscoveryStatements, ListedIndex, own_columns};
 use super::session::DbSession;
@@ -49,6 +49,8 @@ pub(super) struct IndexDiscovery {
     truncated_ms: HashMap<Uuid, i64>,
     /// Whether the cluster had one node at the last full look.
     one_node: bool,
+    /// Whether indexes on texts are left out.
+    ignores_texts: bool,
     /// The remarks that have been logged, so that each is logged once.
     said: HashSet<(IndexName, String)>,
 }
@@ -57,6 +59,14 @@ pub(super) struct IndexDiscovery {
 type Listing = BTreeMap<IndexName, IndexDescription>;
 
 impl IndexDiscovery {
+    /// Looks at indexes on texts only if `takes_texts`. No look was taken yet.
+    pub(super) fn new(takes_texts: bool) -> IndexDiscovery {
+        IndexDiscovery {
+            ignores_texts: !takes_texts,
+            ..IndexDiscovery::default()
+        }
+    }
+
     /// Makes the next look a full one.
     pub(super) fn forget(&mut self) {
         self.seen = None;
@@ -102,7 +112,10 @@ impl IndexDiscovery {
 
     /// Describes every index.
     async fn listing(&mut self, db: &DbSession) -> Result<Listing, DiscoveryError> {
-        let indexes = self.statements.indexes(db).await?;
+        let mut indexes = self.statements.indexes(db).await?;
+        if self.ignores_texts {
+            indexes.retain(|listed| IndexClass::of(listed) != Some(IndexClass::FullText));
+        }
         let statements = &self.statements;
         let own = own_columns(&indexes);
         let facts: Vec<(ListedIndex, IndexFacts)> = futures::stream::iter(indexes)

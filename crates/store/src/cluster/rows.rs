@@ -188,7 +188,7 @@ fn select(reader: &RowReader, condition: &str) -> String {
         .columns()
         .map(|column| quoted(&column.name))
         .collect();
-    for column in &reader.columns {
+    for column in reader.stored_columns() {
         let name = quoted(&column.name);
         list.push(match column.form.is_multi_cell() {
             // Each element has times of its own.
@@ -250,7 +250,7 @@ fn decode_row(
         }
     }
     let mut cells = Vec::with_capacity(reader.columns.len());
-    for column in &reader.columns {
+    for column in reader.stored_columns() {
         let value = next(&mut columns)?.slice;
         if column.form.is_multi_cell() {
             cells.push(value.map(|value| RawCell {
@@ -332,6 +332,7 @@ impl SerializeValue for SerialisedList<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observed::{IndexableType, ObservedColumn};
     use crate::rows::tests::reader;
 
     #[test]
@@ -340,6 +341,19 @@ mod tests {
         assert_eq!(
             select(&reader, &format!("{0} >= ? AND {0} <= ?", token(&reader))),
             r#"SELECT "p0", "p1", "c0", "a""b", WRITETIME("a""b"), TTL("a""b") FROM "Ks"."t" WHERE token("p0", "p1") >= ? AND token("p0", "p1") <= ?"#
+        );
+        let in_key = ObservedColumn {
+            name: "c0".into(),
+            form: IndexableType::Text,
+            in_key: Some(2),
+        };
+        let of_key = RowReader {
+            columns: vec![in_key],
+            ..reader
+        };
+        assert_eq!(
+            select(&of_key, "x"),
+            r#"SELECT "p0", "p1", "c0" FROM "Ks"."t" WHERE x"#
         );
         assert_eq!(equals(["x", "Y"]), r#""x" = ? AND "Y" = ?"#);
     }

@@ -50,12 +50,18 @@ pub(super) struct ClusterSchema {
 
 impl ClusterSchema {
     /// A schema that hasn't been looked at yet. `interval` is the pause between two looks.
-    pub(super) fn new(db: DbHandle, interval: Duration, known: Known) -> ClusterSchema {
+    /// Indexes on texts are left out unless `takes_texts`.
+    pub(super) fn new(
+        db: DbHandle,
+        interval: Duration,
+        takes_texts: bool,
+        known: Known,
+    ) -> ClusterSchema {
         ClusterSchema {
             db,
             interval,
             known,
-            discovery: IndexDiscovery::default(),
+            discovery: IndexDiscovery::new(takes_texts),
             generation: 0,
             silences: 0,
             looked: None,

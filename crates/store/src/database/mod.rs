@@ -31,9 +31,10 @@ use clock::{Clock, SystemClock};
 use uuid::Uuid;
 
 pub use crate::identity::{
-    FilterColumn, IndexIdentity, IndexName, StructureOptions, TableIdentity, TokenRange,
+    FilterColumn, IndexIdentity, IndexName, IndexedColumnKind, StructureOptions, TableIdentity,
+    TokenRange,
 };
-pub use crate::index_options::vector_options;
+pub use crate::index_options::{full_text_options, is_text_type, vector_options};
 pub use crate::keys::{EncodedValues, KeyColumn, KeySchema, PartitionKey, PrimaryKey, is_key_type};
 pub use crate::message::{ChangeHint, HintTarget};
 pub use crate::observed::{IndexableType, ObservedColumn, RawCell};
@@ -44,7 +45,7 @@ pub(crate) use log::{CatchUp, ReaderProgress, ReaderSeries};
 pub use native_index::DatabaseIndex;
 pub use ranges::split;
 
-/// A database that has tables with vector indexes.
+/// A database that has tables with indexes on vectors or texts.
 #[async_trait]
 pub trait SourceDatabase: Send + Sync + 'static {
     /// The clock that the times of logs go by. It is the machine's clock if the database has no

@@ -330,6 +330,7 @@ mod tests {
                     dimensions: 2,
                     metric: SimilarityFunction::Cosine,
                 },
+                in_key: None,
             }],
             required: 0,
             takes_static: false,

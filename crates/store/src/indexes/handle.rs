@@ -192,6 +192,9 @@ impl IndexHandle {
             memory.set(component, bytes);
         }
         memory.mapped.set(structure.mapped as i64);
+        if let Some((bytes, segments)) = self.content.text_segments() {
+            self.metrics.texts.set(bytes, segments);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The work that changes leave to do in the graph of an index, as far as the index knows of it.
+//! The work that changes leave to do in the structure of an index, as far as the index knows of it.
 //!
 //! [`crate::graph_maintenance`] does the work.
 
@@ -12,6 +12,10 @@ pub(crate) struct PendingMaintenance {
     /// The number of wakings.
     wakings: AtomicU64,
     woken: Notify,
+    /// Notified when the work can't wait for a pause of changes.
+    hurried: Notify,
+    /// Notified after each piece of work.
+    advanced: Notify,
     /// The number of wakings after whose work there was nothing left.
     done: watch::Sender<u64>,
     /// The number of times that work was done to its end.
@@ -32,6 +36,26 @@ impl PendingMaintenance {
         }
     }
 
+    /// Has the work begin without a pause of changes.
+    pub(crate) fn hurry(&self) {
+        self.hurried.notify_one();
+    }
+
+    /// Waits until the work can't wait for a pause of changes. Only one task may wait.
+    pub(crate) async fn hurried(&self) {
+        self.hurried.notified().await;
+    }
+
+    /// Notes that a piece of work is done.
+    pub(crate) fn advance(&self) {
+        self.advanced.notify_one();
+    }
+
+    /// Waits until a piece of work is done, or nothing is left to do. Only one task may wait.
+    pub(crate) async fn advanced(&self) {
+        self.advanced.notified().await;
+    }
+
     /// The number of wakings up to now.
     pub(crate) fn wakings(&self) -> u64 {
         self.wakings.load(Ordering::Acquire)
@@ -44,6 +68,7 @@ impl PendingMaintenance {
             self.rounds.fetch_add(1, Ordering::AcqRel);
         }
         self.done.send_replace(wakings);
+        self.advance();
     }
 
     /// Whether there may be work to do.

@@ -37,9 +37,9 @@
 //! are code of one class, with nothing to dispatch within.
 //!
 //! A class that comes adds a variant to `Structure`, `PreparedValue` and [`StructureQuery`] here,
-//! to `StructureOptions` in [`crate::identity`], and to `Observed` and `Form` in
-//! [`crate::observed`]. The compiler then names each place that has to know of it. A class of exact
-//! tokens in the tests goes through the same code as vectors do.
+//! to `StructureOptions` in [`crate::identity`], and to `IndexableValue` and `IndexableType` in
+//! [`crate::observed`]. The compiler then names each place that has to know of it. The classes are
+//! [`vector`] and [`text`].
 
 mod change;
 mod content;
@@ -58,6 +58,7 @@ mod selection;
 mod structure;
 mod structure_memory;
 mod surrounding_rows;
+mod text;
 mod vector;
 
 pub(crate) use change::{RefusalReason, RefusedChange};

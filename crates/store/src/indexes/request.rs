@@ -1,18 +1,26 @@
 //! A search of one index, and the reasons why it fails.
 
+use full_text::TextQuery;
+
 use super::returned::{RequestedColumn, TooManyBytes, ValueOrigin};
 use crate::filter::SearchFilter;
 use crate::identity::ColumnPlace;
 use crate::keys::KeySchema;
 
 /// The part of a search that a structure reads.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum StructureQuery<'a> {
     /// The vector to look for.
     Vector(&'a [f32]),
-    /// The tokens to look for, with spaces between.
-    #[cfg(test)]
-    Tokens(&'a str),
+    /// The words of a query, by which the best texts are found.
+    Words(&'a TextQuery),
+    /// The words of a query, by which all texts that match are found, in the order of their ids.
+    Matches {
+        /// The query.
+        query: &'a TextQuery,
+        /// The id after which to begin; `None` for the first page.
+        after: Option<u32>,
+    },
 }
 
 /// A search of an index.
@@ -26,6 +34,9 @@ pub(crate) struct IndexSearch<'a> {
     pub now_s: u32,
     /// The filter that rows must satisfy.
     pub filter: Option<&'a SearchFilter>,
+    /// The rows whose texts make up the statistics by which words are scored, in a local index;
+    /// `None` for all rows. A search of vectors needs none.
+    pub tenant: Option<&'a SearchFilter>,
     /// The columns whose values are wanted next to the keys; `None` if the answer shall not speak
     /// of any.
     pub returned: Option<&'a [RequestedColumn]>,
@@ -80,6 +91,7 @@ impl<'a> IndexSearch<'a> {
             limit,
             now_s: 0,
             filter: None,
+            tenant: None,
             returned: None,
             exact: false,
             keys: None,

@@ -69,9 +69,7 @@ impl RequestedColumn {
             }
             let (source, cql_type) = match index.place(name) {
                 Some((place, cql_type)) => (ValueOrigin::Kept(place), cql_type.clone()),
-                None if *name == index.column => {
-                    (ValueOrigin::Indexed, index.options.column_type())
-                }
+                None if index.returns(name) => (ValueOrigin::Indexed, index.options.column_type()),
                 None => return Err(UnsupportedRestriction::Returned(name.clone())),
             };
             columns.push(RequestedColumn {

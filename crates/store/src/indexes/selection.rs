@@ -120,6 +120,22 @@ impl<'a> RowSelection<'a> {
         Some(selected.iter().filter(shows).collect())
     }
 
+    /// The ids of all of these rows, some of which may not be among them any more.
+    pub(super) fn all(&self) -> IdSet {
+        if let Some(filter) = self.filter {
+            let of_partitions = self.with(|keys, _| filter.of_partitions(keys));
+            if let Some(ids) = of_partitions {
+                return ids.into_iter().filter(|id| self.admits(*id)).collect();
+            }
+            if !self.conditions().is_empty() {
+                let selected = self.with(|_, conjunction| conjunction.select());
+                return selected.iter().filter(|id| self.admits(*id)).collect();
+            }
+        }
+        let end = self.with(|keys, _| u32::try_from(keys.ids()).unwrap_or(u32::MAX));
+        (0..end).filter(|id| self.admits(*id)).collect()
+    }
+
     /// Whether the row of an id is one of these now.
     pub(super) fn admits(&self, id: u32) -> bool {
         self.look_at(|keys, conjunction| {

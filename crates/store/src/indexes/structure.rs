@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use filter_columns::IdSet;
+use full_text::AnalysedText;
 use store_api::types::IndexRecall;
 
 use super::change::RefusalReason;
@@ -15,8 +16,7 @@ use super::ranked_rows::RankedRows;
 use super::request::{IndexSearch, StructureError, StructureQuery};
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
-#[cfg(test)]
-use super::tests::tokens::{self, PreparedTokens, TokenIndex};
+use super::text::{self, AsText, TextStructure};
 use super::vector::{self, AsVector, PreparedVector, VectorIndex};
 use crate::identity::{StructureClass, StructureOptions};
 use crate::items::ChangeKind;
@@ -28,26 +28,23 @@ use crate::options::IndexesOptions;
 pub(crate) enum Structure {
     /// A graph of vectors.
     Vector(Box<VectorIndex>),
-    /// The exact tokens of texts.
-    #[cfg(test)]
-    Tokens(TokenIndex),
+    /// The words of texts.
+    Text(Box<TextStructure>),
 }
 
 /// A value in the form of the structure that takes it in.
 pub(crate) enum PreparedValue {
     /// A vector.
     Vector(PreparedVector),
-    /// The tokens of a text.
-    #[cfg(test)]
-    Tokens(PreparedTokens),
+    /// The words of a text.
+    Text(AnalysedText),
 }
 
 impl FreshValue for PreparedValue {
     fn memory_bytes(&self) -> usize {
         match self {
             PreparedValue::Vector(vector) => vector.memory_bytes(),
-            #[cfg(test)]
-            PreparedValue::Tokens(tokens) => tokens.memory_bytes(),
+            PreparedValue::Text(text) => text.memory_bytes(),
         }
     }
 }
@@ -56,8 +53,16 @@ impl AsVector for PreparedValue {
     fn as_vector(&self) -> Option<&PreparedVector> {
         match self {
             PreparedValue::Vector(vector) => Some(vector),
-            #[cfg(test)]
-            PreparedValue::Tokens(_) => None,
+            PreparedValue::Text(_) => None,
+        }
+    }
+}
+
+impl AsText for PreparedValue {
+    fn as_text(&self) -> Option<&AnalysedText> {
+        match self {
+            PreparedValue::Vector(_) => None,
+            PreparedValue::Text(text) => Some(text),
         }
     }
 }
@@ -74,15 +79,19 @@ pub(crate) fn check_query(
         (StructureQuery::Vector(vector), StructureOptions::Vector(options)) => {
             vector::check_query(vector, options)
         }
-        #[cfg(test)]
-        (StructureQuery::Tokens(_), StructureOptions::Tokens) => Ok(()),
-        #[cfg(test)]
-        (StructureQuery::Vector(_) | StructureQuery::Tokens(_), _) => Err(of_another_class()),
+        (
+            StructureQuery::Words(_) | StructureQuery::Matches { .. },
+            StructureOptions::FullText(_),
+        ) => Ok(()),
+        (StructureQuery::Vector(_), StructureOptions::FullText(_))
+        | (
+            StructureQuery::Words(_) | StructureQuery::Matches { .. },
+            StructureOptions::Vector(_),
+        ) => Err(of_another_class()),
     }
 }
 
 /// The error for a query of another class than the index.
-#[cfg(test)]
 fn of_another_class() -> StructureError {
     StructureError::Query("the index is of another class".to_owned())
 }
@@ -100,8 +109,7 @@ pub(crate) fn check_files(
 ) -> Result<u64, FilesFault> {
     match class {
         StructureClass::Vector => vector::check_files(directory, pass),
-        #[cfg(test)]
-        StructureClass::Tokens => tokens::check_files(directory, pass),
+        StructureClass::FullText => text::check_files(directory, pass),
     }
 }
 
@@ -114,8 +122,7 @@ pub(crate) fn file_memory(
 ) -> u64 {
     match class {
         StructureClass::Vector => vector::file_memory(name, bytes, indexes),
-        #[cfg(test)]
-        StructureClass::Tokens => bytes,
+        StructureClass::FullText => text::file_memory(bytes),
     }
 }
 
@@ -133,8 +140,9 @@ impl Structure {
                 let index = VectorIndex::new(options, indexes)?;
                 Ok(Structure::Vector(Box::new(index)))
             }
-            #[cfg(test)]
-            StructureOptions::Tokens => Ok(Structure::Tokens(TokenIndex::default())),
+            StructureOptions::FullText(options) => {
+                Ok(Structure::Text(Box::new(TextStructure::new(*options))))
+            }
         }
     }
 
@@ -152,8 +160,10 @@ impl Structure {
                 let index = VectorIndex::open(options, directory, indexes)?;
                 Ok(Structure::Vector(Box::new(index)))
             }
-            #[cfg(test)]
-            StructureOptions::Tokens => TokenIndex::open(directory).map(Structure::Tokens),
+            StructureOptions::FullText(options) => {
+                let index = TextStructure::open(*options, directory)?;
+                Ok(Structure::Text(Box::new(index)))
+            }
         }
     }
 
@@ -169,8 +179,7 @@ impl Structure {
     ) -> Result<(), FilesFault> {
         match self {
             Structure::Vector(index) => index.save(directory, keep_going),
-            #[cfg(test)]
-            Structure::Tokens(index) => index.save(directory, keep_going),
+            Structure::Text(index) => index.save(directory, keep_going),
         }
     }
 
@@ -178,8 +187,7 @@ impl Structure {
     pub(crate) fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
         match self {
             Structure::Vector(index) => index.verify(keep_going),
-            #[cfg(test)]
-            Structure::Tokens(index) => index.verify(keep_going),
+            Structure::Text(index) => index.verify(keep_going),
         }
     }
 
@@ -187,18 +195,27 @@ impl Structure {
     pub(crate) fn files_state(&self) -> FilesState {
         match self {
             Structure::Vector(index) => index.files_state(),
-            #[cfg(test)]
-            Structure::Tokens(index) => index.files_state(),
+            Structure::Text(index) => index.files_state(),
         }
     }
 
-    /// Does about a millisecond of the work that changes have left to do. Returns whether there is
-    /// more.
-    pub(crate) fn tend(&self) -> bool {
+    /// Does a piece of the work that changes have left to do: about a millisecond of it, or a piece
+    /// that calls `pace` now and then, which may wait, and ends the piece by false. Returns whether
+    /// there is more.
+    pub(crate) fn tend(&self, pace: &(dyn Fn() -> bool + Sync)) -> bool {
         match self {
             Structure::Vector(index) => index.tend(),
-            #[cfg(test)]
-            Structure::Tokens(_) => false,
+            Structure::Text(index) => index.tend(pace),
+        }
+    }
+
+    /// The bytes of values that wait for that work in a form that takes more memory and that
+    /// searches look at one by one.
+    pub(crate) fn untended_bytes(&self) -> usize {
+        match self {
+            // A graph takes each vector in where it belongs.
+            Structure::Vector(_) => 0,
+            Structure::Text(index) => index.waiting_bytes(),
         }
     }
 
@@ -206,8 +223,7 @@ impl Structure {
     pub(crate) fn ids(&self) -> IdSet {
         match self {
             Structure::Vector(index) => index.ids(),
-            #[cfg(test)]
-            Structure::Tokens(index) => index.ids(),
+            Structure::Text(index) => index.ids(),
         }
     }
 
@@ -215,8 +231,7 @@ impl Structure {
     pub(crate) fn memory(&self) -> StructureMemory {
         match self {
             Structure::Vector(index) => index.memory(),
-            #[cfg(test)]
-            Structure::Tokens(index) => index.memory(),
+            Structure::Text(index) => index.memory(),
         }
     }
 
@@ -225,8 +240,7 @@ impl Structure {
     pub(crate) fn recall(&self) -> Option<IndexRecall> {
         match self {
             Structure::Vector(index) => index.recall(),
-            #[cfg(test)]
-            Structure::Tokens(_) => None,
+            Structure::Text(_) => None,
         }
     }
 
@@ -234,8 +248,15 @@ impl Structure {
     pub(crate) fn show_recall(&self, metrics: &IndexMetrics) {
         match self {
             Structure::Vector(index) => index.show_recall(metrics),
-            #[cfg(test)]
-            Structure::Tokens(_) => {}
+            Structure::Text(_) => {}
+        }
+    }
+
+    /// The structure, if it is one of texts.
+    pub(crate) fn as_text(&self) -> Option<&TextStructure> {
+        match self {
+            Structure::Vector(_) => None,
+            Structure::Text(index) => Some(index),
         }
     }
 
@@ -248,12 +269,11 @@ impl Structure {
             (Structure::Vector(index), IndexableValue::Vector(vector)) => {
                 index.prepare(vector).map(PreparedValue::Vector)
             }
-            #[cfg(test)]
-            (Structure::Tokens(_), IndexableValue::Text(text)) => {
-                Ok(PreparedValue::Tokens(PreparedTokens::of(text)))
+            (Structure::Text(index), IndexableValue::Text(text)) => {
+                Ok(PreparedValue::Text(index.prepare(text)))
             }
-            #[cfg(test)]
-            (Structure::Vector(_) | Structure::Tokens(_), _) => {
+            (Structure::Vector(_), IndexableValue::Text(_))
+            | (Structure::Text(_), IndexableValue::Vector(_)) => {
                 Err(RefusalReason::Unfit(of_another_class().to_string()))
             }
         }
@@ -274,10 +294,8 @@ impl Structure {
             Structure::Vector(index) => {
                 index.change(id, operation, value.and_then(PreparedValue::as_vector))
             }
-            #[cfg(test)]
-            Structure::Tokens(index) => {
-                index.change(id, value.and_then(PreparedValue::as_tokens));
-                Ok(())
+            Structure::Text(index) => {
+                index.change(id, operation, value.and_then(PreparedValue::as_text))
             }
         }
     }
@@ -296,23 +314,16 @@ impl Structure {
             (Structure::Vector(index), StructureQuery::Vector(query)) => {
                 index.search(rows, query, search)
             }
-            #[cfg(test)]
-            (Structure::Tokens(index), StructureQuery::Tokens(query)) => {
+            (Structure::Text(index), StructureQuery::Words(query)) => {
                 index.search(rows, query, search)
             }
-            #[cfg(test)]
-            (Structure::Vector(_) | Structure::Tokens(_), _) => Err(of_another_class()),
-        }
-    }
-}
-
-#[cfg(test)]
-impl PreparedValue {
-    /// The tokens, where the structure is one of tokens.
-    pub(crate) fn as_tokens(&self) -> Option<&PreparedTokens> {
-        match self {
-            PreparedValue::Vector(_) => None,
-            PreparedValue::Tokens(tokens) => Some(tokens),
+            (Structure::Text(index), StructureQuery::Matches { query, after }) => {
+                index.page(rows, query, after, search)
+            }
+            (Structure::Text(_), StructureQuery::Vector(_))
+            | (Structure::Vector(_), StructureQuery::Words(_) | StructureQuery::Matches { .. }) => {
+                Err(of_another_class())
+            }
         }
     }
 }

@@ -1,5 +1,4 @@
 mod structures;
-pub(crate) mod tokens;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,7 +11,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::filter::SearchRequirements;
-use crate::identity::{IndexIdentity, IndexName, StructureOptions, TableIdentity, TokenRange};
+use crate::identity::{
+    IndexIdentity, IndexName, IndexedColumnKind, StructureOptions, TableIdentity, TokenRange,
+};
 use crate::items::ChangeKind;
 use crate::keys::tests::text_schema;
 use crate::metrics::ServiceMetrics;
@@ -41,6 +42,7 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         },
         truncated_ms: None,
         column: "v".into(),
+        column_kind: IndexedColumnKind::Regular,
         local_key: Vec::new(),
         filter_columns: Vec::new(),
         options: StructureOptions::Vector(VectorOptions {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cql::quote::Identifier;
-use index::VectorOptions;
+use index::{FullTextOptions, VectorOptions};
 use platform::files::{self, FileStep};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -46,9 +46,11 @@ const KEYS: &str = "keys";
 /// The field of the identity with the key of a local index.
 const LOCAL_KEY: &str = "local key";
 
-/// The words for the options of an index on tokens.
-#[cfg(test)]
-const TOKENS: &str = "Tokens";
+/// The field of the identity with the indexed column.
+const COLUMN: &str = "column";
+
+/// The beginning of the words for the options of an index on texts.
+const FULL_TEXT: &str = "FullTextOptions ";
 
 /// The words for what an index doesn't have.
 const NONE: &str = "none";
@@ -89,15 +91,11 @@ impl Manifest {
 
     /// The class of the index's structure, which has written the other files.
     pub(crate) fn class(&self) -> StructureClass {
-        #[cfg(test)]
-        if self
-            .identity
-            .get(OPTIONS)
-            .is_some_and(|options| options == TOKENS)
-        {
-            return StructureClass::Tokens;
+        let options = self.identity.get(OPTIONS);
+        match options.is_some_and(|options| options.starts_with(FULL_TEXT)) {
+            true => StructureClass::FullText,
+            false => StructureClass::Vector,
         }
-        StructureClass::Vector
     }
 
     /// Whether the snapshot is of the table with this id. A table that is dropped and made again
@@ -163,6 +161,8 @@ pub(crate) fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, Str
         table,
         truncated_ms,
         column,
+        // It belongs to the column, which an index of a version always is on.
+        column_kind: _,
         local_key,
         filter_columns,
         options,
@@ -180,7 +180,7 @@ pub(crate) fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, Str
             TRUNCATED,
             truncated_ms.map_or_else(none, |ms| ms.to_string()),
         ),
-        ("column", column.clone()),
+        (COLUMN, column.clone()),
         (OPTIONS, options_in_words(options)),
         (
             VERSION,
@@ -219,9 +219,19 @@ fn filter_in_words(column: &FilterColumn) -> String {
 fn options_in_words(options: &StructureOptions) -> String {
     match options {
         StructureOptions::Vector(options) => vector_options_in_words(options),
-        #[cfg(test)]
-        StructureOptions::Tokens => TOKENS.to_owned(),
+        StructureOptions::FullText(options) => full_text_options_in_words(*options),
     }
+}
+
+fn full_text_options_in_words(options: FullTextOptions) -> String {
+    let FullTextOptions {
+        analyzer,
+        positions,
+    } = options;
+    format!(
+        "{FULL_TEXT}{{ analyzer: {}, positions: {positions} }}",
+        analyzer.name()
+    )
 }
 
 /// The options as all snapshots so far write them. Nothing in a snapshot depends on whether the
@@ -306,7 +316,8 @@ pub(crate) fn with_present_names(
     if !is_renamed {
         return saved;
     }
-    let named = [KEYS, LOCAL_KEY];
+    // The indexed column of an index on texts may be one of the key.
+    let named = [KEYS, LOCAL_KEY, COLUMN];
     let saved = saved.into_iter();
     let others = saved.filter(|(field, _)| !named.contains(&field.as_str()));
     let named = named
@@ -384,6 +395,24 @@ mod tests {
             assert!(Manifest::decode(&bytes).is_err(), "byte {at}");
             assert!(Manifest::decode(&sound[..at]).is_err(), "cut at {at}");
         }
+    }
+
+    #[test]
+    fn a_manifest_names_the_class_of_its_structure() {
+        let mut identity = identity("idx");
+        let class = |identity: &IndexIdentity| {
+            let identity = words(identity, LOG);
+            let manifest = Manifest {
+                identity,
+                ..manifest()
+            };
+            manifest.class()
+        };
+        assert_eq!(class(&identity), StructureClass::Vector);
+        identity.options = StructureOptions::FullText(FullTextOptions::default());
+        assert_eq!(class(&identity), StructureClass::FullText);
+        let options = "FullTextOptions { analyzer: standard, positions: true }";
+        assert_eq!(words(&identity, LOG)["options"], options);
     }
 
     #[test]

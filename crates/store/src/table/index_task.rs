@@ -257,7 +257,7 @@ impl IndexTask {
         let subscriber = SubscriptionRequest {
             columns: ObservedColumn::all_of(&self.index.identity),
             required: self.index.identity.local_filters(),
-            takes_static: self.index.identity.filters_by_static(),
+            takes_static: self.index.identity.observes_static(),
             messages,
             subscribed,
         };
@@ -436,6 +436,8 @@ impl IndexTask {
         let tender = IndexMaintainer {
             index: self.index.clone(),
             compute: self.context.compute.clone(),
+            work: self.context.work.clone(),
+            cancel: self.cancel.clone(),
         };
         let cancel = self.cancel.clone();
         let until_gone = async move { cancel.run_until_cancelled(tender.run()).await };

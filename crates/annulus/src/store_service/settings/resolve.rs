@@ -70,6 +70,7 @@ impl StoreSettings {
                 self.monitor_indexes_interval,
                 defaults.discovery_interval,
             )?,
+            full_text_indexes: self.fulltext_indexes.unwrap_or(defaults.full_text_indexes),
             indexes: IndexesOptions {
                 directory: self.index_dir.unwrap_or(defaults.indexes.directory),
                 vectors: self
@@ -305,6 +306,7 @@ mod tests {
             .collect();
         assert_eq!(readers, [("wide", 30_000, 10_000), ("fine", 100, 500)]);
         assert_eq!(options.discovery_interval, Duration::from_secs(1));
+        assert!(options.full_text_indexes);
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl World {
         self.check_log(process)?;
         self.check_secondary(process).await?;
         self.check_index(process).await?;
+        self.check_texts(process).await?;
         self.check_filters(process).await
     }
 
@@ -215,6 +216,54 @@ impl World {
             equal.map_err(|_| format!("the index does not become equal to the table: {last}"))?;
         let rows = rows?;
         self.tell(format!("the index has {rows} rows, as it should"));
+        Ok(())
+    }
+
+    /// Checks that the index on texts holds those of the table, once it has had the time: a word of
+    /// all names each row with a text, and the word of a number those with that number.
+    async fn check_texts(&mut self, process: &Process) -> Result<(), Failure> {
+        if !self.has_index {
+            return Ok(());
+        }
+        let numbers = 0..table::NUMBERS_BELOW as i32;
+        let words = numbers.map(|number| (table::word_of(number), Some(number)));
+        let words = words.chain([(table::COMMON_WORD.to_owned(), None)]);
+        for (word, number) in words {
+            let mut last = String::new();
+            let equal = async {
+                loop {
+                    let rows = table::rows(&process.storage);
+                    let rows = rows.map_err(|error| format!("the table can't be read: {error}"))?;
+                    let matches = rows.iter().filter(|(_, shown)| match number {
+                        Some(_) => shown.numbers[2] == number,
+                        None => shown.numbers[2].is_some(),
+                    });
+                    let expected: BTreeSet<Key> = matches.map(|(key, _)| *key).collect();
+                    let search = WordMatches::new(word.clone(), 1000);
+                    let found = process
+                        .local
+                        .match_words(table::KEYSPACE, table::TEXT_INDEX, search)
+                        .await;
+                    match found {
+                        Ok(page) => {
+                            let found: BTreeSet<Key> =
+                                page.keys.iter().map(|key| key_of(key)).collect();
+                            if found == expected && !page.is_short {
+                                return Ok(());
+                            }
+                            last = format!("{word} is in {found:?}, and in the table {expected:?}");
+                        }
+                        Err(error) => last = error.to_string(),
+                    }
+                    pass(700).await;
+                }
+            };
+            let equal = tokio::time::timeout(PATIENCE, equal).await;
+            let equal: Result<(), Failure> =
+                equal.map_err(|_| format!("the texts do not become those of the table: {last}"))?;
+            equal?;
+        }
+        self.tell("the index on texts has its rows, as it should".to_owned());
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ fn index(identity: &IndexIdentity) -> IndexContent {
 fn vectors(index: &IndexContent) -> &VectorIndex {
     match index.structure() {
         Structure::Vector(vectors) => vectors,
-        Structure::Tokens(_) => panic!("an index on tokens"),
+        Structure::Text(_) => panic!("an index on texts"),
     }
 }
 

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ::tasks::{CompletionState, TaskSnapshot};
+use index::FullTextOptions;
 use test_support::eventually;
 
 use super::*;
@@ -347,10 +348,11 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     saving.await.unwrap();
 }
 
-/// The keys of the rows that have one of the tokens, best first.
-fn with_tokens(index: &IndexContent, tokens: &str) -> Vec<String> {
+/// The keys of the rows that have one of the words, best first.
+fn with_words(index: &IndexContent, words: &str) -> Vec<String> {
+    let query = full_text::TextQuery::parse(words, FullTextOptions::default()).unwrap();
     let answer = index
-        .search(&IndexSearch::of(StructureQuery::Tokens(tokens), 10))
+        .search(&IndexSearch::of(StructureQuery::Words(&query), 10))
         .unwrap();
     let rows = store_api::binary::AnswerRows::read(answer.binary()).unwrap();
     let keys = rows.columns[0].values.iter();
@@ -361,7 +363,7 @@ fn with_tokens(index: &IndexContent, tokens: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_of_another_class_goes_the_way_of_vectors() {
     let mut world = World::start_with(IndexIdentity {
-        options: StructureOptions::Tokens,
+        options: StructureOptions::FullText(FullTextOptions::default()),
         ..identity("idx")
     });
     world.put_serialised("a", b"red green").await;
@@ -370,8 +372,8 @@ async fn an_index_of_another_class_goes_the_way_of_vectors() {
     world.put_serialised("a", b"red").await;
     world.put("c", ReadCell::Null).await;
     let index = world.saver.index.clone();
-    assert_eq!(with_tokens(&index.content, "blue green"), ["b"]);
-    assert_eq!(with_tokens(&index.content, "red"), ["a"]);
+    assert_eq!(with_words(&index.content, "blue green"), ["b"]);
+    assert_eq!(with_words(&index.content, "red"), ["a"]);
     index.refresh_gauges(Duration::ZERO);
     assert_eq!(
         (index.metrics.size.get(), index.metrics.updated.get()),
@@ -381,15 +383,20 @@ async fn an_index_of_another_class_goes_the_way_of_vectors() {
     world.save(|_| {}).await.unwrap();
     let opened = world.open();
     assert!(!opened.to_reconcile);
-    assert_eq!(with_tokens(&opened.content, "green blue red"), ["b", "a"]);
-    let files = crate::snapshot::check_place(&world.place(), &mut |_| true);
-    assert_eq!(files.unwrap(), 3);
-    let path = world.place().join("generation-1/tokens");
-    fs::write(&path, "0\n0 red\n").unwrap();
-    let damaged = crate::snapshot::check_place(&world.place(), &mut |_| true);
-    let damaged = damaged.unwrap_err().to_string();
-    assert!(
-        damaged.contains("generation-1/tokens is damaged"),
-        "{damaged}"
-    );
+    assert_eq!(with_words(&opened.content, "green blue red"), ["b", "a"]);
+    let check = || crate::snapshot::check_place(&world.place(), &mut |_| true);
+    // Those of the words, that of the rows, and the manifest.
+    assert!(check().unwrap() >= 3);
+    let generation = world.place().join("generation-1");
+    let mut files = fs::read_dir(&generation)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let words = files.find(|path| !path.ends_with("rows")).unwrap();
+    let mut bytes = fs::read(&words).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&words, bytes).unwrap();
+    let damaged = check().unwrap_err().to_string();
+    let name = words.file_name().unwrap().to_str().unwrap();
+    assert!(damaged.contains(name), "{damaged}");
 }
