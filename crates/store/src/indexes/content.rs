@@ -2,12 +2,16 @@
 //! know. Searches read it, and the changes of rows go to it.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use filter_columns::IdSet;
+use full_text::{QueryStatistics, TextQuery};
 use store_api::types::IndexRecall;
 use tokio::sync::Notify;
 
@@ -20,6 +24,7 @@ use super::selection::SharedKeys;
 use super::structure::{PreparedValue, Structure};
 use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
+use crate::filter::SearchFilter;
 use crate::identity::StructureOptions;
 use crate::items::{ChangeKind, IndexedRows};
 use crate::keys::{KeySchema, KeyTable};
@@ -36,6 +41,8 @@ pub(crate) struct IndexContent {
     keys: SharedKeys,
     /// The epoch of searches. Each search holds the value from its beginning; see [`RetiredIds`].
     epoch: ArcSwap<()>,
+    /// A number that no other content has: ids say nothing about those of another one.
+    incarnation: u64,
     /// The number of rows at which `grown` is notified.
     tell_at: AtomicUsize,
     grown: Notify,
@@ -73,6 +80,7 @@ impl IndexContent {
             keys: SharedKeys::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
+            incarnation: RandomState::new().build_hasher().finish(),
             tell_at: AtomicUsize::new(usize::MAX),
             grown: Notify::new(),
             damage_met: Notify::new(),
@@ -186,17 +194,61 @@ impl IndexContent {
         search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
         // Held from before the first id is seen until its key has been looked up.
-        let _epoch = self.epoch.load_full();
-        let rows = SurroundingRows {
+        let _epoch = self.hold_ids();
+        let found = self.structure.search(&self.rows(), search);
+        self.noting_damage(found)
+    }
+
+    /// The rows around the structure.
+    fn rows(&self) -> SurroundingRows<'_, PreparedValue> {
+        SurroundingRows {
             keys: &self.keys,
             fresh: &self.fresh,
             schema: &self.schema,
-        };
-        let found = self.structure.search(&rows, search);
+        }
+    }
+
+    /// Checks for damage, if a search failed.
+    fn noting_damage<T>(&self, found: Result<T, StructureError>) -> Result<T, StructureError> {
         if matches!(found, Err(StructureError::Internal(_))) {
             self.look_for_damage();
         }
         found
+    }
+
+    /// Keeps the ids of rows from being given to others, for as long as the result is held.
+    pub(crate) fn hold_ids(&self) -> Arc<()> {
+        self.epoch.load_full()
+    }
+
+    /// A number that no other content has, not even that of the same index after a restart.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// The ids of the rows whose texts match a query. Some may have expired.
+    ///
+    /// # Errors
+    /// If the index is none on texts, or at fault.
+    pub(crate) fn matching_ids(&self, query: &TextQuery) -> Result<IdSet, StructureError> {
+        let text = self.structure.as_text().ok_or_else(not_on_texts)?;
+        let found = text.matching_ids(&self.rows(), query);
+        self.noting_damage(found)
+    }
+
+    /// The statistics by which texts are scored for a query: of all rows, or of those of a tenant.
+    ///
+    /// # Errors
+    /// If the index is none on texts, or at fault.
+    pub(crate) fn text_statistics(
+        &self,
+        query: &TextQuery,
+        tenant: Option<&SearchFilter>,
+    ) -> Result<QueryStatistics, StructureError> {
+        let _epoch = self.hold_ids();
+        let text = self.structure.as_text().ok_or_else(not_on_texts)?;
+        let found = text.statistics(&self.rows(), query, tenant);
+        self.noting_damage(found)
     }
 
     /// Brings a value into the form of the structure.
@@ -245,6 +297,10 @@ impl IndexContent {
             error,
         })
     }
+}
+
+fn not_on_texts() -> StructureError {
+    StructureError::Query("the index is not on texts".to_owned())
 }
 
 #[cfg(test)]
