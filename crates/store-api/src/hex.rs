@@ -12,7 +12,7 @@ pub fn read(text: &str) -> Option<Bytes> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
     let pairs = digits.chunks_exact(2);
-    let bytes = pairs.map(|pair| u8::try_from(pair[0] << 4 | pair[1]));
+    let bytes = pairs.map(|pair| u8::try_from((pair[0] << 4) | pair[1]));
     bytes.collect::<Result<Vec<u8>, _>>().ok().map(Bytes::from)
 }
 
