@@ -49,8 +49,25 @@ impl BodyLimits {
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
+        self.read_up_to(self.bytes_max, body).await
+    }
+
+    /// Reads a whole body of a request that may be longer than others: it has `bytes_max` bytes at
+    /// most, out of the same budget.
+    ///
+    /// # Errors
+    /// If it breaks off, is too long or too slow, or there is no room for it.
+    pub async fn read_up_to<B>(
+        &self,
+        bytes_max: usize,
+        body: B,
+    ) -> Result<ReceivedBody, RequestRefusal>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+    {
         let mut body = pin!(body);
-        let received = tokio::time::timeout(self.within, self.collect(body.as_mut()));
+        let received = self.collect(bytes_max, body.as_mut());
+        let received = tokio::time::timeout(self.within, received);
         let received = received.await.unwrap_or(Err(RequestRefusal::SlowBody));
         if matches!(received, Err(RequestRefusal::LongBody { .. })) {
             drop_rest(body).await;
@@ -59,11 +76,14 @@ impl BodyLimits {
     }
 
     /// Reads the whole body. A body that comes in pieces is charged as they come.
-    async fn collect<B>(&self, mut body: Pin<&mut B>) -> Result<ReceivedBody, RequestRefusal>
+    async fn collect<B>(
+        &self,
+        bytes_max: usize,
+        mut body: Pin<&mut B>,
+    ) -> Result<ReceivedBody, RequestRefusal>
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
-        let bytes_max = self.bytes_max;
         let mut pieces: Option<(BytesMut, MemoryCharge)> = None;
         while let Some(frame) = body.as_mut().frame().await {
             let frame = frame.map_err(|error| {

@@ -3,6 +3,9 @@
 use value::predicate::{ComparisonOperator, Predicate, TuplePredicate};
 
 /// A condition on a row that a search goes by.
+///
+/// A row without a value in a column satisfies neither a condition on the column nor its
+/// [negation](ColumnsPredicate::Not).
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnsPredicate {
     /// A condition on one column.
@@ -28,20 +31,53 @@ pub enum ColumnsPredicate {
         /// The token that the partition's token is compared with.
         token: i64,
     },
+    /// A text that matches a query, which a full-text index answers.
+    Words {
+        /// The name of the column that has the text.
+        column: String,
+        /// The name of the full-text index, in the keyspace of the search.
+        index: String,
+        /// The query, in the language of full-text queries.
+        query: String,
+    },
+    /// Conditions that must all hold. Without any it always holds.
+    All(Vec<ColumnsPredicate>),
+    /// Conditions of which one must hold. Without any it never holds.
+    Any(Vec<ColumnsPredicate>),
+    /// A condition that must not hold.
+    Not(Box<ColumnsPredicate>),
 }
 
 impl ColumnsPredicate {
-    /// The columns that are restricted.
-    pub fn columns(&self) -> &[String] {
+    /// The columns of whose values an index has to know. Words need none, as the full-text index on
+    /// their column answers them.
+    pub fn columns(&self) -> Vec<&str> {
         match self {
-            ColumnsPredicate::Column { column, .. } => std::slice::from_ref(column),
+            ColumnsPredicate::Column { column, .. } => vec![column],
             ColumnsPredicate::Tuple { columns, .. } | ColumnsPredicate::Token { columns, .. } => {
-                columns
+                columns.iter().map(String::as_str).collect()
             }
+            ColumnsPredicate::Words { .. } => Vec::new(),
+            ColumnsPredicate::All(parts) | ColumnsPredicate::Any(parts) => {
+                parts.iter().flat_map(ColumnsPredicate::columns).collect()
+            }
+            ColumnsPredicate::Not(inner) => inner.columns(),
         }
     }
 
-    /// Whether the columns must equal a value, or one of several.
+    /// The conditions that must all hold for this one to hold, none of which is
+    /// [`ColumnsPredicate::All`].
+    pub fn conjuncts(&self) -> Vec<&ColumnsPredicate> {
+        match self {
+            ColumnsPredicate::All(parts) => {
+                parts.iter().flat_map(ColumnsPredicate::conjuncts).collect()
+            }
+            other => vec![other],
+        }
+    }
+
+    /// Whether the columns must equal a value, or one of several. Of conditions that are made of
+    /// others only their [conjuncts](ColumnsPredicate::conjuncts) can say so.
     pub fn is_equality(&self) -> bool {
         match self {
             ColumnsPredicate::Column { predicate, .. } => matches!(
@@ -60,7 +96,11 @@ impl ColumnsPredicate {
                         ..
                     }
             ),
-            ColumnsPredicate::Token { .. } => false,
+            ColumnsPredicate::Token { .. }
+            | ColumnsPredicate::Words { .. }
+            | ColumnsPredicate::All(_)
+            | ColumnsPredicate::Any(_)
+            | ColumnsPredicate::Not(_) => false,
         }
     }
 
@@ -80,7 +120,23 @@ impl ColumnsPredicate {
                 TuplePredicate::Compare { values, .. } => values.len(),
                 TuplePredicate::In(list) => list.tuples().iter().map(Vec::len).sum(),
             },
-            ColumnsPredicate::Token { .. } => 1,
+            ColumnsPredicate::Token { .. } | ColumnsPredicate::Words { .. } => 1,
+            ColumnsPredicate::All(parts) | ColumnsPredicate::Any(parts) => {
+                parts.iter().map(ColumnsPredicate::values).sum()
+            }
+            ColumnsPredicate::Not(inner) => inner.values(),
+        }
+    }
+
+    /// Whether the condition, or a part of it, satisfies a test. Conditions that are made of others
+    /// are not tested themselves.
+    pub fn has(&self, test: &dyn Fn(&ColumnsPredicate) -> bool) -> bool {
+        match self {
+            ColumnsPredicate::All(parts) | ColumnsPredicate::Any(parts) => {
+                parts.iter().any(|part| part.has(test))
+            }
+            ColumnsPredicate::Not(inner) => inner.has(test),
+            leaf => test(leaf),
         }
     }
 }

@@ -4,14 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 use value::predicate::Predicate;
 
-use crate::client::{request_of, restriction};
+use crate::client::{can_restrict_by, filter_of, request_of};
 use crate::columns_predicate::ColumnsPredicate;
+use crate::types::{Bm25Request, HighlightRequest, MatchesRequest, ScoresRequest};
 use crate::vector_search::VectorSearch;
-use crate::{ClientError, NearestRows, StoreClient};
+use crate::word_search::{MatchedRows, WordMatches, WordSearch};
+use crate::{ClientError, KeyValue, NearestRows, StoreClient, hex};
 
 /// The longest time that a search in this process may take. It equals the default timeout of a
 /// request over sockets.
@@ -38,6 +41,44 @@ pub trait InProcessService: Send + Sync {
         index: &'a str,
         search: VectorSearch,
     ) -> BoxFuture<'a, Result<NearestRows, ClientError>>;
+
+    /// Finds the rows of a full-text index whose texts match a query best, as
+    /// [`InProcessService::search`] does the nearest ones. Their scores are in
+    /// `similarity_scores`.
+    fn search_words<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        search: WordSearch,
+    ) -> BoxFuture<'a, Result<NearestRows, ClientError>>;
+
+    /// A page of all rows of a full-text index whose texts match a query.
+    fn match_words<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        search: WordMatches,
+    ) -> BoxFuture<'a, Result<MatchedRows, ClientError>>;
+
+    /// Excerpts of texts, with the words of a query marked; `None` for a text without any.
+    fn highlight<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        query: String,
+        documents: Vec<Option<Bytes>>,
+    ) -> BoxFuture<'a, Result<Vec<Option<String>>, ClientError>>;
+
+    /// The scores that texts have by the statistics of a full-text index; `None` for a text that
+    /// does not match. `tenant` are the conditions on the key of a local index.
+    fn score_texts<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        query: String,
+        tenant: Vec<ColumnsPredicate>,
+        texts: Vec<Option<Bytes>>,
+    ) -> BoxFuture<'a, Result<Vec<Option<f32>>, ClientError>>;
 
     /// Notes that the node has answered a search of an index by ranking rows, without the index.
     fn ranked_rows(&self, keyspace: &str, index: &str);
@@ -75,14 +116,9 @@ impl IndexServices {
                 client.ann(keyspace, index, &search, key_columns).await
             }
             IndexServices::Local(store) => {
-                let search = store.search(keyspace, index, search);
-                let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
-                let found = answer.unwrap_or(Err(ClientError::Aborted))?;
-                let is_whole = |key: &Vec<_>| key.len() == key_columns.len();
-                match found.keys.iter().all(is_whole) {
-                    true => Ok(found),
-                    false => Err(ClientError::InvalidBinary),
-                }
+                let found = in_time(store.search(keyspace, index, search)).await?;
+                check_keys(&found.keys, key_columns)?;
+                Ok(found)
             }
         }
     }
@@ -98,28 +134,188 @@ impl IndexServices {
         key_columns: &[&str],
     ) -> Result<NearestRows, ClientError> {
         let asked = self.ann(keyspace, index, search, key_columns);
-        let asked = tokio::time::timeout(within, asked).await;
-        asked.unwrap_or_else(|_| {
-            Err(ClientError::Behind {
-                message: format!("the index {index} lacks the newest writes"),
-                behind_us: None,
-            })
-        })
+        answer_within(within, index, asked).await
     }
 
     /// Whether a search can go by a condition. Over a socket its values need a form in JSON.
     pub fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool {
         match self {
-            IndexServices::Remote(_) => restriction(predicate).is_some(),
+            IndexServices::Remote(_) => can_restrict_by(predicate),
             // An index knows no such conditions.
-            IndexServices::Local(_) => !matches!(
-                predicate,
-                ColumnsPredicate::Column {
-                    predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
-                    ..
-                }
-            ),
+            IndexServices::Local(_) => !predicate.has(&|leaf| {
+                matches!(
+                    leaf,
+                    ColumnsPredicate::Column {
+                        predicate: Predicate::Like(_),
+                        ..
+                    }
+                )
+            }),
         }
+    }
+}
+
+impl IndexServices {
+    /// Finds the rows of a full-text index whose texts match a query best. Their scores are in
+    /// `similarity_scores`. All else is as with [`IndexServices::ann`].
+    pub async fn words(
+        &self,
+        keyspace: &str,
+        index: &str,
+        search: WordSearch,
+        key_columns: &[&str],
+    ) -> Result<NearestRows, ClientError> {
+        match self {
+            IndexServices::Remote(client) => {
+                let request = Bm25Request {
+                    limit: search.limit,
+                    filter: filter_of(&search.predicates),
+                    return_columns: search.return_columns.filter(|names| !names.is_empty()),
+                    min_time_us: search.min_time_us,
+                    ..Bm25Request::new(search.query, 1)
+                };
+                client.words(keyspace, index, &request, key_columns).await
+            }
+            IndexServices::Local(store) => {
+                let found = in_time(store.search_words(keyspace, index, search)).await?;
+                check_keys(&found.keys, key_columns)?;
+                Ok(found)
+            }
+        }
+    }
+
+    /// As [`IndexServices::words`], for no longer than `within`; see
+    /// [`IndexServices::ann_within`].
+    pub async fn words_within(
+        &self,
+        within: Duration,
+        keyspace: &str,
+        index: &str,
+        search: WordSearch,
+        key_columns: &[&str],
+    ) -> Result<NearestRows, ClientError> {
+        let asked = self.words(keyspace, index, search, key_columns);
+        answer_within(within, index, asked).await
+    }
+
+    /// A page of all rows of a full-text index whose texts match a query, in the order of the
+    /// index's ids. A page after another comes from the same content of the index, or is refused
+    /// with 400.
+    pub async fn word_matches(
+        &self,
+        keyspace: &str,
+        index: &str,
+        search: WordMatches,
+        key_columns: &[&str],
+    ) -> Result<MatchedRows, ClientError> {
+        match self {
+            IndexServices::Remote(client) => {
+                let request = MatchesRequest {
+                    query: Some(search.query),
+                    words: None,
+                    limit: search.limit,
+                    filter: filter_of(&search.predicates),
+                    after: search.after.as_deref().map(hex::write),
+                    min_time_us: search.min_time_us,
+                };
+                let page = client.word_matches(keyspace, index, &request, key_columns);
+                page.await
+            }
+            IndexServices::Local(store) => {
+                let page = in_time(store.match_words(keyspace, index, search)).await?;
+                check_keys(&page.keys, key_columns)?;
+                Ok(page)
+            }
+        }
+    }
+
+    /// Excerpts of texts, with the words of a query marked: one for each text, in their order;
+    /// `None` for a text without any of the words. A text is UTF-8.
+    pub async fn highlight(
+        &self,
+        keyspace: &str,
+        index: &str,
+        query: String,
+        documents: Vec<Option<Bytes>>,
+    ) -> Result<Vec<Option<String>>, ClientError> {
+        match self {
+            IndexServices::Remote(client) => {
+                let request = HighlightRequest {
+                    query: Some(query),
+                    documents: texts_of(&documents),
+                    ..HighlightRequest::default()
+                };
+                client.highlight(keyspace, index, &request).await
+            }
+            IndexServices::Local(store) => {
+                in_time(store.highlight(keyspace, index, query, documents)).await
+            }
+        }
+    }
+
+    /// The scores that texts have by the statistics of a full-text index: one for each text, in
+    /// their order; `None` for a text that does not match. `tenant` are the conditions on the key
+    /// of a local index, whose rows alone make up the statistics.
+    pub async fn score_texts(
+        &self,
+        keyspace: &str,
+        index: &str,
+        query: String,
+        tenant: Vec<ColumnsPredicate>,
+        texts: Vec<Option<Bytes>>,
+    ) -> Result<Vec<Option<f32>>, ClientError> {
+        match self {
+            IndexServices::Remote(client) => {
+                let request = ScoresRequest {
+                    query: Some(query),
+                    words: None,
+                    texts: texts_of(&texts),
+                    filter: filter_of(&tenant),
+                };
+                client.score_texts(keyspace, index, &request).await
+            }
+            IndexServices::Local(store) => {
+                in_time(store.score_texts(keyspace, index, query, tenant, texts)).await
+            }
+        }
+    }
+}
+
+/// Texts as JSON has them. Bytes that are no text match nothing, as a null does.
+fn texts_of(texts: &[Option<Bytes>]) -> Vec<Option<String>> {
+    let texts = texts.iter().map(|text| {
+        let text = std::str::from_utf8(text.as_ref()?);
+        text.ok().map(str::to_owned)
+    });
+    texts.collect()
+}
+
+/// The answer of the service in this process, if it comes in time.
+async fn in_time<T>(asked: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
+    let answer = tokio::time::timeout(LOCAL_TIMEOUT, asked).await;
+    answer.unwrap_or(Err(ClientError::Aborted))
+}
+
+/// An answer, if it comes `within` the time; otherwise the error for an index that lags.
+async fn answer_within<T>(
+    within: Duration,
+    index: &str,
+    asked: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    let answer = tokio::time::timeout(within, asked).await;
+    answer.unwrap_or_else(|_| {
+        Err(ClientError::Behind {
+            message: format!("the index {index} lacks the newest writes"),
+            behind_us: None,
+        })
+    })
+}
+
+/// Checks that each key has a value for each column.
+fn check_keys(keys: &[Vec<KeyValue>], key_columns: &[&str]) -> Result<(), ClientError> {
+    match keys.iter().all(|key| key.len() == key_columns.len()) {
+        true => Ok(()),
+        false => Err(ClientError::InvalidBinary),
     }
 }
 
@@ -199,12 +395,10 @@ impl fmt::Debug for IndexServices {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use value::CqlType;
     use value::predicate::ComparisonOperator;
 
     use super::*;
-    use crate::KeyValue;
 
     /// A service that finds the elements of the query vector as keys.
     struct Echo;
@@ -228,6 +422,64 @@ mod tests {
                     is_short: false,
                 })
             })
+        }
+
+        fn search_words<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+            search: WordSearch,
+        ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
+            Box::pin(async move {
+                Ok(NearestRows {
+                    keys: vec![key(search.query.len() as f32)],
+                    similarity_scores: vec![1.0],
+                    column_values: Vec::new(),
+                    is_short: false,
+                })
+            })
+        }
+
+        fn match_words<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+            search: WordMatches,
+        ) -> BoxFuture<'a, Result<MatchedRows, ClientError>> {
+            Box::pin(async move {
+                Ok(MatchedRows {
+                    keys: vec![key(search.limit.get() as f32)],
+                    next: search.after,
+                    is_short: false,
+                })
+            })
+        }
+
+        fn highlight<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+            query: String,
+            documents: Vec<Option<Bytes>>,
+        ) -> BoxFuture<'a, Result<Vec<Option<String>>, ClientError>> {
+            let texts = documents.into_iter();
+            let marked = texts.map(|text| text.map(|_| query.clone())).collect();
+            Box::pin(async { Ok(marked) })
+        }
+
+        fn score_texts<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+            _: String,
+            _: Vec<ColumnsPredicate>,
+            texts: Vec<Option<Bytes>>,
+        ) -> BoxFuture<'a, Result<Vec<Option<f32>>, ClientError>> {
+            let texts = texts.into_iter();
+            let scores = texts
+                .map(|text| text.map(|text| text.len() as f32))
+                .collect();
+            Box::pin(async { Ok(scores) })
         }
 
         fn ranked_rows(&self, _: &str, _: &str) {}
@@ -268,6 +520,29 @@ mod tests {
         let disabled = IndexServices::disabled();
         let nobody = disabled.ann("ks", "idx", one(), &["id"]).await;
         assert_eq!(nobody, Err(ClientError::Disabled));
+    }
+
+    #[tokio::test]
+    async fn a_local_store_is_called_for_words() {
+        let stores = IndexServices::from(Arc::new(Echo));
+        let search = WordSearch::new("fox", 1);
+        let found = stores.words("ks", "idx", search.clone(), &["id"]).await;
+        assert_eq!(found.unwrap().keys, [key(3.0)]);
+        let more_columns = stores.words("ks", "idx", search, &["id", "more"]).await;
+        assert_eq!(more_columns, Err(ClientError::InvalidBinary));
+        let page = WordMatches {
+            after: Some(Bytes::from_static(&[7])),
+            ..WordMatches::new("fox", 2)
+        };
+        let page = stores.word_matches("ks", "idx", page, &["id"]).await;
+        let page = page.unwrap();
+        assert_eq!(page.keys, [key(2.0)]);
+        assert_eq!(page.next, Some(Bytes::from_static(&[7])));
+        let texts = vec![None, Some(Bytes::from_static(b"ab"))];
+        let marked = stores.highlight("ks", "idx", "q".to_owned(), texts.clone());
+        assert_eq!(marked.await.unwrap(), [None, Some("q".to_owned())]);
+        let scores = stores.score_texts("ks", "idx", "q".to_owned(), Vec::new(), texts);
+        assert_eq!(scores.await.unwrap(), [None, Some(2.0)]);
     }
 
     #[test]

@@ -6,39 +6,52 @@
 //! their postings. All other conditions are *checks*, which look at the row of an id. Where a
 //! filter names whole partitions, the ids of their rows are the only ones that are looked at.
 //!
+//! Conditions that are made of others (OR, NOT) and those on words are *parts* (`tree`). A part is
+//! a check, too, but it may name the ids of the only rows that can satisfy it.
+//!
 //! A column of the partition key is compared byte by byte for equality, as the database does. A
 //! null satisfies nothing.
 
+mod check;
 mod restrictions;
+mod tree;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use filter_columns::FilterCondition;
+use check::{CheckedRow, RowCheck};
+use filter_columns::{FilterCondition, IdSet};
 pub(crate) use restrictions::values_of;
 use restrictions::{columns_of, read};
 use serde_json::Value as Json;
 use store_api::ColumnsPredicate;
-use store_api::types::{AnnRequest, Filter};
-use value::predicate::{
-    ColumnObservation, ComparisonOperator, OneOf, Predicate, SearchedCollection, TuplePredicate,
-};
+use store_api::types::Filter;
+use tree::FilterTree;
+use value::predicate::{OneOf, Predicate, SearchedCollection, TuplePredicate};
 use value::{CqlType, clustering_form};
+pub(crate) use words::{TextVerdicts, WordRows, WordsCondition};
 
 use crate::identity::{ColumnPlace, IndexIdentity};
-use crate::keys::{self, EncodedValues, KeySchema, KeyTable, PrimaryKey};
+use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
 /// The most partitions whose rows are looked up by the partition key. More are found by checks.
 const PARTITIONS_MAX: usize = 1000;
 
 /// The filter of a search of one index.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SearchFilter {
     keys: KeySchema,
     /// Conditions on only filter columns.
     conditions: Vec<FilterCondition>,
     checks: Vec<RowCheck>,
+    /// Conditions that are made of others, and those on words.
+    parts: Vec<FilterTree>,
+    /// The conditions on words, by their numbers in the parts.
+    words: Vec<WordsCondition>,
+    /// The rows that the words name now; none before they were looked up.
+    named: Vec<WordRows>,
     /// For each column of the partition key the values it may have, if the filter names them.
     partitions: Vec<Option<HashSet<Bytes>>>,
 }
@@ -99,16 +112,6 @@ pub(crate) enum UnsupportedRestriction {
     },
 }
 
-#[derive(Debug)]
-enum RowCheck {
-    /// The key column at this position has one of these values, in the form of encoded keys.
-    OneOf(usize, HashSet<Bytes>),
-    Column(ColumnPlace, Predicate),
-    Tuple(Vec<ColumnPlace>, TuplePredicate),
-    /// The token of the partition key compares so with this number.
-    Token(ComparisonOperator, i64),
-}
-
 /// The columns that a search needs of an index: those that it restricts, and those whose values it
 /// wants.
 #[derive(Clone, Debug, Default)]
@@ -123,27 +126,33 @@ pub(crate) struct SearchRequirements<'a> {
     pub returned: &'a [String],
     /// Whether only the named index may answer, and no other on its column.
     pub is_for_one: bool,
+    /// Whether a local index need not have its key restricted, as no rows are looked for.
+    pub is_without_rows: bool,
 }
 
 impl<'a> SearchRequirements<'a> {
-    /// The columns that a search needs.
-    pub(crate) fn by(search: &'a AnnRequest) -> SearchRequirements<'a> {
+    /// The columns that a filter needs, and those whose values are wanted.
+    pub(crate) fn by(
+        filter: Option<&'a Filter>,
+        returned: Option<&'a [String]>,
+    ) -> SearchRequirements<'a> {
         let mut needed = SearchRequirements {
-            returned: search.return_columns.as_deref().unwrap_or_default(),
-            is_for_one: !search.routing,
+            returned: returned.unwrap_or_default(),
             ..SearchRequirements::default()
         };
-        let Some(filter) = &search.filter else {
+        let Some(filter) = filter else {
             return needed;
         };
         needed.is_allowed = filter.allow_filtering;
-        for restriction in &filter.restrictions {
+        for restriction in filter.conjuncts() {
             let (columns, is_equality) = columns_of(restriction);
-            let columns = columns.iter().map(String::as_str);
             if is_equality {
-                needed.equal.extend(columns.clone());
+                needed.equal.extend(columns.iter().map(String::as_str));
             }
-            needed.columns.extend(columns);
+        }
+        for restriction in filter.all_restrictions() {
+            let (columns, _) = columns_of(restriction);
+            needed.columns.extend(columns.iter().map(String::as_str));
         }
         needed
     }
@@ -153,10 +162,10 @@ impl<'a> SearchRequirements<'a> {
     #[must_use]
     pub(crate) fn and(mut self, predicates: &'a [ColumnsPredicate]) -> SearchRequirements<'a> {
         self.is_allowed |= !predicates.is_empty();
-        for predicate in predicates {
-            let columns = predicate.columns().iter().map(String::as_str);
+        for predicate in predicates.iter().flat_map(ColumnsPredicate::conjuncts) {
+            let columns = predicate.columns();
             if predicate.is_equality() {
-                self.equal.extend(columns.clone());
+                self.equal.extend(columns.iter().copied());
             }
             self.columns.extend(columns);
         }
@@ -166,7 +175,8 @@ impl<'a> SearchRequirements<'a> {
     /// Whether an index has all of the columns. A local one needs its key restricted as well.
     pub(crate) fn fits(&self, index: &IndexIdentity) -> bool {
         let mut key = index.local_key.iter();
-        key.all(|column| self.equal.contains(&column.as_str())) && self.are_in(index)
+        let is_restricted = |column: &String| self.equal.contains(&column.as_str());
+        (self.is_without_rows || key.all(is_restricted)) && self.are_in(index)
     }
 
     /// Whether an index has all of the columns.
@@ -195,7 +205,11 @@ pub(crate) fn suits(index: &IndexIdentity, predicate: &ColumnsPredicate) -> bool
             let types = types_of(predicate);
             types.len() == columns.len() && columns.iter().zip(types).all(has_type)
         }
-        ColumnsPredicate::Token { .. } => true,
+        ColumnsPredicate::Token { .. } | ColumnsPredicate::Words { .. } => true,
+        ColumnsPredicate::All(parts) | ColumnsPredicate::Any(parts) => {
+            parts.iter().all(|part| suits(index, part))
+        }
+        ColumnsPredicate::Not(inner) => suits(index, inner),
     }
 }
 
@@ -269,6 +283,9 @@ impl SearchFilter {
             keys: index.keys.clone(),
             conditions: Vec::new(),
             checks: Vec::new(),
+            parts: Vec::new(),
+            words: Vec::new(),
+            named: Vec::new(),
             partitions: vec![None; index.keys.partition.len()],
         });
         for predicate in all {
@@ -277,96 +294,86 @@ impl SearchFilter {
         Ok(Some(made))
     }
 
+    /// A filter of the predicates on the key of a local index alone, by which it knows the rows of
+    /// one tenant; `None` if the index is none or the predicates do not name a tenant.
+    ///
+    /// # Errors
+    /// As with [`SearchFilter::new`].
+    pub(crate) fn of_tenant(
+        index: &IndexIdentity,
+        filter: Option<&Filter>,
+        predicates: &[ColumnsPredicate],
+    ) -> Result<Option<Box<SearchFilter>>, UnsupportedRestriction> {
+        if index.local_key.is_empty() {
+            return Ok(None);
+        }
+        let of_filter = read(index, filter)?;
+        let all = of_filter.iter().chain(predicates);
+        let all = all.flat_map(ColumnsPredicate::conjuncts);
+        let is_of_key = |column: &&str| index.local_key.iter().any(|key| key == column);
+        let of_key = all.filter(|predicate| {
+            predicate.is_equality() && predicate.columns().iter().all(is_of_key)
+        });
+        let of_key: Vec<ColumnsPredicate> = of_key.cloned().collect();
+        SearchFilter::new(index, None, &of_key)
+    }
+
     fn add(
         &mut self,
         index: &IndexIdentity,
         predicate: ColumnsPredicate,
     ) -> Result<(), UnsupportedRestriction> {
-        match predicate {
-            ColumnsPredicate::Column { column, predicate } => {
-                let column = RestrictedColumn::of(index, &column)?;
-                if !is_of(column.cql_type, &predicate) {
-                    return Err(column.is_retyped());
-                }
-                self.add_to(&column, predicate);
-            }
-            ColumnsPredicate::Tuple { columns, predicate } => {
-                let columns = TupleColumns::of(index, &columns)?;
-                columns.check(types_of(&predicate))?;
-                self.put_tuple(columns.places(), predicate);
-            }
-            ColumnsPredicate::Token {
-                columns,
-                comparison,
-                token,
-            } => {
-                let key = self.keys.partition.iter().map(|column| &column.name);
-                if !key.eq(&columns) {
-                    return Err(UnsupportedRestriction::Token);
-                }
-                self.checks.push(RowCheck::Token(comparison, token));
-            }
-        }
+        let part = self.tree(index, predicate, false)?;
+        self.put(part);
         Ok(())
     }
 
-    fn add_to(&mut self, column: &RestrictedColumn<'_>, predicate: Predicate) {
-        match predicate {
-            Predicate::In(list) => self.add_in(column, list),
-            Predicate::Compare {
-                cql_type,
-                comparison: ComparisonOperator::Eq,
-                value,
-            } => self.add_in(column, OneOf::new(cql_type, vec![value])),
-            predicate => self.put(column.place, predicate),
+    /// Adds a condition that must hold.
+    fn put(&mut self, part: FilterTree) {
+        match part {
+            FilterTree::All(parts) => parts.into_iter().for_each(|part| self.put(part)),
+            FilterTree::Condition(condition) => self.conditions.push(condition),
+            FilterTree::Check(check) => {
+                if let RowCheck::OneOf(at, values) = &check
+                    && let Some(partition) = self.partitions.get_mut(*at)
+                {
+                    let named = partition.get_or_insert_with(|| values.clone());
+                    named.retain(|value| values.contains(value));
+                }
+                self.checks.push(check);
+            }
+            part => self.parts.push(part),
         }
     }
 
-    fn put(&mut self, place: ColumnPlace, predicate: Predicate) {
-        match place {
-            ColumnPlace::Filter(column) => self
-                .conditions
-                .push(FilterCondition::Column { column, predicate }),
-            ColumnPlace::Key(_) => self.checks.push(RowCheck::Column(place, predicate)),
+    /// Whether the filter is a conjunction of conditions that are not made of others, nor on words.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The conditions on words. A search goes by them once they are [looked
+    /// up](SearchFilter::naming).
+    pub(crate) fn words(&self) -> &[WordsCondition] {
+        &self.words
+    }
+
+    /// The filter by the rows that its words name now, one for each of them.
+    #[must_use]
+    pub(crate) fn naming(&self, named: Vec<WordRows>) -> SearchFilter {
+        SearchFilter {
+            named,
+            ..self.clone()
         }
     }
 
-    /// Adds `column IN values`, of which an equality is one with a single value.
-    fn add_in(&mut self, column: &RestrictedColumn<'_>, list: OneOf) {
-        match column.place {
-            ColumnPlace::Filter(_) => self.put(column.place, Predicate::In(list)),
-            ColumnPlace::Key(at) if at < self.partitions.len() => {
-                let values: HashSet<Bytes> = list.values().iter().cloned().collect();
-                let named = self.partitions[at].get_or_insert_with(|| values.clone());
-                named.retain(|value| values.contains(value));
-                self.checks.push(RowCheck::OneOf(at, values));
-            }
-            // Values of such a type that are equal may differ in their bytes, in a key, too.
-            ColumnPlace::Key(_) if !is_equal_by_bytes(column.cql_type) => {
-                self.put(column.place, Predicate::In(list));
-            }
-            ColumnPlace::Key(at) => {
-                let form = |value: &Bytes| match clustering_form(column.cql_type, value) {
-                    Cow::Borrowed(form) => value.slice_ref(form),
-                    Cow::Owned(normal) => Bytes::from(normal),
-                };
-                let values = list.values().iter().map(form).collect();
-                self.checks.push(RowCheck::OneOf(at, values));
-            }
-        }
+    /// An upper bound of the number of rows that satisfy the parts; `None` if they do not name any.
+    pub(crate) fn estimate(&self, keys: &KeyTable) -> Option<usize> {
+        tree::estimate_all(&self.parts, keys, &self.named)
     }
 
-    fn put_tuple(&mut self, places: Vec<ColumnPlace>, predicate: TuplePredicate) {
-        let filters = places.iter().map(|place| match place {
-            ColumnPlace::Filter(at) => Some(*at),
-            ColumnPlace::Key(_) => None,
-        });
-        match filters.collect::<Option<Vec<usize>>>() {
-            Some(columns) => self
-                .conditions
-                .push(FilterCondition::Tuple { columns, predicate }),
-            None => self.checks.push(RowCheck::Tuple(places, predicate)),
-        }
+    /// The ids of the rows that may satisfy the parts, if they name any.
+    pub(crate) fn select(&self, keys: &KeyTable) -> Option<IdSet> {
+        tree::select_all(&self.parts, keys, &self.named)
     }
 
     /// The conditions on only filter columns. Together with [`SearchFilter::checks_hold`] they are
@@ -377,13 +384,9 @@ impl SearchFilter {
 
     /// Whether the filter restricts columns outside the primary key.
     pub(crate) fn has_filter_columns(&self) -> bool {
-        let is_filter = |place: &ColumnPlace| matches!(place, ColumnPlace::Filter(_));
         !self.conditions.is_empty()
-            || self.checks.iter().any(|check| match check {
-                RowCheck::OneOf(..) | RowCheck::Token(..) => false,
-                RowCheck::Column(place, _) => is_filter(place),
-                RowCheck::Tuple(places, _) => places.iter().any(is_filter),
-            })
+            || self.checks.iter().any(RowCheck::has_filter_columns)
+            || self.parts.iter().any(FilterTree::has_filter_columns)
     }
 
     /// Whether all other conditions hold for the row of an id.
@@ -391,8 +394,14 @@ impl SearchFilter {
         let Some(key) = keys.key(id) else {
             return false;
         };
-        let mut checks = self.checks.iter();
-        checks.all(|check| check.holds(&self.keys, keys, key, id))
+        let row = CheckedRow {
+            schema: &self.keys,
+            table: keys,
+            key,
+            id,
+        };
+        self.checks.iter().all(|check| check.holds(&row))
+            && self.parts.iter().all(|part| part.holds(&row, &self.named))
     }
 
     /// The ids of the rows in the partitions that the filter names; `None` if it does not name
@@ -429,36 +438,6 @@ impl SearchFilter {
     }
 }
 
-impl RowCheck {
-    fn holds(&self, schema: &KeySchema, table: &KeyTable, key: &[u8], id: u32) -> bool {
-        let value = |place: ColumnPlace| match place {
-            ColumnPlace::Key(at) => EncodedValues::of(key).nth(at).map(Cow::Borrowed),
-            ColumnPlace::Filter(at) => table.filters().value(at, id),
-        };
-        match self {
-            RowCheck::OneOf(at, values) => {
-                let value = EncodedValues::of(key).nth(*at);
-                value.is_some_and(|value| values.contains(value))
-            }
-            RowCheck::Column(place, predicate) => {
-                let value = value(*place);
-                predicate.holds(observed(value.as_deref()))
-            }
-            RowCheck::Tuple(places, predicate) => {
-                let values: Vec<_> = places.iter().map(|place| value(*place)).collect();
-                predicate.holds(|at| values.get(at)?.as_deref())
-            }
-            RowCheck::Token(comparison, token) => {
-                comparison.accepts(keys::token(schema, key).cmp(token))
-            }
-        }
-    }
-}
-
-fn observed(value: Option<&[u8]>) -> ColumnObservation<'_, std::iter::Empty<(&[u8], &[u8])>> {
-    value.map_or(ColumnObservation::Null, ColumnObservation::Value)
-}
-
 /// A column that a search can be filtered by.
 struct RestrictedColumn<'a> {
     name: &'a str,
@@ -479,6 +458,38 @@ impl<'a> RestrictedColumn<'a> {
             cql_type,
             place,
         })
+    }
+
+    /// `column IN values`, of which an equality is one with a single value.
+    fn one_of(&self, index: &IndexIdentity, list: OneOf) -> FilterTree {
+        match self.place {
+            ColumnPlace::Filter(_) => self.leaf(Predicate::In(list)),
+            ColumnPlace::Key(at) if at < index.keys.partition.len() => {
+                let values = list.values().iter().cloned().collect();
+                FilterTree::Check(RowCheck::OneOf(at, values))
+            }
+            // Values of such a type that are equal may differ in their bytes, in a key, too.
+            ColumnPlace::Key(_) if !is_equal_by_bytes(self.cql_type) => {
+                self.leaf(Predicate::In(list))
+            }
+            ColumnPlace::Key(at) => {
+                let form = |value: &Bytes| match clustering_form(self.cql_type, value) {
+                    Cow::Borrowed(form) => value.slice_ref(form),
+                    Cow::Owned(normal) => Bytes::from(normal),
+                };
+                let values = list.values().iter().map(form).collect();
+                FilterTree::Check(RowCheck::OneOf(at, values))
+            }
+        }
+    }
+
+    fn leaf(&self, predicate: Predicate) -> FilterTree {
+        match self.place {
+            ColumnPlace::Filter(column) => {
+                FilterTree::Condition(FilterCondition::Column { column, predicate })
+            }
+            ColumnPlace::Key(_) => FilterTree::Check(RowCheck::Column(self.place, predicate)),
+        }
     }
 
     fn is_retyped(&self) -> UnsupportedRestriction {

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::outgoing::{MessageFormat, ServiceResponse};
 use super::{KeyValue, NearestRows};
-use crate::ClientError;
 use crate::binary::AnswerRows;
-use crate::types::{AnnRequest, PrimaryKeys, UnavailableReason};
+use crate::types::{PrimaryKeys, UnavailableReason};
+use crate::{ClientError, MatchedRows, hex};
 
 /// The error for an answer with another status than 200.
 pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
@@ -50,12 +50,48 @@ pub struct ExpectedColumns<'a> {
 
 impl<'a> ExpectedColumns<'a> {
     /// The columns that the answer to a search must have.
-    pub fn of(search: &'a AnnRequest, key: &'a [&'a str]) -> ExpectedColumns<'a> {
+    pub fn of(return_columns: Option<&'a Vec<String>>, key: &'a [&'a str]) -> ExpectedColumns<'a> {
         ExpectedColumns {
             key,
-            returned: search.return_columns.as_deref().unwrap_or_default(),
+            returned: return_columns.map(Vec::as_slice).unwrap_or_default(),
         }
     }
+}
+
+/// Turns the columns of a page of matches, which is in JSON, into rows.
+pub fn matched(body: &[u8], key: &[&str]) -> Result<MatchedRows, ClientError> {
+    #[derive(Deserialize)]
+    struct JsonPage {
+        primary_keys: PrimaryKeys,
+        #[serde(default)]
+        next: Option<String>,
+        #[serde(default)]
+        short: bool,
+    }
+    let mut page: JsonPage = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
+    let columns = key.iter().map(|column| page.primary_keys.take(column));
+    let columns: Vec<Vec<Value>> = columns
+        .collect::<Option<_>>()
+        .ok_or(ClientError::InvalidJson)?;
+    let count = columns.first().map_or(0, Vec::len);
+    if columns.iter().any(|values| values.len() != count) {
+        return Err(ClientError::InvalidJson);
+    }
+    let mut keys: Vec<Vec<KeyValue>> = vec![Vec::with_capacity(key.len()); count];
+    for values in columns {
+        for (row, value) in keys.iter_mut().zip(values) {
+            row.push(KeyValue::Json(value));
+        }
+    }
+    let next = page.next.map(|next| hex::read(&next));
+    Ok(MatchedRows {
+        keys,
+        next: match next {
+            None => None,
+            Some(next) => Some(next.ok_or(ClientError::InvalidJson)?),
+        },
+        is_short: page.short,
+    })
 }
 
 /// Turns the columns of an answer into rows.
@@ -122,6 +158,7 @@ fn of_json(
     #[derive(Deserialize)]
     struct JsonAnswer {
         primary_keys: PrimaryKeys,
+        #[serde(alias = "scores")]
         similarity_scores: Vec<f32>,
         #[serde(default)]
         column_values: PrimaryKeys,
@@ -256,6 +293,31 @@ mod tests {
         let found = of_binary(writer.finish(), columns).unwrap();
         let b = vec![Some(KeyValue::Cql(Bytes::from_static(b"y")))];
         assert_eq!(found.column_values, [b.clone(), vec![None], b]);
+    }
+
+    #[test]
+    fn scores_of_words_are_read_as_scores_of_vectors() {
+        let body = br#"{"primary_keys":{"p":[1,2]},"scores":[3,0.5]}"#;
+        let found = of_json(body, key(&["p"])).unwrap();
+        assert_eq!(found.similarity_scores, [3.0, 0.5]);
+    }
+
+    #[test]
+    fn a_page_of_matches_says_where_the_next_one_begins() {
+        let body = br#"{"primary_keys":{"c":["x","y"],"p":[1,2]},"next":"00ff"}"#;
+        let page = matched(body, &["p", "c"]).unwrap();
+        let key = |p: i64, c: &str| vec![KeyValue::Json(p.into()), KeyValue::Json(c.into())];
+        assert_eq!(page.keys, [key(1, "x"), key(2, "y")]);
+        assert_eq!(page.next, Some(Bytes::from_static(&[0, 0xff])));
+        assert!(!page.is_short);
+        for body in [
+            r#"{"primary_keys":{"p":[1,2]}}"#,
+            r#"{"primary_keys":{"p":[1,2],"c":["x"]}}"#,
+            r#"{"primary_keys":{"p":[1],"c":["x"]},"next":"0"}"#,
+        ] {
+            let page = matched(body.as_bytes(), &["p", "c"]);
+            assert_eq!(page, Err(ClientError::InvalidJson), "{body}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A condition that has no such form, as its values have none, is left out. So the filter is true
 //! of every row that is wanted, and perhaps of others: whoever reads the rows checks all conditions
-//! again.
+//! again. Words always have a form.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use value::predicate::{ComparisonOperator, Predicate, SearchedCollection, TupleP
 use value::{CqlType, from_key_json, to_key_json};
 
 use crate::columns_predicate::ColumnsPredicate;
-use crate::types::{AnnRequest, Filter, Restriction};
+use crate::types::{AnnRequest, Filter, FilterNode, Restriction};
 use crate::vector_search::VectorSearch;
 
 /// A search as a request over HTTP.
@@ -23,13 +23,9 @@ pub fn request_of(search: VectorSearch) -> AnnRequest {
         min_time_us,
         exact,
     } = search;
-    let restrictions: Vec<Restriction> = predicates.iter().filter_map(restriction).collect();
     AnnRequest {
         limit,
-        filter: (!restrictions.is_empty()).then_some(Filter {
-            restrictions,
-            allow_filtering: true,
-        }),
+        filter: filter_of(&predicates),
         // An answer of keys only has the shorter form.
         return_columns: return_columns.filter(|names| !names.is_empty()),
         min_time_us,
@@ -38,8 +34,57 @@ pub fn request_of(search: VectorSearch) -> AnnRequest {
     }
 }
 
+/// The filter of conditions that must all hold; `None` if there are none. Those without a form are
+/// left out.
+pub fn filter_of(predicates: &[ColumnsPredicate]) -> Option<Filter> {
+    let all = predicates.iter().flat_map(ColumnsPredicate::conjuncts);
+    let nodes: Vec<FilterNode> = all.filter_map(node).collect();
+    if nodes.is_empty() {
+        return None;
+    }
+    let restrictions = nodes.iter().map(|node| match node {
+        // A service that knows no conditions made of others knows no words either.
+        FilterNode::Leaf(Restriction::Bm25 { .. } | Restriction::Ne { .. }) => None,
+        FilterNode::Leaf(restriction) => Some(restriction.clone()),
+        FilterNode::And(_) | FilterNode::Or(_) | FilterNode::Not(_) => None,
+    });
+    let filter = match restrictions.collect::<Option<Vec<Restriction>>>() {
+        Some(restrictions) => Filter {
+            restrictions,
+            ..Filter::default()
+        },
+        None => Filter {
+            condition: Some(FilterNode::And(nodes)),
+            ..Filter::default()
+        },
+    };
+    Some(Filter {
+        allow_filtering: true,
+        ..filter
+    })
+}
+
+/// Whether a condition has a form in JSON, as a whole.
+pub fn can_restrict_by(predicate: &ColumnsPredicate) -> bool {
+    node(predicate).is_some()
+}
+
+/// A condition in the form of a filter; `None` if it, or a part of it, has no form. A part that is
+/// left out would make another condition of an alternative or a negation.
+fn node(predicate: &ColumnsPredicate) -> Option<FilterNode> {
+    let all = |parts: &[ColumnsPredicate]| -> Option<Vec<FilterNode>> {
+        parts.iter().map(node).collect()
+    };
+    match predicate {
+        ColumnsPredicate::All(parts) => Some(FilterNode::And(all(parts)?)),
+        ColumnsPredicate::Any(parts) => Some(FilterNode::Or(all(parts)?)),
+        ColumnsPredicate::Not(inner) => Some(FilterNode::Not(Box::new(node(inner)?))),
+        leaf => restriction(leaf).map(FilterNode::Leaf),
+    }
+}
+
 /// A condition as a restriction; `None` if there is no form for it.
-pub fn restriction(predicate: &ColumnsPredicate) -> Option<Restriction> {
+fn restriction(predicate: &ColumnsPredicate) -> Option<Restriction> {
     match predicate {
         ColumnsPredicate::Column { column, predicate } => of_column(column, predicate),
         ColumnsPredicate::Tuple { columns, predicate } => of_tuple(columns, predicate),
@@ -48,6 +93,12 @@ pub fn restriction(predicate: &ColumnsPredicate) -> Option<Restriction> {
             comparison,
             token,
         } => Some(of_token(columns, *comparison, *token)),
+        // The service finds the index by its column.
+        ColumnsPredicate::Words { column, query, .. } => Some(Restriction::Bm25 {
+            lhs: column.clone(),
+            rhs: query.clone(),
+        }),
+        ColumnsPredicate::All(_) | ColumnsPredicate::Any(_) | ColumnsPredicate::Not(_) => None,
     }
 }
 
@@ -96,8 +147,12 @@ fn of_column(column: &str, predicate: &Predicate) -> Option<Restriction> {
             key: json(key_type, key)?,
             rhs: json(value_type, value)?,
         },
+        Predicate::NotEqual { cql_type, value } => {
+            let rhs = json(cql_type, value)?;
+            Restriction::Ne { lhs, rhs }
+        }
         // The index service knows no such conditions.
-        Predicate::NotEqual { .. } | Predicate::Like(_) => return None,
+        Predicate::Like(_) => return None,
     })
 }
 
@@ -213,6 +268,53 @@ mod tests {
                 json!({"type": format!("TOKEN{word}"), "lhs": ["n", "t"], "rhs": i64::MIN});
             assert_eq!(wire(Some(token)), expected);
         }
+    }
+
+    fn equal(column: &str, value: &'static [u8], cql_type: CqlType) -> ColumnsPredicate {
+        ColumnsPredicate::Column {
+            column: column.to_owned(),
+            predicate: Predicate::Compare {
+                cql_type,
+                comparison: ComparisonOperator::Eq,
+                value: Bytes::from_static(value),
+            },
+        }
+    }
+
+    #[test]
+    fn conditions_made_of_others_stand_in_place_of_restrictions() {
+        let one = equal("n", &[0, 0, 0, 1], CqlType::Int);
+        let words = ColumnsPredicate::Words {
+            column: "t".to_owned(),
+            index: "i".to_owned(),
+            query: "fox".to_owned(),
+        };
+        let filter =
+            |predicates: &[ColumnsPredicate]| serde_json::to_value(filter_of(predicates)).unwrap();
+        let eq = json!({"type": "==", "lhs": "n", "rhs": 1});
+        let bm25 = json!({"type": "BM25", "lhs": "t", "rhs": "fox"});
+        assert_eq!(filter(&[]), Value::Null);
+        let all = ColumnsPredicate::All(vec![one.clone()]);
+        assert_eq!(
+            filter(&[all]),
+            json!({"restrictions": [eq.clone()], "allow_filtering": true})
+        );
+        let none_of = ColumnsPredicate::Not(Box::new(ColumnsPredicate::Any(vec![
+            one.clone(),
+            words.clone(),
+        ])));
+        assert_eq!(
+            filter(&[one.clone(), none_of]),
+            json!({"and": [eq, {"not": {"or": [eq, bm25]}}], "allow_filtering": true})
+        );
+        // An alternative without one of its parts would leave out rows.
+        let nan = equal("f", &[0xff; 4], CqlType::Float);
+        let either = ColumnsPredicate::Any(vec![one, nan]);
+        assert!(!can_restrict_by(&either));
+        assert_eq!(
+            filter(&[either, words]),
+            json!({"and": [bm25], "allow_filtering": true})
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod outgoing;
 mod tier;
 mod transport;
 mod uri;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use uuid::Uuid;
 use crate::types::{AnnRequest, IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
 use answer::ExpectedColumns;
-pub use json_filter::{request_of, restriction};
+pub use json_filter::{can_restrict_by, filter_of, request_of};
 use outgoing::{RequestContent, ServiceRequest, ServiceResponse};
 use tier::{ConfiguredService, FailoverTier, Lookup, TransportOptions};
 use uri::{BaseUri, segment};
@@ -200,7 +201,8 @@ impl StoreClient {
         if search.exact && !answer.is_exact {
             return Err(ClientError::NotExact);
         }
-        neighbours(answer, ExpectedColumns::of(search, key_columns))
+        let returned = search.return_columns.as_ref();
+        neighbours(answer, ExpectedColumns::of(returned, key_columns))
     }
 
     /// The state of the first service that answers.

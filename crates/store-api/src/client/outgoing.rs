@@ -43,6 +43,13 @@ pub enum RequestContent<'a> {
     Read,
     /// Requests the nearest rows of a vector.
     Search(&'a AnnRequest),
+    /// Requests something else that changes nothing, such as the rows that match words.
+    Query {
+        /// JSON.
+        body: Bytes,
+        /// Whether the answer may be rows in the binary form.
+        has_rows: bool,
+    },
     /// Changes something, such as starting or stopping a task.
     Change {
         /// The HTTP method.
@@ -98,6 +105,12 @@ impl ServiceRequest<'_> {
                 .method(method)
                 .uri(path)
                 .header(CONTENT_TYPE, JSON)
+                .body(Full::from(body.clone())),
+            RequestContent::Query { body, has_rows } => request
+                .method(Method::POST)
+                .uri(path)
+                .header(CONTENT_TYPE, JSON)
+                .header(ACCEPT, if *has_rows { accepted } else { JSON })
                 .body(Full::from(body.clone())),
             // A filter may be longer than a query string may be.
             RequestContent::Search(search)

@@ -8,12 +8,17 @@ mod scrub;
 mod search;
 mod service;
 mod task;
+mod words;
 
 pub use debug::{SearchDebug, SearchPlan};
-pub use filter::{Filter, Restriction};
+pub use filter::{Filter, FilterNode, Restriction};
 pub use indexes::{IndexInfo, IndexOptions, IndexRecall, IndexState, IndexStatus};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
 pub use scrub::ScrubRequest;
 pub use search::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys, SHORT_HEADER};
 pub use service::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
 pub use task::{TaskState, TaskStatus, TaskTokenRange, TaskTree};
+pub use words::{
+    Bm25Request, Bm25Response, HighlightForm, HighlightRequest, HighlightResponse, MatchesRequest,
+    MatchesResponse, ScoresRequest, ScoresResponse,
+};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value as Json;
 use store_api::ColumnsPredicate;
-use store_api::types::{Filter, Restriction};
+use store_api::types::{Filter, FilterNode, Restriction};
 use value::predicate::{
     ComparisonOperator, OneOf, OneOfTuples, Predicate, SearchedCollection, TuplePredicate,
 };
@@ -12,7 +12,7 @@ use value::{CqlType, from_key_json};
 use super::{RestrictedColumn, TupleColumns, UnsupportedRestriction};
 use crate::identity::IndexIdentity;
 
-/// Reads the restrictions of a request for an index.
+/// Reads the restrictions of a request for an index, and its condition.
 ///
 /// # Errors
 /// If the index does not keep a column, or a value is none of its column's type.
@@ -20,11 +20,30 @@ pub(super) fn read(
     index: &IndexIdentity,
     filter: Option<&Filter>,
 ) -> Result<Vec<ColumnsPredicate>, UnsupportedRestriction> {
-    let restrictions = filter.map(|filter| filter.restrictions.as_slice());
-    let restrictions = restrictions.unwrap_or_default().iter();
-    restrictions
-        .map(|restriction| predicate_of(index, restriction))
-        .collect()
+    let Some(filter) = filter else {
+        return Ok(Vec::new());
+    };
+    let restrictions = filter.restrictions.iter();
+    let restrictions = restrictions.map(|restriction| predicate_of(index, restriction));
+    let condition = filter.condition.iter();
+    let condition = condition.map(|condition| predicate_of_node(index, condition));
+    restrictions.chain(condition).collect()
+}
+
+fn predicate_of_node(
+    index: &IndexIdentity,
+    node: &FilterNode,
+) -> Result<ColumnsPredicate, UnsupportedRestriction> {
+    let all = |parts: &[FilterNode]| -> Result<Vec<ColumnsPredicate>, UnsupportedRestriction> {
+        let parts = parts.iter();
+        parts.map(|part| predicate_of_node(index, part)).collect()
+    };
+    Ok(match node {
+        FilterNode::And(parts) => ColumnsPredicate::All(all(parts)?),
+        FilterNode::Or(parts) => ColumnsPredicate::Any(all(parts)?),
+        FilterNode::Not(inner) => ColumnsPredicate::Not(Box::new(predicate_of_node(index, inner)?)),
+        FilterNode::Leaf(restriction) => predicate_of(index, restriction)?,
+    })
 }
 
 fn predicate_of(
@@ -34,6 +53,18 @@ fn predicate_of(
     use ComparisonOperator::{Eq, Gt, GtEq, Lt, LtEq};
     match restriction {
         Restriction::Eq { lhs, rhs } => compared(index, lhs, Eq, rhs),
+        Restriction::Ne { lhs, rhs } => of_column(index, lhs, |column| {
+            Ok(Predicate::NotEqual {
+                cql_type: column.cql_type.clone(),
+                value: column.value(rhs)?,
+            })
+        }),
+        // The index on the text is found by its column.
+        Restriction::Bm25 { lhs, rhs } => Ok(ColumnsPredicate::Words {
+            column: lhs.clone(),
+            index: String::new(),
+            query: rhs.clone(),
+        }),
         Restriction::Lt { lhs, rhs } => compared(index, lhs, Lt, rhs),
         Restriction::Le { lhs, rhs } => compared(index, lhs, LtEq, rhs),
         Restriction::Gt { lhs, rhs } => compared(index, lhs, Gt, rhs),
@@ -189,15 +220,18 @@ impl TupleColumns<'_> {
     }
 }
 
-/// The columns of a restriction, and whether it requires them to equal something.
+/// The columns of a restriction that an index has to keep, and whether it requires them to equal
+/// something.
 pub(super) fn columns_of(restriction: &Restriction) -> (&[String], bool) {
     use Restriction::{
-        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
-        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
+        Bm25, Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
+        LeTuple, Lt, LtTuple, Ne, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
     };
     match restriction {
+        Bm25 { .. } => (&[], false),
         Eq { lhs, .. } | In { lhs, .. } => (std::slice::from_ref(lhs), true),
-        Lt { lhs, .. }
+        Ne { lhs, .. }
+        | Lt { lhs, .. }
         | Le { lhs, .. }
         | Gt { lhs, .. }
         | Ge { lhs, .. }
@@ -220,14 +254,15 @@ pub(super) fn columns_of(restriction: &Restriction) -> (&[String], bool) {
 /// The number of values in a filter. A tuple has as many as it has elements.
 pub(crate) fn values_of(filter: &Filter) -> usize {
     use Restriction::{
-        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
-        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
+        Bm25, Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
+        LeTuple, Lt, LtTuple, Ne, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
     };
     let values = filter
-        .restrictions
-        .iter()
+        .all_restrictions()
         .map(|restriction| match restriction {
             Eq { .. }
+            | Ne { .. }
+            | Bm25 { .. }
             | Lt { .. }
             | Le { .. }
             | Gt { .. }

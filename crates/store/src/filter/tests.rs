@@ -1,9 +1,11 @@
+mod trees;
+
 use std::cmp::Ordering;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use store_api::types::{AnnRequest, Filter, Restriction};
+use store_api::types::{Filter, FilterNode, Restriction};
 use value::{CqlType, from_key_json};
 
 use super::*;
@@ -199,7 +201,7 @@ proptest! {
                 restrictions.iter().all(|restriction| satisfies(row, restriction))
             });
             let expected: Vec<u32> = matching.map(|(id, _)| id).take(limit).collect();
-            let filter = Filter { restrictions, allow_filtering: true };
+            let filter = Filter { restrictions, ..Filter::default() };
             prop_assert_eq!(found(&index, limit, &filter), expected, "{:?}", filter);
         }
     }
@@ -214,6 +216,7 @@ fn a_local_index_is_searched_by_its_key() {
     let filter = |restrictions| Filter {
         restrictions,
         allow_filtering: false,
+        condition: None,
     };
     let by_key = filter(vec![Restriction::Eq {
         lhs: "p".into(),
@@ -228,8 +231,7 @@ fn a_local_index_is_searched_by_its_key() {
         (Some(&by_key), true, 0),
         (Some(&by_another), false, 1),
     ] {
-        let search = filtered(filter);
-        let needed = SearchRequirements::by(&search);
+        let needed = SearchRequirements::by(filter, None);
         assert_eq!(needed.fits(&local), fits_local, "{filter:?}");
         assert!(needed.fits(&with_columns()), "{filter:?}");
         assert_eq!(needed.left_by(&local).count(), left, "{filter:?}");
@@ -238,26 +240,11 @@ fn a_local_index_is_searched_by_its_key() {
         lhs: "x".into(),
         rhs: json!(1),
     }]);
-    assert!(!SearchRequirements::by(&filtered(Some(&unknown))).fits(&with_columns()));
-    let returning = |column: &str| AnnRequest {
-        return_columns: Some(vec![column.to_owned()]),
-        ..filtered(None)
-    };
+    assert!(!SearchRequirements::by(Some(&unknown), None).fits(&with_columns()));
     for (column, is_stored) in [("n", true), ("c", true), ("v", true), ("x", false)] {
-        let search = returning(column);
-        assert_eq!(
-            SearchRequirements::by(&search).fits(&with_columns()),
-            is_stored,
-            "{column}"
-        );
-    }
-}
-
-/// A search with a filter.
-fn filtered(filter: Option<&Filter>) -> AnnRequest {
-    AnnRequest {
-        filter: filter.cloned(),
-        ..AnnRequest::new(vec![0.0, 0.0], 1)
+        let returned = [column.to_owned()];
+        let needed = SearchRequirements::by(None, Some(&returned));
+        assert_eq!(needed.fits(&with_columns()), is_stored, "{column}");
     }
 }
 
@@ -284,6 +271,7 @@ fn numbers_of_a_partition_key_are_the_same_if_their_bytes_are() {
             rhs: json!(rhs),
         }],
         allow_filtering: true,
+        condition: None,
     };
     assert_eq!(found(&index, 9, &by("p", "1.00")), [1]);
     assert_eq!(found(&index, 9, &by("c", "2.5")), [0, 1]);
@@ -361,6 +349,7 @@ fn collections_and_tokens_are_looked_into() {
         let filter = Filter {
             restrictions: vec![restriction],
             allow_filtering: true,
+            condition: None,
         };
         assert_eq!(found(&index, 9, &filter), expected, "{filter:?}");
     }
@@ -368,6 +357,7 @@ fn collections_and_tokens_are_looked_into() {
         let filter = Filter {
             restrictions: vec![restriction],
             allow_filtering: true,
+            condition: None,
         };
         SearchFilter::new(&index.identity, Some(&filter), &[]).unwrap_err()
     };

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::handle::IndexHandle;
 use crate::database::SourceDatabase;
 use crate::filter::{SearchRequirements, UnsupportedRestriction};
-use crate::identity::{IndexIdentity, IndexName};
+use crate::identity::{IndexIdentity, IndexName, StructureClass, TableIdentity};
 use crate::metrics::ServiceMetrics;
 use crate::present::TimeSource;
 
@@ -241,9 +241,7 @@ impl IndexEngine {
             }
         };
         let of_column = || indexes.values().filter(of_requested);
-        let serves = |index: &Arc<IndexHandle>| {
-            index.state() == IndexState::Serving && self.is_current(index)
-        };
+        let serves = |index: &Arc<IndexHandle>| self.serves_current(index);
         let fits = |index: &Arc<IndexHandle>| needed.fits(&self.identity_now(index));
         let fitting = of_column().filter(|index| serves(index) && fits(index));
         let best = fitting.min_by_key(|index| {
@@ -288,11 +286,89 @@ impl IndexEngine {
         needed: &SearchRequirements<'_>,
         within: Duration,
     ) -> Result<RoutedSearch, NoRoute> {
+        let route = || self.route(name, needed);
+        self.when_current(name, within, route).await
+    }
+
+    /// The index on the texts of a column that answers which of them match words: one that serves,
+    /// a global one before local ones, the one of this name before others, and the newest. It waits
+    /// for an index as [`IndexEngine::current_route`] does.
+    pub(crate) async fn current_text_index(
+        &self,
+        table: &TableIdentity,
+        column: &str,
+        named: &str,
+        within: Duration,
+    ) -> Result<Arc<IndexHandle>, NoRoute> {
+        let Some(first) = self.text_indexes(table, column).into_iter().next() else {
+            return Err(NoRoute::Unsuited(format!(
+                "BM25 requires the column to be indexed using 'fulltext_index', but column {column} \
+                 is not"
+            )));
+        };
+        let route = || self.text_index(table, column, named);
+        self.when_current(&first.identity.name, within, route).await
+    }
+
+    fn text_indexes(&self, table: &TableIdentity, column: &str) -> Vec<Arc<IndexHandle>> {
+        let indexes = self.indexes.load();
+        let of_column = indexes.values().filter(|index| {
+            index.identity.table == *table
+                && index.identity.options.class() == StructureClass::FullText
+                && self.identity_now(index).column == column
+        });
+        of_column.cloned().collect()
+    }
+
+    fn text_index(
+        &self,
+        table: &TableIdentity,
+        column: &str,
+        named: &str,
+    ) -> Result<Arc<IndexHandle>, NoRoute> {
+        let of_column = self.text_indexes(table, column);
+        let serving = of_column.iter().filter(|index| self.serves_current(index));
+        let best = serving.min_by_key(|index| {
+            let IndexIdentity {
+                name,
+                local_key,
+                version,
+                ..
+            } = &index.identity;
+            let is_other = name.index != named;
+            let version = Reverse(version_order(*version));
+            (!local_key.is_empty(), is_other, index.lacks_rows(), version)
+        });
+        match (best, of_column.first()) {
+            (Some(index), _) => Ok(index.clone()),
+            (None, None) => Err(NoRoute::Missing),
+            (None, Some(_)) if self.status() != NodeStatus::Serving => {
+                Err(NoRoute::NodeBootstrapping)
+            }
+            (None, Some(awaited)) => Err(NoRoute::Building {
+                progress: awaited.progress(),
+                lacks: awaited.lacks(),
+            }),
+        }
+    }
+
+    /// Whether an index serves and the schema still has it.
+    fn serves_current(&self, index: &IndexHandle) -> bool {
+        index.state() == IndexState::Serving && self.is_current(index)
+    }
+
+    /// What a look for an index finds, once an index that is about to come is there.
+    async fn when_current<T>(
+        &self,
+        name: &IndexName,
+        within: Duration,
+        route: impl Fn() -> Result<T, NoRoute>,
+    ) -> Result<T, NoRoute> {
         let mut news = self.news.subscribe();
         let begins = Instant::now() + BEGINS_WITHIN;
         let current = async {
             loop {
-                match self.route(name, needed) {
+                match route() {
                     Err(NoRoute::Building { lacks, .. })
                         if lacks.is_some_and(|rows| rows <= AWAITED_ROWS_MAX)
                             || self.is_replaced(name) =>
@@ -308,7 +384,7 @@ impl IndexEngine {
             }
         };
         let current = tokio::time::timeout(within, current).await;
-        current.unwrap_or_else(|_| self.route(name, needed))
+        current.unwrap_or_else(|_| route())
     }
 
     /// Whether another index is about to take the place of the named one, or did so a moment ago.

@@ -68,7 +68,7 @@ pub(crate) use files::{FilesFault, FilesState};
 pub(crate) use fresh::{ChangeBlock, ChangeBlocks, FreshChange, FreshValue};
 pub(crate) use freshness::IndexLag;
 pub(crate) use handle::IndexHandle;
-pub(crate) use ranked_rows::RankedRows;
+pub(crate) use ranked_rows::{JsonPage, JsonScoredRows, RankedRows};
 pub(crate) use request::{IndexSearch, StructureError, StructureQuery};
 pub(crate) use returned::RequestedColumn;
 pub(crate) use structure::{PreparedValue, Structure, check_files, check_query, file_memory};

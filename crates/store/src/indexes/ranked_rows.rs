@@ -9,7 +9,7 @@ use index::score::DistanceAndScore;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use store_api::types::SearchDebug;
-use store_api::{KeyValue, NearestRows, binary};
+use store_api::{KeyValue, MatchedRows, NearestRows, binary, hex};
 use value::{CqlType, to_key_json};
 
 use super::plan::ExecutedPlan;
@@ -42,6 +42,10 @@ pub(crate) struct RankedRows<'a> {
     is_in_doubt: bool,
     /// Whether the index lacked rows for want of room.
     is_short: bool,
+    /// The number of rows that the structure proposed, and the id of the last one.
+    proposed: (usize, Option<u32>),
+    /// The place after which the next page begins.
+    next: Option<Bytes>,
 }
 
 /// A row of an answer.
@@ -68,7 +72,27 @@ impl<'a> RankedRows<'a> {
             debug: None,
             is_in_doubt: false,
             is_short: false,
+            proposed: (0, None),
+            next: None,
         }
+    }
+
+    /// Notes how many rows the structure proposed, and the id of the last one. Some of them may
+    /// have no key any more, and are no rows of the answer.
+    pub(crate) fn put_proposed(&mut self, rows: usize, last: Option<u32>) {
+        self.proposed = (rows, last);
+    }
+
+    /// The id of the last row that the structure proposed, if it proposed as many as were
+    /// requested. There may then be more.
+    pub(crate) fn last_of(&self, requested: usize) -> Option<u32> {
+        let (proposed, last) = self.proposed;
+        last.filter(|_| proposed >= requested)
+    }
+
+    /// Lets the answer say where the next page begins.
+    pub(crate) fn put_next(&mut self, next: Bytes) {
+        self.next = Some(next);
     }
 
     /// Notes that the index lacks rows for want of room, so that the answer may lack some. The
@@ -219,6 +243,17 @@ impl<'a> RankedRows<'a> {
         }
     }
 
+    /// The rows as a page of those that match words.
+    pub(crate) fn into_page(self) -> MatchedRows {
+        let next = self.next.clone();
+        let NearestRows { keys, is_short, .. } = self.into_neighbours(&[]);
+        MatchedRows {
+            keys,
+            next,
+            is_short,
+        }
+    }
+
     /// The values of one column, as CQL serialises them.
     fn column(&self, at: usize) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         let mut begin = 0;
@@ -250,6 +285,50 @@ impl Serialize for RankedRows<'_> {
             answer.serialize_field("short", &true)?;
         }
         answer.end()
+    }
+}
+
+/// Rows that were found by words. They serialise as a [`store_api::types::Bm25Response`].
+pub(crate) struct JsonScoredRows<'r, 'a>(pub &'r RankedRows<'a>);
+
+impl Serialize for JsonScoredRows<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let JsonScoredRows(rows) = self;
+        let more = [rows.returned.is_some(), rows.debug.is_some(), rows.is_short];
+        let fields = 2 + more.into_iter().filter(|is_there| *is_there).count();
+        let mut answer = serializer.serialize_struct("Bm25Response", fields)?;
+        answer.serialize_field("primary_keys", &JsonKeys(rows))?;
+        let scores = rows.scores.iter().map(|scored| scored.similarity);
+        answer.serialize_field("scores", &JsonNumbers(scores))?;
+        if let Some(returned) = &rows.returned {
+            answer.serialize_field("column_values", &JsonColumnValues(returned))?;
+        }
+        if let Some(debug) = &rows.debug {
+            answer.serialize_field("debug", debug)?;
+        }
+        if rows.is_short {
+            answer.serialize_field("short", &true)?;
+        }
+        answer.end()
+    }
+}
+
+/// A page of rows that match words. It serialises as a [`store_api::types::MatchesResponse`].
+pub(crate) struct JsonPage<'r, 'a>(pub &'r RankedRows<'a>);
+
+impl Serialize for JsonPage<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let JsonPage(rows) = self;
+        let fields = 1 + usize::from(rows.next.is_some()) + usize::from(rows.is_short);
+        let mut page = serializer.serialize_struct("MatchesResponse", fields)?;
+        page.serialize_field("primary_keys", &JsonKeys(rows))?;
+        if let Some(next) = &rows.next {
+            page.serialize_field("next", &hex::write(next))?;
+        }
+        if rows.is_short {
+            page.serialize_field("short", &true)?;
+        }
+        page.end()
     }
 }
 
@@ -364,6 +443,28 @@ mod tests {
         assert_eq!(pk.values, [&[0, 0, 0, 7][..], &[0, 0, 0, 8]]);
         assert_eq!((ck.name.as_str(), ck.typ), ("ck", 13));
         assert_eq!(ck.values, ["", "abc"]);
+    }
+
+    #[test]
+    fn rows_found_by_words_have_scores_and_pages_say_where_the_next_begins() {
+        let schema = KeySchema {
+            partition: vec![column("pk", CqlType::Int)],
+            clustering: vec![],
+        };
+        let mut found = RankedRows::with_capacity(&schema, 1);
+        let key = schema.encode([&[0, 0, 0, 7][..]]);
+        found.push(key.as_bytes(), scored(-1.5, 1.5));
+        let json = serde_json::to_string(&JsonScoredRows(&found)).unwrap();
+        assert_eq!(json, r#"{"primary_keys":{"pk":[7]},"scores":[1.5]}"#);
+        let page = |found: &RankedRows<'_>| serde_json::to_string(&JsonPage(found)).unwrap();
+        assert_eq!(page(&found), r#"{"primary_keys":{"pk":[7]}}"#);
+        found.put_proposed(2, Some(9));
+        assert_eq!((found.last_of(2), found.last_of(3)), (Some(9), None));
+        found.put_next(Bytes::from_static(&[0, 9]));
+        assert_eq!(page(&found), r#"{"primary_keys":{"pk":[7]},"next":"0009"}"#);
+        let rows = found.into_page();
+        assert_eq!(rows.next, Some(Bytes::from_static(&[0, 9])));
+        assert_eq!(rows.keys.len(), 1);
     }
 
     #[test]

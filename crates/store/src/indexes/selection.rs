@@ -109,6 +109,9 @@ impl<'a> RowSelection<'a> {
         if let Some(ids) = of_partitions {
             return Some(ids.into_iter().filter(|id| self.admits(*id)).collect());
         }
+        if !filter.is_plain() {
+            return self.few_by_parts(filter);
+        }
         if self.conditions().is_empty() {
             return None;
         }
@@ -134,6 +137,24 @@ impl<'a> RowSelection<'a> {
         }
         let end = self.with(|keys, _| u32::try_from(keys.ids()).unwrap_or(u32::MAX));
         (0..end).filter(|id| self.admits(*id)).collect()
+    }
+
+    /// As [`RowSelection::few`], where the filter has parts that are made of others or on words.
+    fn few_by_parts(&self, filter: &SearchFilter) -> Option<IdSet> {
+        let has_conditions = !self.conditions().is_empty();
+        let selected = self.with(|keys, conjunction| {
+            let by_conditions = has_conditions.then(|| conjunction.estimate());
+            let by_parts = filter.estimate(keys);
+            let fewest = [by_conditions, by_parts].into_iter().flatten().min()?;
+            if FEW_SHARE * fewest > keys.len() {
+                return None;
+            }
+            match by_conditions == Some(fewest) {
+                true => Some(conjunction.select()),
+                false => filter.select(keys),
+            }
+        })?;
+        Some(selected.iter().filter(|id| self.admits(*id)).collect())
     }
 
     /// Whether the row of an id is one of these now.

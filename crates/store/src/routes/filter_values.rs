@@ -1,4 +1,4 @@
-//! Counts the values in the filter of a search before the search is read.
+//! Counts the values in the filter of a request before the request is read.
 //!
 //! A value of a filter takes many times the memory of its text. So a filter with more values than
 //! one may have is refused while its text is all that there is. What is read here is dropped, and
@@ -16,10 +16,18 @@ const BYTES_MIN: usize = 2;
 /// The JSON that has the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonScope {
-    /// A search.
+    /// A search of vectors.
     Search,
     /// The filter of a search.
     Filter,
+    /// A search of texts.
+    Words,
+    /// A request for all texts that match.
+    Matches,
+    /// Texts to mark up.
+    Highlight,
+    /// Texts to score.
+    Scores,
 }
 
 /// Whether a filter has more than `max` values. A tuple has as many as it has elements.
@@ -30,8 +38,11 @@ pub(super) fn exceed(max: usize, json: &[u8], of: JsonScope) -> bool {
     }
     let left = Cell::new(Some(max));
     let level = match of {
-        JsonScope::Search => ValueDepth::Search,
         JsonScope::Filter => ValueDepth::Filter,
+        JsonScope::Search => ValueDepth::Search,
+        JsonScope::Words | JsonScope::Matches | JsonScope::Highlight | JsonScope::Scores => {
+            ValueDepth::Request
+        }
     };
     let mut json = serde_json::Deserializer::from_slice(json);
     // Whatever is wrong is found again by those who read the search.
@@ -50,6 +61,8 @@ struct ValueCounter<'a> {
 #[derive(Clone, Copy)]
 enum ValueDepth {
     Search,
+    /// Another request than a search of vectors.
+    Request,
     Filter,
     Restrictions,
     Restriction,
@@ -59,7 +72,10 @@ enum ValueDepth {
 /// The name of a field.
 enum FieldKind {
     Filter,
+    /// A list of restrictions.
     Restrictions,
+    /// A restriction, or a condition made of some.
+    Negation,
     Value,
     Other,
 }
@@ -72,11 +88,21 @@ impl ValueCounter<'_> {
     /// The counter for a field of an object; `None` if there are no values to count in it.
     fn of_field(self, name: &FieldKind) -> Option<Self> {
         match (self.level, name) {
-            (ValueDepth::Search, FieldKind::Filter) => Some(self.at(ValueDepth::Filter)),
-            (ValueDepth::Filter, FieldKind::Restrictions) => {
-                Some(self.at(ValueDepth::Restrictions))
+            (ValueDepth::Search | ValueDepth::Request, FieldKind::Filter) => {
+                Some(self.at(ValueDepth::Filter))
             }
-            (ValueDepth::Restriction, FieldKind::Value) => Some(self.at(ValueDepth::Values)),
+            // An object in place of a list is a negation in the form of a list.
+            (
+                ValueDepth::Filter | ValueDepth::Restrictions | ValueDepth::Restriction,
+                FieldKind::Restrictions,
+            ) => Some(self.at(ValueDepth::Restrictions)),
+            (
+                ValueDepth::Filter | ValueDepth::Restrictions | ValueDepth::Restriction,
+                FieldKind::Negation,
+            ) => Some(self.at(ValueDepth::Restriction)),
+            (ValueDepth::Restrictions | ValueDepth::Restriction, FieldKind::Value) => {
+                Some(self.at(ValueDepth::Values))
+            }
             (ValueDepth::Values, _) => Some(self),
             _ => None,
         }
@@ -138,6 +164,7 @@ impl<'de> Visitor<'de> for ValueCounter<'_> {
                 elements.next_element::<IgnoredAny>()?;
                 self.at(ValueDepth::Filter)
             }
+            ValueDepth::Request => self.at(ValueDepth::Filter),
             ValueDepth::Filter => self.at(ValueDepth::Restrictions),
             ValueDepth::Restrictions => self.at(ValueDepth::Restriction),
             ValueDepth::Restriction | ValueDepth::Values => self.at(ValueDepth::Values),
@@ -172,7 +199,8 @@ impl<'de> Deserialize<'de> for FieldKind {
             fn visit_str<E: Error>(self, name: &str) -> Result<FieldKind, E> {
                 Ok(match name {
                     "filter" => FieldKind::Filter,
-                    "restrictions" => FieldKind::Restrictions,
+                    "restrictions" | "and" | "or" => FieldKind::Restrictions,
+                    "not" => FieldKind::Negation,
                     "rhs" | "key" => FieldKind::Value,
                     _ => FieldKind::Other,
                 })
@@ -223,6 +251,23 @@ mod tests {
                 "{search}"
             );
         }
+    }
+
+    #[test]
+    fn values_of_conditions_made_of_others_are_counted() {
+        let leaf = |n: u8| format!(r#"{{"type":"==","lhs":"a","rhs":{n}}}"#);
+        let nested = format!(
+            r#"{{"or":[{},{{"not":{{"and":[{},{}]}}}}]}}{:99}"#,
+            leaf(1),
+            leaf(2),
+            leaf(3),
+            ""
+        );
+        assert!(!exceed(3, nested.as_bytes(), JsonScope::Filter));
+        assert!(exceed(2, nested.as_bytes(), JsonScope::Filter));
+        let search = format!(r#"{{"query":"a b c d","filter":{nested}}}"#);
+        assert!(!exceed(3, search.as_bytes(), JsonScope::Words));
+        assert!(exceed(2, search.as_bytes(), JsonScope::Words));
     }
 
     #[test]

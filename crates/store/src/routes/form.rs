@@ -62,8 +62,16 @@ pub(super) fn read_json(body: &[u8]) -> (Result<AnnRequest, JsonRejection>, Vec<
         let unknown = unknown.iter().map(|name| UnknownKey::of_search(name));
         return (Ok(search), unknown.collect());
     }
-    let unknown = unknown_keys::find(body, JsonScope::Search);
-    (Json::from_bytes(body).map(|Json(search)| search), unknown)
+    read_other(body, JsonScope::Search)
+}
+
+/// Reads a request in JSON that is no search of vectors, and its unknown keys.
+pub(super) fn read_other<T: DeserializeOwned>(
+    body: &[u8],
+    of: JsonScope,
+) -> (Result<T, JsonRejection>, Vec<UnknownKey>) {
+    let unknown = unknown_keys::find(body, of);
+    (Json::from_bytes(body).map(|Json(request)| request), unknown)
 }
 
 /// Refuses a filter with more than `max` values, which has not been read yet.

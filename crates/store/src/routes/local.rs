@@ -7,9 +7,13 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use store_api::types::SearchPlan;
-use store_api::{ClientError, ColumnsPredicate, InProcessService, NearestRows, VectorSearch};
+use store_api::types::{HighlightForm, SearchPlan};
+use store_api::{
+    ClientError, ColumnsPredicate, InProcessService, MatchedRows, NearestRows, VectorSearch,
+    WordMatches, WordSearch,
+};
 use uuid::Uuid;
 
 use super::ApiState;
@@ -18,7 +22,10 @@ use crate::filter::suits;
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
 use crate::options::ApiSocketOptions;
-use crate::search::{ConcurrencyBudget, IndexAnswer, MissingRowsPolicy, SearchError};
+use crate::search::{
+    ConcurrencyBudget, ConcurrencyPermit, IndexAnswer, MissingRowsPolicy, ReceivedSearch,
+    SearchError, TextsQuestion,
+};
 
 /// The longest time that the statement which creates an index waits for it. Drivers give a
 /// statement ten seconds.
@@ -51,6 +58,22 @@ impl InProcessStore {
     }
 }
 
+impl InProcessStore {
+    /// The open store, and the index that a search names.
+    fn open_for(
+        &self,
+        keyspace: &str,
+        index: &str,
+    ) -> Result<(&InProcessApi, IndexName), ClientError> {
+        let open = self.open.get().ok_or(ClientError::Unavailable)?;
+        let name = IndexName {
+            keyspace: keyspace.to_owned(),
+            index: index.to_owned(),
+        };
+        Ok((open, name))
+    }
+}
+
 impl InProcessService for InProcessStore {
     fn search<'a>(
         &'a self,
@@ -59,12 +82,78 @@ impl InProcessService for InProcessStore {
         search: VectorSearch,
     ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
         Box::pin(async move {
-            let open = self.open.get().ok_or(ClientError::Unavailable)?;
-            let name = IndexName {
-                keyspace: keyspace.to_owned(),
-                index: index.to_owned(),
+            let (open, name) = self.open_for(keyspace, index)?;
+            open.search(name, search.into()).await
+        })
+    }
+
+    fn search_words<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        search: WordSearch,
+    ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
+        Box::pin(async move {
+            let (open, name) = self.open_for(keyspace, index)?;
+            open.search(name, search.into()).await
+        })
+    }
+
+    fn match_words<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        search: WordMatches,
+    ) -> BoxFuture<'a, Result<MatchedRows, ClientError>> {
+        Box::pin(async move {
+            let (open, name) = self.open_for(keyspace, index)?;
+            open.match_words(name, search).await
+        })
+    }
+
+    fn highlight<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        query: String,
+        documents: Vec<Option<Bytes>>,
+    ) -> BoxFuture<'a, Result<Vec<Option<String>>, ClientError>> {
+        Box::pin(async move {
+            let (open, name) = self.open_for(keyspace, index)?;
+            let asked = TextsQuestion {
+                query,
+                filter: None,
+                tenant: Vec::new(),
+                texts: documents,
             };
-            open.search(name, search).await
+            let form = HighlightForm::default();
+            let searches = &open.api.searches;
+            let marked = searches
+                .highlight(name, asked, form, open.admitted()?)
+                .await;
+            marked.map_err(refused)
+        })
+    }
+
+    fn score_texts<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        query: String,
+        tenant: Vec<ColumnsPredicate>,
+        texts: Vec<Option<Bytes>>,
+    ) -> BoxFuture<'a, Result<Vec<Option<f32>>, ClientError>> {
+        Box::pin(async move {
+            let (open, name) = self.open_for(keyspace, index)?;
+            let asked = TextsQuestion {
+                query,
+                filter: None,
+                tenant,
+                texts,
+            };
+            let searches = &open.api.searches;
+            let scores = searches.score_texts(name, asked, open.admitted()?).await;
+            scores.map_err(refused)
         })
     }
 
@@ -116,41 +205,66 @@ impl InProcessApi {
     async fn search(
         &self,
         name: IndexName,
-        mut search: VectorSearch,
+        mut search: ReceivedSearch,
     ) -> Result<NearestRows, ClientError> {
-        self.drop_unsupported_predicates(&name, &mut search);
-        let admission = self.admissions.take(None, self.api.engine.metrics());
-        let admission = admission.map_err(refused)?;
+        if search.return_columns.is_none() {
+            self.drop_unsupported(&name, &mut search.predicates);
+        }
         let returned = search.return_columns.clone().unwrap_or_default();
         let write = move |rows: RankedRows<'_>| Ok(rows.into_neighbours(&returned));
+        let IndexAnswer { answer, is_short } = self.answer(name, search, write).await?;
+        Ok(NearestRows { is_short, ..answer })
+    }
+
+    async fn match_words(
+        &self,
+        name: IndexName,
+        mut search: WordMatches,
+    ) -> Result<MatchedRows, ClientError> {
+        self.drop_unsupported(&name, &mut search.predicates);
+        let write = |rows: RankedRows<'_>| Ok(rows.into_page());
+        let IndexAnswer { answer, is_short } = self.answer(name, search.into(), write).await?;
+        Ok(MatchedRows { is_short, ..answer })
+    }
+
+    /// Does an admitted search.
+    async fn answer<A: Send + 'static>(
+        &self,
+        name: IndexName,
+        search: ReceivedSearch,
+        write: impl Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
+    ) -> Result<IndexAnswer<A>, ClientError> {
+        let admission = self.admitted()?;
         let searches = &self.api.searches;
         // The node reads rows by itself, as it knows all of WHERE.
         let lacking = MissingRowsPolicy::Reported;
-        let found = searches
-            .search(name, search.into(), admission, lacking, write)
-            .await;
-        let IndexAnswer { answer, is_short } = found.map_err(refused)?;
-        Ok(NearestRows { is_short, ..answer })
+        let found = searches.search(name, search, admission, lacking, write);
+        found.await.map_err(refused)
+    }
+
+    /// A place for a search.
+    fn admitted(&self) -> Result<ConcurrencyPermit, ClientError> {
+        let admission = self.admissions.take(None, self.api.engine.metrics());
+        admission.map_err(refused)
     }
 
     /// Leaves out the conditions on columns that an index is to keep but does not yet, and on those
     /// whose type has changed since it keeps them: the node checks the rows, unless it requests
     /// columns in place of rows.
-    fn drop_unsupported_predicates(&self, name: &IndexName, search: &mut VectorSearch) {
+    fn drop_unsupported(&self, name: &IndexName, predicates: &mut Vec<ColumnsPredicate>) {
         let engine = &self.api.engine;
-        if search.return_columns.is_none()
-            && !search.predicates.is_empty()
+        if !predicates.is_empty()
             && let Some(index) = engine.index(name)
         {
             let identity = engine.identity_now(&index);
             let keeps_all = engine.keeps_all(&index);
             // A search that may be answered by another index names columns that this one lacks.
             let is_suited = |predicate: &ColumnsPredicate| {
-                let mut columns = predicate.columns().iter();
+                let mut columns = predicate.columns().into_iter();
                 suits(&identity, predicate)
                     || keeps_all && !columns.all(|column| identity.keeps(column))
             };
-            search.predicates.retain(is_suited);
+            predicates.retain(is_suited);
         }
     }
 }

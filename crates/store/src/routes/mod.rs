@@ -6,8 +6,7 @@
 //! with a certificate speaks HTTPS and HTTP on one port; searches in clear are then refused with
 //! 403.
 //!
-//! Text indexes are not implemented: every name is missing for `bm25` and `highlight`. The test
-//! hooks under `/api/internals` answer 404 unless they are switched on.
+//! The test hooks under `/api/internals` answer 404 unless they are switched on.
 
 mod ann;
 mod error;
@@ -28,6 +27,7 @@ mod state;
 mod table;
 mod tasks;
 mod unknown_keys;
+mod words;
 
 use std::sync::Arc;
 
@@ -75,6 +75,8 @@ pub(crate) struct ListenerContext {
     admissions: ConcurrencyBudget,
     /// The bounds of bodies.
     bodies: BodyLimits,
+    /// The most bytes of a body.
+    body_bytes_max: usize,
     /// The keys of searches that the service does not know.
     keys: UnknownKeyCheck,
 }
@@ -90,6 +92,7 @@ impl ListenerContext {
             api,
             admissions: ConcurrencyBudget::new(options.searches_max, options.search_wait_max),
             bodies,
+            body_bytes_max: options.body_bytes_max,
             keys: UnknownKeyCheck::new(options.unknown_keys),
         }
     }

@@ -9,7 +9,7 @@ use utoipa::OpenApi;
 #[openapi(
     info(
         title = "Vector Store",
-        description = "Nearest neighbours of a CQL table's vectors.",
+        description = "Nearest neighbours of a CQL table's vectors, and the texts that words find.",
     ),
     paths(
         super::health::live,
@@ -22,6 +22,10 @@ use utoipa::OpenApi;
         super::state::index_status,
         super::state::metrics,
         super::ann::ann,
+        super::words::bm25,
+        super::words::highlight,
+        super::words::matches,
+        super::words::scores,
         super::repair::start,
         super::repair::control,
         super::repair::status,

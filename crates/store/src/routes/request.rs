@@ -54,8 +54,24 @@ impl AdmittedBody {
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
+        AdmittedBody::take_up_to(None, request, shared).await
+    }
+
+    /// Takes a body that may have `bytes_max` bytes, if that is more than others.
+    async fn take_up_to<B>(
+        bytes_max: Option<usize>,
+        request: Request<B>,
+        shared: &ListenerContext,
+    ) -> Result<AdmittedBody, ApiError>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+    {
         let callers_deadline = callers_deadline(request.headers(), Instant::now())?;
-        let received = shared.bodies.read(request.into_body()).await?;
+        let body = request.into_body();
+        let received = match bytes_max {
+            Some(bytes_max) => shared.bodies.read_up_to(bytes_max, body).await?,
+            None => shared.bodies.read(body).await?,
+        };
         let metrics = shared.api.engine.metrics();
         let admission = shared.admissions.take(callers_deadline, metrics)?;
         // From here on the body is bounded by the admissions.
@@ -109,6 +125,50 @@ impl AdmittedSearch {
     }
 }
 
+/// A request on texts that was admitted; see [`AdmittedBody`].
+pub(super) struct AdmittedTexts<T> {
+    /// The request.
+    pub request: T,
+    /// The form of the answer.
+    pub answer: BodyFormat,
+    /// The place of the request.
+    pub admission: ConcurrencyPermit,
+}
+
+impl<T: DeserializeOwned> AdmittedTexts<T> {
+    /// Reads and admits a request in JSON. `bytes_max` is the most that its body may have, if that
+    /// is more than other bodies. An error is the answer that refuses it.
+    pub(super) async fn take(
+        request: Request<axum::body::Body>,
+        shared: &ListenerContext,
+        of: JsonScope,
+        bytes_max: Option<usize>,
+    ) -> Result<AdmittedTexts<T>, Response> {
+        if form::of_search(request.headers()) != Some(BodyFormat::Json) {
+            return Err(not_json());
+        }
+        let answer = form::of_answer(request.headers());
+        let body = AdmittedBody::take_up_to(bytes_max, request, shared).await;
+        let body = body.map_err(IntoResponse::into_response)?;
+        let values_max = shared.api.searches.filter_values_max();
+        form::bound_values(&body.bytes, of, values_max).map_err(IntoResponse::into_response)?;
+        let (read, unknown) = form::read_other(&body.bytes, of);
+        // An unknown key says more than that a known one is missing.
+        let keys = shared.keys.take(&unknown, shared.api.engine.metrics());
+        keys.map_err(IntoResponse::into_response)?;
+        Ok(AdmittedTexts {
+            request: read.map_err(IntoResponse::into_response)?,
+            answer,
+            admission: body.admission,
+        })
+    }
+}
+
+fn not_json() -> Response {
+    let text = "Expected request with `Content-Type: application/json`";
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response()
+}
+
 impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
     type Rejection = Response;
 
@@ -117,8 +177,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
         shared: &Shared,
     ) -> Result<AdmittedJson<T>, Response> {
         if form::of_search(request.headers()) != Some(BodyFormat::Json) {
-            let text = "Expected request with `Content-Type: application/json`";
-            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
+            return Err(not_json());
         }
         let body = AdmittedBody::take(request, shared).await;
         let AdmittedBody { bytes, admission } = body.map_err(IntoResponse::into_response)?;

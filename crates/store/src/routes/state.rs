@@ -1,5 +1,4 @@
-//! The routes for the state of the service and of its indexes, and those of text searches, which
-//! only refuse.
+//! The routes for the state of the service and of its indexes.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -111,11 +110,6 @@ pub(super) async fn index_status(
             version: None,
         })),
     }
-}
-
-/// Answers every text search: the index is missing, as all indexes are vector indexes.
-pub(super) async fn no_text_index(Path(path): Path<IndexPath>) -> ApiError {
-    SearchError::MissingIndex(path.into()).into()
 }
 
 /// Returns metrics in the text format of Prometheus.

@@ -52,12 +52,14 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 18] {
+fn rows() -> [RouteRow<Shared>; 20] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
     const BM25: &str = "/api/v1/indexes/{keyspace}/{index}/bm25";
     const HIGHLIGHT: &str = "/api/v1/indexes/{keyspace}/{index}/highlight";
+    const MATCHES: &str = "/api/v1/indexes/{keyspace}/{index}/matches";
+    const SCORES: &str = "/api/v1/indexes/{keyspace}/{index}/scores";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
     [
@@ -70,8 +72,10 @@ fn rows() -> [RouteRow<Shared>; 18] {
         RouteRow::new(GET, INDEX, state::index),
         RouteRow::new(GET, STATUS, state::index_status).needs(RequiredRight::SeeState),
         search(ANN, super::ann::ann).direct(),
-        search(BM25, state::no_text_index),
-        search(HIGHLIGHT, state::no_text_index),
+        search(BM25, super::words::bm25),
+        search(HIGHLIGHT, super::words::highlight),
+        search(MATCHES, super::words::matches),
+        search(SCORES, super::words::scores),
         RouteRow::new(GET, REPAIR, repair::status),
         changes(POST, REPAIR, repair::start),
         changes(PATCH, REPAIR, repair::control),

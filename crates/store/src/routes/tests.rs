@@ -25,6 +25,7 @@ mod long_work;
 mod returned;
 mod sockets;
 mod tokens;
+mod words;
 
 use value::CqlType;
 
@@ -481,16 +482,19 @@ async fn an_unknown_index_is_missing_on_every_route() {
         .get("/api/v1/indexes/ks/none/status")
         .await
         .is(404, missing);
-    for route in ["bm25", "highlight"] {
-        service
-            .send(
-                "POST",
-                &format!("/api/v1/indexes/ks/idx/{route}"),
-                "application/json",
-                r#"{"query":"x"}"#,
-            )
-            .await
-            .is(404, "missing index: ks.idx");
+    for (route, body) in [
+        ("bm25", r#"{"query":"x"}"#),
+        ("matches", r#"{"query":"x"}"#),
+        ("highlight", r#"{"query":"x","documents":["x"]}"#),
+        ("scores", r#"{"query":"x","texts":["x"]}"#),
+    ] {
+        // An index of vectors has no words.
+        for index in ["none", "idx"] {
+            let path = format!("/api/v1/indexes/ks/{index}/{route}");
+            let answer = service.send("POST", &path, "application/json", body);
+            let missing = format!("missing index: ks.{index}");
+            answer.await.is(404, &missing);
+        }
     }
     assert!(!service.get("/metrics").await.body.contains("none"));
     service

@@ -32,8 +32,32 @@ const OF_SEARCH: [&str; 8] = [
     "debug",
 ];
 
+/// The keys of a search of texts.
+const OF_WORDS: [&str; 8] = [
+    "query",
+    "words",
+    "limit",
+    "filter",
+    "routing",
+    "return_columns",
+    "min_time_us",
+    "debug",
+];
+
+/// The keys of a request for all texts that match.
+const OF_MATCHES: [&str; 6] = ["query", "words", "limit", "filter", "after", "min_time_us"];
+
+/// The keys of a request to mark texts up.
+const OF_HIGHLIGHT: [&str; 4] = ["query", "words", "documents", "options"];
+
+/// The keys of a request to score texts.
+const OF_SCORES: [&str; 4] = ["query", "words", "texts", "filter"];
+
 /// The keys of a filter.
-const OF_FILTER: [&str; 2] = ["restrictions", "allow_filtering"];
+const OF_FILTER: [&str; 5] = ["restrictions", "allow_filtering", "and", "or", "not"];
+
+/// The keys of a condition that is made of others. Any of them makes an object one.
+const OF_CONDITION: [&str; 3] = ["and", "or", "not"];
 
 /// The keys of a restriction, of which the last is only that of the entry of a map.
 const OF_RESTRICTION: [&str; 4] = ["type", "lhs", "rhs", "key"];
@@ -98,15 +122,28 @@ pub(super) fn find(json: &[u8], of: JsonScope) -> Vec<UnknownKey> {
     let walk = KeyWalk {
         found: &found,
         level: match of {
-            JsonScope::Search => KeyDepth::Search,
             JsonScope::Filter => KeyDepth::Filter,
+            _ => KeyDepth::Search,
         },
+        of_request: of_request(of),
         at: None,
     };
     let mut json = serde_json::Deserializer::from_slice(json);
     // Whatever is wrong is found again by those who read the search.
     let _ = walk.deserialize(&mut json);
     found.into_inner()
+}
+
+/// The keys of a request.
+fn of_request(of: JsonScope) -> &'static [&'static str] {
+    match of {
+        JsonScope::Search => &OF_SEARCH,
+        JsonScope::Filter => &OF_FILTER,
+        JsonScope::Words => &OF_WORDS,
+        JsonScope::Matches => &OF_MATCHES,
+        JsonScope::Highlight => &OF_HIGHLIGHT,
+        JsonScope::Scores => &OF_SCORES,
+    }
 }
 
 /// The unknown keys that a listener has met.
@@ -157,6 +194,8 @@ impl UnknownKeyCheck {
 struct KeyWalk<'a> {
     found: &'a RefCell<Vec<UnknownKey>>,
     level: KeyDepth,
+    /// The keys of the request itself.
+    of_request: &'static [&'static str],
     /// The position of the restriction.
     at: Option<usize>,
 }
@@ -176,7 +215,7 @@ impl KeyWalk<'_> {
 
     fn known(self) -> &'static [&'static str] {
         match self.level {
-            KeyDepth::Search => &OF_SEARCH,
+            KeyDepth::Search => self.of_request,
             KeyDepth::Filter => &OF_FILTER,
             KeyDepth::Restrictions => &[],
             KeyDepth::Restriction => &OF_RESTRICTION,
@@ -264,6 +303,12 @@ impl<'de> Visitor<'de> for KeyWalk<'_> {
             let walk = match (self.level, &*name) {
                 (KeyDepth::Search, "filter") => Some(self.at(KeyDepth::Filter)),
                 (KeyDepth::Filter, "restrictions") => Some(self.at(KeyDepth::Restrictions)),
+                (KeyDepth::Filter | KeyDepth::Restriction, "and" | "or") => {
+                    Some(self.at(KeyDepth::Restrictions))
+                }
+                (KeyDepth::Filter | KeyDepth::Restriction, "not") => {
+                    Some(self.at(KeyDepth::Restriction))
+                }
                 (KeyDepth::Restriction, "type") => {
                     kind = fields.next_value::<Option<String>>()?;
                     continue;
@@ -271,7 +316,9 @@ impl<'de> Visitor<'de> for KeyWalk<'_> {
                 _ => None,
             };
             has_key |= self.level == KeyDepth::Restriction && name == "key";
-            if !known.contains(&&*name) {
+            let is_condition = OF_CONDITION.contains(&&*name);
+            let is_part = self.level == KeyDepth::Restriction && is_condition;
+            if !known.contains(&&*name) && !is_part {
                 self.note(&name, known);
             }
             match walk {
@@ -355,6 +402,26 @@ mod tests {
         assert!(of_filter[0].is_in_filter());
         let message = of_filter[0].error().to_string();
         assert!(message.contains("allow_filtering"), "{message}");
+    }
+
+    #[test]
+    fn conditions_made_of_others_and_requests_on_texts_have_keys_of_their_own() {
+        let leaf = r#"{"type":"==","lhs":"a","rhs":1}"#;
+        let filter = format!(r#"{{"or":[{leaf},{{"not":{{"and":[{leaf}]}}}}]}}"#);
+        let search = format!(r#"{{"vector":[1],"filter":{filter}}}"#);
+        assert_eq!(find(search.as_bytes(), JsonScope::Search), []);
+        let search = format!(r#"{{"words":"a","filter":{filter}}}"#);
+        assert_eq!(find(search.as_bytes(), JsonScope::Words), []);
+        for (json, of) in [
+            (r#"{"query":"a","vector":[1]}"#, JsonScope::Words),
+            (r#"{"query":"a","routing":true}"#, JsonScope::Matches),
+            (r#"{"query":"a","texts":[]}"#, JsonScope::Highlight),
+            (r#"{"query":"a","documents":[]}"#, JsonScope::Scores),
+            (r#"{"or":[{"not":{"lsh":"a"}}]}"#, JsonScope::Filter),
+            (r#"{"or":[],"xor":[]}"#, JsonScope::Filter),
+        ] {
+            assert_eq!(find(json.as_bytes(), of).len(), 1, "{json}");
+        }
     }
 
     #[test]

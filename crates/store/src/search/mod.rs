@@ -1,32 +1,34 @@
-//! The one way of searches. A search comes by HTTP ([`crate::routes`]) or by a call of a node in
-//! the same process. Both take the same way from here on, and get the same results and errors.
+//! The one way of searches, of vectors and of words. A search comes by HTTP ([`crate::routes`]) or
+//! by a call of a node in the same process. Both take the same way from here on, and get the same
+//! results and errors.
 
 mod admission;
 mod error;
 mod input;
+mod page;
+mod question;
 mod table_rows;
+mod texts;
+mod words;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use store_api::types::{AnnRequest, SearchPlan};
+use page::PageCursor;
+use question::{ResolvedSearch, ResolvedSubject};
+use store_api::types::SearchPlan;
 use tokio::time::Instant;
 use traces::Trace;
 
 use crate::compute::CpuExecutor;
 use crate::counters::CountedEvent;
-use crate::filter::{SearchFilter, SearchRequirements, UnsupportedRestriction};
-use crate::identity::{IndexIdentity, IndexName};
-use crate::indexes::{
-    IndexEngine, IndexHandle, IndexSearch, RankedRows, RequestedColumn, RoutedSearch,
-    StructureQuery, check_query,
-};
+use crate::identity::IndexName;
+use crate::indexes::{IndexEngine, IndexHandle, IndexSearch, RankedRows};
 use crate::options::ShortAnswerPolicy;
 
 pub(crate) use admission::{ConcurrencyBudget, ConcurrencyPermit};
 pub(crate) use error::SearchError;
-pub(crate) use input::ReceivedSearch;
+pub(crate) use input::{ReceivedSearch, SearchSubject};
+pub(crate) use texts::TextsQuestion;
 
 /// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
 /// requests no more than this: 1000 rows, oversampled 100 times. More would be memory and time
@@ -88,37 +90,41 @@ impl VectorSearcher {
     pub(crate) async fn search<A: Send + 'static>(
         &self,
         name: IndexName,
-        asked: ReceivedSearch,
+        mut asked: ReceivedSearch,
         admission: ConcurrencyPermit,
         lacking: MissingRowsPolicy,
         write: impl Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
     ) -> Result<IndexAnswer<A>, SearchError> {
         let began = Instant::now();
-        let question = self.question(&name, &asked, &admission).await?;
-        let search = asked.request;
+        let question = self.question(&name, &mut asked, &admission).await?;
         let index = question.routed.index.clone();
-        let left = admission.time_left();
         let waits = Instant::now();
-        let taken_up = wait_for_writes(&index, name.clone(), search.min_time_us, left).await;
+        let taken_up = self
+            .wait_for(&index, name.clone(), &asked, &admission)
+            .await;
         traces::note(|| {
             let waited = waits.elapsed().as_micros();
             format!(
                 "Waited {waited} microseconds until the index had taken in all acknowledged writes"
             )
         });
-        taken_up.inspect_err(|_| self.engine.metrics().search_refused("behind"))?;
+        taken_up?;
+        // A page goes on by ids, which rows that are read have none of.
+        let is_page = matches!(question.subject, ResolvedSubject::Matches { .. });
         let job = Arc::new(PreparedSearch {
             engine: self.engine.clone(),
             question,
-            rows: search.limit.get().min(ROWS_MAX),
-            search,
+            rows: asked.limit.get().min(ROWS_MAX),
+            exact: asked.exact,
+            debug: asked.debug,
             write,
             lacked_rows: index.lacks_rows(),
             trace: traces::current(),
         });
         let mut taken_in = index.doubts.watch();
         let database = self.engine.rows_to_search();
-        let to_make_up = database.filter(|_| lacking == MissingRowsPolicy::ReadFromTable);
+        let is_made_up = lacking == MissingRowsPolicy::ReadFromTable && !is_page;
+        let to_make_up = database.filter(|_| is_made_up);
         let mut is_short = job.lacked_rows;
         let found = loop {
             if let Some(database) = to_make_up.filter(|_| is_short) {
@@ -143,13 +149,8 @@ impl VectorSearcher {
             }
         };
         drop(admission);
-        let took = began.elapsed().as_secs_f64();
         let requested = &job.question.routed.requested;
-        requested.metrics.request_latency.observe(took);
-        self.engine
-            .metrics()
-            .counters()
-            .count(CountedEvent::Search, 1);
+        self.count(requested, began);
         // A node in the process of the rows reads them.
         if found.is_short && database.is_none() {
             if self.when_short == ShortAnswerPolicy::Error {
@@ -159,6 +160,14 @@ impl VectorSearcher {
             requested.metrics.short.inc();
         }
         Ok(found)
+    }
+
+    /// Counts a search that was answered.
+    fn count(&self, requested: &IndexHandle, began: Instant) {
+        let took = began.elapsed().as_secs_f64();
+        requested.metrics.request_latency.observe(took);
+        let counters = self.engine.metrics().counters();
+        counters.count(CountedEvent::Search, 1);
     }
 
     /// Does a search once, in a turn of its own; see [`PreparedSearch::run`].
@@ -181,9 +190,12 @@ impl VectorSearcher {
 struct PreparedSearch<W> {
     engine: Arc<IndexEngine>,
     question: ResolvedSearch,
-    search: AnnRequest,
     /// The most rows of the answer.
     rows: usize,
+    /// Whether the answer must be the true best rows.
+    exact: bool,
+    /// Whether the answer reports how the search was done.
+    debug: bool,
     write: W,
     /// Whether the index lacked rows for want of room when it had taken up the writes that the
     /// search must know.
@@ -206,21 +218,29 @@ impl<W> PreparedSearch<W> {
             // moment longer.
             None => 0,
         };
-        let ranked = index.content.search(&IndexSearch {
-            query: query_of(&self.search),
+        let question = &self.question;
+        let filter = question.filter.as_deref();
+        let named = words::naming(filter, &question.words, index, now_s)?;
+        let mut ranked = index.content.search(&IndexSearch {
+            query: question.subject.query(),
             limit: self.rows,
             now_s,
-            filter: self.question.filter.as_deref(),
-            returned: self.question.returned.as_deref(),
-            exact: self.search.exact,
+            filter: named.as_ref().map(|named| &named.filter).or(filter),
+            tenant: question.tenant.as_deref(),
+            returned: question.returned.as_deref(),
+            exact: self.exact,
             keys: Some(&routed.identity().keys),
-        });
-        let mut ranked = ranked?;
+        })?;
         if ranked.has_expired_value() {
             return Ok(None);
         }
         note_plan(index, &ranked, self.trace.as_ref());
-        if self.search.debug {
+        if let ResolvedSubject::Matches { .. } = question.subject
+            && let Some(last) = ranked.last_of(self.rows)
+        {
+            ranked.put_next(PageCursor::of(&index.content, last).bytes());
+        }
+        if self.debug {
             ranked.explain(&index.identity.name.index);
         }
         // A row that was found until then may have lost its place meanwhile.
@@ -230,40 +250,6 @@ impl<W> PreparedSearch<W> {
         }
         let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
         Ok(Some(IndexAnswer { answer, is_short }))
-    }
-}
-
-impl VectorSearcher {
-    /// Finds the index that answers a search, and resolves its columns there.
-    async fn question(
-        &self,
-        name: &IndexName,
-        asked: &ReceivedSearch,
-        admission: &ConcurrencyPermit,
-    ) -> Result<ResolvedSearch, SearchError> {
-        let max = self.filter_values_max;
-        if asked.values() > max {
-            return Err(SearchError::TooManyValues { max });
-        }
-        let search = &asked.request;
-        let needed = SearchRequirements::by(search).and(&asked.predicates);
-        let routed = self
-            .engine
-            .current_route(name, &needed, admission.time_left())
-            .await
-            .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
-        let identity = routed.identity();
-        check_query(query_of(search), &identity.options)?;
-        check_allowed(&needed, identity)?;
-        let unsuitable = |error: UnsupportedRestriction| SearchError::Unsuitable(error.to_string());
-        let filter = SearchFilter::new(identity, search.filter.as_ref(), &asked.predicates);
-        let returned = search.return_columns.as_deref();
-        let returned = returned.map(|names| RequestedColumn::all_of(identity, names));
-        Ok(ResolvedSearch {
-            filter: filter.map_err(unsuitable)?,
-            returned: returned.transpose().map_err(unsuitable)?,
-            routed,
-        })
     }
 }
 
@@ -300,50 +286,4 @@ fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>, trace: Option<&Trace>
         walk_given_up = plan.walk_given_up,
         "searched"
     );
-}
-
-/// Waits until an index has taken up the writes that a search must know. `name` is the index of the
-/// request.
-async fn wait_for_writes(
-    index: &IndexHandle,
-    name: IndexName,
-    min_time_us: Option<i64>,
-    within: Duration,
-) -> Result<(), SearchError> {
-    let Some(time_us) = min_time_us else {
-        return match index.freshness.wait_for_acknowledged(within).await {
-            true => Ok(()),
-            false => Err(SearchError::Behind(name)),
-        };
-    };
-    let taken_up = index.freshness.wait_until(time_us, within).await;
-    taken_up.map_err(|lag| SearchError::BehindTime { name, lag })
-}
-
-/// A search in the terms of the index that answers it.
-struct ResolvedSearch {
-    routed: RoutedSearch,
-    filter: Option<Box<SearchFilter>>,
-    returned: Option<Vec<RequestedColumn>>,
-}
-
-/// The part of a request that the structure of an index reads.
-fn query_of(request: &AnnRequest) -> StructureQuery<'_> {
-    StructureQuery::Vector(&request.vector)
-}
-
-/// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.
-fn check_allowed(
-    needed: &SearchRequirements<'_>,
-    index: &IndexIdentity,
-) -> Result<(), SearchError> {
-    let left: BTreeSet<&str> = needed.left_by(index).collect();
-    if left.is_empty() || needed.is_allowed {
-        return Ok(());
-    }
-    let left: Vec<&str> = left.into_iter().collect();
-    Err(SearchError::Unsuitable(format!(
-        "a search restricted by {} requires ALLOW FILTERING",
-        left.join(", ")
-    )))
 }

@@ -2,23 +2,28 @@
 //!
 //! The rows are read page by page. Those of a page are put into an index of their own for a moment,
 //! so that filters, distances and values come out as from the index itself. The nearest of all
-//! pages are the answer.
+//! pages are the answer. Texts are scored by the statistics of the rows that the index has.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use full_text::QueryStatistics;
 use index::score::DistanceAndScore;
 use store_api::types::SearchPlan;
 use tokio::time::Instant;
 
-use super::{IndexAnswer, PreparedSearch, SearchError, VectorSearcher, query_of};
+use super::question::ResolvedSubject;
+use super::words::{NamingFilter, naming_by_key};
+use super::{IndexAnswer, PreparedSearch, SearchError, VectorSearcher};
 use crate::compute::NotSearched;
 use crate::database::{RowReader, SourceDatabase, TablePart};
 use crate::feed::TablePager;
 use crate::indexes::{
-    ChangeBlock, ChangeBlocks, FreshChange, IndexContent, IndexSearch, RankedRows, StructureError,
+    ChangeBlock, ChangeBlocks, FreshChange, IndexContent, IndexSearch, PreparedValue, RankedRows,
+    StructureError, StructureQuery,
 };
 use crate::items::{IndexedRows, RowObservation, RowState, StructureChange};
 use crate::keys::PrimaryKey;
@@ -64,6 +69,12 @@ impl VectorSearcher {
         let mut pages = TablePager::new(&rows, TablePart::Range(identity.range));
         let mut best = Vec::new();
         let until = Instant::now() + READS_FOR;
+        let of_index = job.clone();
+        let means = self
+            .compute
+            .search(until, job.rows, move || of_index.page_means());
+        let means = means.await.map_err(|error| self.not_searched(&error))??;
+        let means = Arc::new(means);
         loop {
             let page = tokio::time::timeout_at(until, pages.next()).await;
             let too_late = |_| SearchError::Short(identity.name.clone());
@@ -71,10 +82,10 @@ impl VectorSearcher {
                 break;
             };
             let page = joined(&page, &places, identity.local_filters());
-            let (count, of_page) = (page.len(), job.clone());
+            let (count, of_page, means) = (page.len(), job.clone(), means.clone());
             let found = self
                 .compute
-                .search(until, count, move || of_page.of_page(page));
+                .search(until, count, move || of_page.of_page(page, &means));
             best.extend(found.await.map_err(|error| self.not_searched(&error))??);
             keep_nearest(&mut best, job.rows);
         }
@@ -97,11 +108,33 @@ impl VectorSearcher {
     }
 }
 
+/// What all pages of a search are looked at by.
+struct PageMeans {
+    /// The filter by the rows that its words name; `None` without words.
+    filter: Option<NamingFilter>,
+    /// The statistics by which texts are scored; `None` for vectors.
+    statistics: Option<QueryStatistics>,
+}
+
 impl<W> PreparedSearch<W> {
+    fn page_means(&self) -> Result<PageMeans, SearchError> {
+        let question = &self.question;
+        let content = &question.routed.index.content;
+        let tenant = question.tenant.as_deref();
+        let statistics = question.subject.text_query();
+        let statistics = statistics.map(|query| content.text_statistics(query, tenant));
+        Ok(PageMeans {
+            // What had expired was not read.
+            filter: naming_by_key(question.filter.as_deref(), &question.words, 0)?,
+            statistics: statistics.transpose()?,
+        })
+    }
+
     /// The nearest of some rows.
     fn of_page(
         &self,
         rows: Vec<(PrimaryKey, ReadCell)>,
+        means: &PageMeans,
     ) -> Result<Vec<NearestCandidate>, SearchError> {
         let identity = &self.question.routed.index.identity;
         let indexes = IndexesOptions {
@@ -130,30 +163,80 @@ impl<W> PreparedSearch<W> {
             }
         }
         drop(keys);
-        let blocks = vec![Arc::new(ChangeBlock::new(changes))];
+        let block = Arc::new(ChangeBlock::new(changes));
+        let blocks = vec![block.clone()];
         content.publish(ChangeBlocks { first: 0, blocks }, &[]);
+        let question = &self.question;
+        let named = means.filter.as_ref().map(|named| &named.filter);
+        let (query, limit) = match &question.subject {
+            ResolvedSubject::Vector(vector) => (StructureQuery::Vector(vector), self.rows),
+            // All that match, as the page does not know their scores.
+            ResolvedSubject::Words(query) | ResolvedSubject::Matches { query, .. } => {
+                let after = None;
+                (
+                    StructureQuery::Matches { query, after },
+                    block.changes.len(),
+                )
+            }
+        };
         let found = content.search(&IndexSearch {
-            query: query_of(&self.search),
-            limit: self.rows,
+            query,
+            limit,
             // What had expired was not read.
             now_s: 0,
-            filter: self.question.filter.as_deref(),
-            returned: self.question.returned.as_deref(),
+            filter: named.or(question.filter.as_deref()),
+            tenant: None,
+            returned: question.returned.as_deref(),
             exact: true,
             keys: None,
         });
         let found = found.map_err(SearchError::from)?;
+        let keys = content.keys();
+        let changes = block.changes.iter();
+        let by_id: HashMap<u32, &PreparedValue> = changes
+            .filter_map(|change| Some((change.id, change.value.as_ref()?)))
+            .collect();
         let candidates = found.rows().into_iter().map(|row| {
+            let scored = match &means.statistics {
+                None => row.scored,
+                Some(statistics) => {
+                    let key = identity.keys.saved_key(row.key);
+                    let id = key.and_then(|key| keys.id(key.as_bytes()));
+                    let value = id.and_then(|id| by_id.get(&id).copied());
+                    self.scored_text(value, statistics)
+                }
+            };
             let values = row.values.into_iter();
             NearestCandidate {
                 key: PrimaryKey::from_encoded(row.key),
-                scored: row.scored,
+                scored,
                 values: values
                     .map(|value| value.map(Bytes::copy_from_slice))
                     .collect(),
             }
         });
         Ok(candidates.collect())
+    }
+
+    /// The score of the text of a row.
+    fn scored_text(
+        &self,
+        value: Option<&PreparedValue>,
+        statistics: &QueryStatistics,
+    ) -> DistanceAndScore {
+        let text = match value {
+            Some(PreparedValue::Text(text)) => Some(text),
+            Some(PreparedValue::Vector(_)) | None => None,
+        };
+        let query = self.question.subject.text_query();
+        let score = query.zip(text);
+        let score = score.and_then(|(query, text)| query.score(text, statistics));
+        let score = score.unwrap_or_default();
+        DistanceAndScore {
+            distance: -score,
+            similarity: score,
+            measured: -score,
+        }
     }
 
     /// Writes the answer of these rows.
@@ -185,15 +268,4 @@ fn keep_nearest(rows: &mut Vec<NearestCandidate>, limit: usize) {
     });
     rows.dedup_by(|a, b| a.key == b.key);
     rows.truncate(limit);
-}
-
-impl From<StructureError> for SearchError {
-    fn from(error: StructureError) -> SearchError {
-        match error {
-            StructureError::Query(_) | StructureError::TooManyBytes(_) => {
-                SearchError::Unsuitable(error.to_string())
-            }
-            StructureError::Internal(text) => SearchError::Internal(text),
-        }
-    }
 }

@@ -158,6 +158,7 @@ async fn an_expired_value_is_gone_from_answers_at_once() {
                     rhs: 7.into(),
                 }],
                 allow_filtering: true,
+                condition: None,
             }),
             ..AnnRequest::new(vec![1.0, 1.0], 9)
         };

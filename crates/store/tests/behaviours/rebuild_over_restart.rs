@@ -47,6 +47,7 @@ async fn the_present_index_serves_until_the_new_one_does() {
                 rhs: 2.into(),
             }],
             allow_filtering: true,
+            condition: None,
         }),
         ..near.clone()
     };

@@ -201,6 +201,7 @@ async fn an_index_keeps_the_columns_with_an_index_of_their_own(way: Way) {
         filter: Some(Filter {
             restrictions: vec![restriction],
             allow_filtering: true,
+            condition: None,
         }),
         ..near.clone()
     };

@@ -13,7 +13,7 @@ impl Service {
     }
 
     /// The service as a node elsewhere reaches it, over HTTP.
-    fn remote(&self) -> IndexServices {
+    pub(super) fn remote(&self) -> IndexServices {
         let client = store_api::StoreClient::new(ClientOptions {
             base_uris: vec![self.base.clone()],
             ..ClientOptions::default()

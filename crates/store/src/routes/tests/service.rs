@@ -180,6 +180,10 @@ async fn the_document_names_every_route() {
         ("/api/v1/indexes/{keyspace}/{index}", "get"),
         ("/api/v1/indexes/{keyspace}/{index}/status", "get"),
         ("/api/v1/indexes/{keyspace}/{index}/ann", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/bm25", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/highlight", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/matches", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/scores", "post"),
         ("/metrics", "get"),
     ] {
         assert!(document["paths"][path][method].is_object(), "{path}");
@@ -194,7 +198,11 @@ async fn the_document_names_every_route() {
         assert!(search["responses"][status].is_object(), "{status}");
     }
     let restriction = &document["components"]["schemas"]["Restriction"];
-    assert_eq!(restriction["oneOf"].as_array().unwrap().len(), 20);
+    assert_eq!(restriction["oneOf"].as_array().unwrap().len(), 22);
+    let filter = &document["components"]["schemas"]["Filter"]["properties"];
+    for key in ["restrictions", "allow_filtering", "and", "or", "not"] {
+        assert!(filter[key].is_object(), "{key}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
