@@ -112,6 +112,7 @@ mod codes;
 mod dirty_segments;
 mod epoch;
 mod error;
+mod file_map;
 mod form;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -142,6 +143,7 @@ mod verification;
 
 pub use calibration::Calibration;
 pub use error::IndexError;
+pub use file_map::FileMap;
 pub use form::first_not_finite;
 pub use id_set::IdSet;
 pub use memory_use::ComponentMemory;
