@@ -10,6 +10,7 @@ among letters. The texts of these tests have none of them."""
 
 import json
 import pathlib
+import re
 
 import snowballstemmer
 
@@ -36,10 +37,15 @@ def tokens(text, analyzer):
     return [(term, at) for at, term in enumerate(_terms(text, analyzer)) if term is not None]
 
 
+def folded(word, analyzer):
+    """The words of a prefix, or of a word that may differ in letters: neither stemmed nor dropped."""
+    return [word] if analyzer == "whitespace" else _words(word)
+
+
 def _terms(text, analyzer):
     """The term of each token; None if it has none."""
     if analyzer == "whitespace":
-        return [_short(word) for word in text.split()]
+        return [_short(word) for word in re.findall(r"[^ \t\n\f\r]+", text)]
     if analyzer == "cjk":
         return [_short(gram) for word in _words(text) for gram in _grams(word)]
     words = _words(text)

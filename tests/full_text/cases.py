@@ -10,7 +10,7 @@ from cassandra.query import SimpleStatement
 from conditions import filters, trees
 from films import DIMENSIONS, LOCAL, PAIR, WORDS
 from ranking import Entry, exact
-from service import Refused, also_words, restrictions, tree
+from service import Refused, has_words, restrictions, tree
 
 QUERIES_EACH = int(os.environ.get("QUERIES_EACH", 2))
 """The number of queries for each statement form, form of index and filter."""
@@ -117,7 +117,7 @@ class Case:
 
     def end(self, with_options=""):
         options = f" WITH hybrid_options = {with_options}" if with_options else ""
-        return f" LIMIT {self.limit}{options}{'' if self.is_kept else ' ALLOW FILTERING'}"
+        return f" LIMIT {self.limit}{'' if self.is_kept else ' ALLOW FILTERING'}{options}"
 
     @property
     def table(self):
@@ -402,29 +402,28 @@ def by_http(service, films, form, each=None):
         for name, relations in filters(films):
             case = Case(films, form, relations)
             if case.is_kept:
-                filter = restrictions(*(relation.json for relation in case.relations))
-                yield from _by_http(service, name, case, filter, lambda row: True)
+                conditions = [relation.json for relation in case.relations]
+                yield from _by_http(service, name, case, restrictions(*conditions), conditions, lambda row: True)
         for name, condition in trees(films):
             case = Case(films, form, [])
             # The key of a local index is beside the tree.
-            json = {"and": [*(relation.json for relation in case.relations), condition.json]} if case.relations else condition.json
-            yield from _by_http(service, name, case, tree(json), condition.holds)
+            conditions = [*(relation.json for relation in case.relations), condition.json]
+            yield from _by_http(service, name, case, tree(*conditions), conditions, condition.holds)
 
 
-def _by_http(service, name, case, filter, holds):
+def _by_http(service, name, case, filter, conditions, holds):
     films, form = case.films, case.form
     of_words = {key: score for key, score in case.words().items() if holds(films.by_key[key])}
     near = {key: score for key, score in case.near().items() if holds(films.by_key[key])}
     both = {key: score for key, score in near.items() if key in of_words}
     words_index, near_index = form.words_index(films), form.near_index(films)
+    with_words = tree(*conditions, has_words(form.text, case.query))
     requests = {
         "bm25": (lambda: service.bm25(films.keyspace, words_index, case.query, case.limit, filter), of_words),
         "ann": (lambda: service.ann(films.keyspace, near_index, case.vector, case.limit, filter), near),
+        "ann with words": (lambda: service.ann(films.keyspace, near_index, case.vector, case.limit, with_words), both),
         "matches": (lambda: service.matches(films.keyspace, words_index, case.query, PAGE_ROWS, filter), None),
     }
-    if "restrictions" not in filter:
-        with_words = also_words(filter, form.text, case.query)
-        requests["ann with words"] = (lambda: service.ann(films.keyspace, near_index, case.vector, case.limit, with_words), both)
     for route, (ask, scores) in requests.items():
         shown = f"{form.name} {route} {name} [{case.query}] limit {case.limit} {filter}"
         try:

@@ -48,6 +48,12 @@ def none_of(condition):
     return Condition({"not": condition.json}, value)
 
 
+def differs(films, column, value):
+    """`!=`, the opposite of `=` in one word."""
+    opposite = none_of(leaf(rel.compare(films, column, "=", value)))
+    return Condition(opposite.json["not"] | {"type": "!="}, opposite.value)
+
+
 def filters(films):
     """(name, relations) of WHERE, one of each kind and some together."""
     rng = films.rng
@@ -83,6 +89,8 @@ def trees(films):
     yield "or_of_columns", any_of(english, new)
     yield "not", none_of(english)
     yield "not_equal", none_of(year("="))
+    yield "differs", differs(films, "lang", "de")
+    yield "not_differs", any_of(none_of(differs(films, "lang", "de")), differs(films, "c", 7))
     yield "not_contains", none_of(new)
     yield "not_of_range", none_of(is_("seen", "<", FIRST_SEEN + 40 * DAY))
     yield "not_of_or", none_of(any_of(english, year("<")))

@@ -12,7 +12,7 @@
 import collections
 import dataclasses
 
-from analysis import tokens
+from analysis import folded, tokens
 
 Nothing = collections.namedtuple("Nothing", "")
 Term = collections.namedtuple("Term", "term boost")
@@ -55,59 +55,57 @@ def parse(text, analyzer="standard"):
 
 class _Parser:
     def __init__(self, text, analyzer):
-        self.text, self.analyzer, self.at = text, analyzer, 0
+        self.text, self.analyzer, self.at, self.is_empty = text, analyzer, 0, True
 
     def any_of(self):
         """Clauses without a word between them, or OR."""
-        clause, is_wanted = Boolean(), False
-        while True:
-            self._skip()
-            if self.at == len(self.text) or self.text[self.at] == ")":
-                if is_wanted:
-                    raise Malformed(self.at, "nothing after OR")
-                return _simple(clause)
-            if self._word() == "OR":
-                if is_wanted or not (clause.must or clause.should or clause.must_not):
-                    raise Malformed(self.at, "nothing before OR")
-                self.at, is_wanted = self.at + 2, True
-                continue
+        clause, after_or, self.is_empty = Boolean(), None, True
+        while not self._ends():
             for sign, one in self._all_of():
                 _put(clause, sign, one)
-            is_wanted = False
+            self.is_empty, after_or = False, None
+            self._skip()
+            if self._word() == "OR":
+                after_or = self.at
+                self.at += 2
+        if after_or is not None:
+            raise Malformed(after_or, "nothing after OR")
+        return _simple(clause)
+
+    def _ends(self):
+        """Whether nothing is left of this group, after white space."""
+        self._skip()
+        return self.at == len(self.text) or self.text[self.at] == ")"
 
     def _all_of(self):
         """[(sign, clause)] of clauses that AND joins, as one."""
-        start = self.at
         joined = [self._signed()]
         while self._skip() or self._word() == "AND":
+            place = self.at
             self.at += 3
-            self._skip()
-            if self.at == len(self.text) or self.text[self.at] == ")":
-                raise Malformed(self.at, "nothing after AND")
+            if self._ends():
+                raise Malformed(place, "nothing after AND")
             joined.append(self._signed())
         if len(joined) == 1:
             return joined
         clause = Boolean()
         for sign, one in joined:
             _put(clause, sign or "+", one)
-        assert self.at > start
         return [("", _simple(clause))]
 
     def _signed(self):
-        word = self._word()
+        word, place = self._word(), self.at
         if word in ("AND", "OR"):
-            raise Malformed(self.at, f"nothing before {word}")
+            raise Malformed(place, f"no word before {word}")
         if word == "NOT":
             self.at += 3
-            self._skip()
-            if self.at == len(self.text) or self.text[self.at] == ")" or self._word() in ("AND", "OR"):
-                raise Malformed(self.at, "nothing after NOT")
-            sign, clause = self._signed()
-            return ("-" if sign != "-" else "", clause)
-        sign = self.text[self.at] if self.text[self.at] in "+-" else ""
+            if self._ends():
+                raise Malformed(place, "nothing after NOT")
+            return "-", self._primary()
+        sign = self.text[place] if self.text[place] in "+-" else ""
         self.at += len(sign)
-        if sign and (self.at == len(self.text) or self.text[self.at].isspace() or self.text[self.at] in ")+-"):
-            raise Malformed(self.at, f"nothing after {sign}")
+        if sign and (self._ends() or self.at > place + 1):
+            raise Malformed(place, f"no word directly after {sign}")
         return sign, self._primary()
 
     def _primary(self):
@@ -116,24 +114,23 @@ class _Parser:
         if self.text[self.at] == '"':
             return self._phrase()
         start, word = self.at, self._raw(")(\"~^*")
+        if word in ("AND", "OR", "NOT") and not self._is("*") and not self._is("~") and self.text[start] != "\\":
+            raise Malformed(start, "an operator in place of a word")
         if self._is("*"):
             if not word:
                 raise Malformed(start, "a prefix of nothing")
             self.at += 1
-            return Prefix("".join(self._terms_of_prefix(word)), self._boost())
+            words, boost = folded(word, self.analyzer), self._boost()
+            return Prefix(words[-1], boost) if words else Nothing()
         if not word:
             raise Malformed(start, "no word")
         if self._is("~"):
             self.at += 1
             digits = self._digits()
             distance = int(digits) if digits else 2
-            terms = tokens(word, self.analyzer)
-            boost = self._boost()
-            return Fuzzy(terms[0][0], distance, boost) if terms else Nothing()
+            words, boost = folded(word, self.analyzer), self._boost()
+            return Fuzzy(words[-1], distance, boost) if words else Nothing()
         return _of_tokens(tokens(word, self.analyzer), 0, self._boost())
-
-    def _terms_of_prefix(self, word):
-        return [word if self.analyzer == "whitespace" else word.lower()]
 
     def _group(self):
         start = self.at
@@ -141,6 +138,9 @@ class _Parser:
         clause = self.any_of()
         if not self._is(")"):
             raise Malformed(start, "a parenthesis that is not closed")
+        if self.is_empty:
+            raise Malformed(start, "parentheses with nothing inside")
+        self.is_empty = False
         self.at += 1
         return _boosted(clause, self._boost())
 
@@ -176,10 +176,11 @@ class _Parser:
     def _boost(self):
         if not self._is("^"):
             return 1.0
+        place = self.at
         self.at += 1
         digits = self._digits(".")
         if not digits:
-            raise Malformed(self.at, "a boost without a number")
+            raise Malformed(place, "a boost without a number")
         return float(digits)
 
     def _digits(self, more=""):
@@ -205,6 +206,9 @@ class _Parser:
 
 
 def _put(clause, sign, one):
+    """Adds a clause. One without a word, as it has stop words alone, says nothing."""
+    if isinstance(one, Nothing):
+        return
     {"+": clause.must, "-": clause.must_not, "": clause.should}[sign].append(one)
 
 

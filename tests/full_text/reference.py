@@ -22,20 +22,21 @@ class Document:
         return len(self.positions.get(term, ()))
 
     def count_of_phrase(self, phrase):
-        """How often the terms stand at their offsets. With slop, all in order and at most so many
-        places further apart than in the phrase."""
-        (first, term), *others = phrase.terms
-        return sum(self._continues(start - first, others, phrase.slop) for start in self.positions.get(term, ()))
-
-    def _continues(self, start, others, slop):
-        if not others:
-            return True
-        (offset, term), *further = others
-        return any(
-            self._continues(position - offset, further, slop - (position - offset - start))
-            for position in self.positions.get(term, ())
-            if 0 <= position - offset - start <= slop
-        )
+        """How often the terms stand in their places: where the beginnings of the phrase that each
+        term tells are the same, or with slop, as far apart as that at most. No occurrence has a term
+        at a place that another has."""
+        begins = [[at - offset for at in self.positions.get(term, ())] for offset, term in phrase.terms]
+        if not phrase.slop:
+            return len(set(begins[0]).intersection(*begins[1:]))
+        count = 0
+        while all(begins):
+            last = max(places[0] for places in begins)
+            kept = [[place for place in places if place >= last - phrase.slop] for places in begins]
+            if kept == begins:
+                count += 1
+                kept = [places[1:] for places in begins]
+            begins = kept
+        return count
 
 
 class Statistics:

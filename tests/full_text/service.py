@@ -84,12 +84,13 @@ def restrictions(*all_of):
     return {"restrictions": list(all_of), "allow_filtering": True}
 
 
-def tree(condition):
-    """A filter that is a tree of conditions: {"and": [..]}, {"or": [..]}, {"not": {..}}."""
-    return condition
+def tree(*all_of):
+    """A filter of conditions, each a restriction or {"and": [..]}, {"or": [..]} or {"not": {..}}."""
+    (first, *others) = all_of
+    whole = {"and": list(all_of)} if others or "type" in first else first
+    return whole | {"allow_filtering": True}
 
 
-def also_words(condition, column, query):
-    """A filter for rows that satisfy a condition, None for any, and whose column matches a query."""
-    words = {"type": "BM25", "lhs": column, "rhs": query}
-    return {"and": [condition, words]} if condition else words
+def has_words(column, query):
+    """The condition that the text of a column matches a query."""
+    return {"type": "BM25", "lhs": column, "rhs": query}
