@@ -15,6 +15,9 @@ from service import Refused, has_words, restrictions, tree
 QUERIES_EACH = int(os.environ.get("QUERIES_EACH", 2))
 """The number of queries for each statement form, form of index and filter."""
 
+IN_FULL = "ALL_FORMS" in os.environ
+"""Whether tests that need only some of the forms take all."""
+
 LIMITS = (1, 3, 10, 40, 1000)
 PAGE_ROWS = 7
 CANDIDATES = 100

@@ -1,6 +1,7 @@
 """What a ranked answer must be, where not everything is certain: the place of rows with equal scores
 is not, so that a rank, and a score made of ranks, lies between two bounds."""
 
+import bisect
 import collections
 
 ORDER_TOLERANCE = 1e-4
@@ -57,11 +58,12 @@ def _is_less(left, right):
 
 def ranks(scores):
     """{key: (best, worst)} of the ranks that rows may have, from 1."""
+    values, count = sorted(scores.values()), len(scores)
     places = {}
     for key, score in scores.items():
-        better = sum(_is_less(score, other) for other in scores.values())
-        not_worse = sum(not _is_less(other, score) for other in scores.values())
-        places[key] = (better + 1, not_worse)
+        first_better = bisect.bisect_left(values, True, key=lambda other: _is_less(score, other))  # noqa: B023
+        first_equal = bisect.bisect_left(values, True, key=lambda other: not _is_less(other, score))  # noqa: B023
+        places[key] = (count - first_better + 1, count - first_equal)
     return places
 
 

@@ -56,7 +56,10 @@ def test_words_that_are_too_long_leave_a_gap():
 
 @pytest.mark.parametrize(
     "query, place",
-    [("(cat", 1), ("cat)", 4), ('x "cat', 3), ("cat AND", 5), ("OR cat", 1), ("cat^", 4), ("x ()", 3), ("+", 1), ("cat NOT AND x", 9), ("NOT", 4)]
+    [
+        ("(cat", 1), ("cat)", 4), ('x "cat', 3), ("cat AND", 5), ("OR cat", 1), ("cat^", 4), ("x ()", 3), ("+", 1),
+        ("cat NOT AND x", 9), ("NOT", 1),
+    ],  # fmt: skip
 )
 def test_a_malformed_query_has_a_place(query, place):
     with pytest.raises(Malformed) as malformed:
