@@ -9,7 +9,7 @@ from cassandra.concurrent import execute_concurrent
 from cassandra.query import SimpleStatement
 from conditions import filters, trees
 from films import DIMENSIONS, LOCAL, PAIR, WORDS
-from ranking import Entry, exact
+from ranking import exact
 from service import Refused, has_words, restrictions, tree
 
 QUERIES_EACH = int(os.environ.get("QUERIES_EACH", 2))
@@ -342,14 +342,13 @@ class Expression(Fused):
     def order(self, case, text):
         if case.with_literals:
             return f"0.7 * {case.ann(text, 'ANN_SCORE')} + 0.3 * {case.bm25(text, 'BM25_SCORE')}"
-        return f"(7 * {case.ann(text, 'ANN_SCORE')} - -3 * {case.bm25(text, 'BM25_SCORE')}) / 10"
+        near = f"{text.value(7.0)} * {case.ann(text, 'ANN_SCORE')}"
+        return f"({near} - {text.value(-3.0)} * {case.bm25(text, 'BM25_SCORE')}) / 10"
 
     def fault(self, case, rows):
         near, words = self.searches(case)
         score = lambda key: 0.7 * near.get(key, 0) + 0.3 * words.get(key, 0)  # noqa: E731
         entries = ranking.summed([near, words], self.candidates(case), score)
-        # Where a row without a vector belongs is left open, but not before its words' share.
-        entries |= {key: Entry(float("-inf"), entry.high, False) for key, entry in entries.items() if key not in near}
         found = ranking.fault(entries, _keys(rows), case.limit)
         for row in rows:
             key = row.p, row.c
