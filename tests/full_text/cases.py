@@ -12,7 +12,7 @@ from films import DIMENSIONS, LOCAL, PAIR, WORDS
 from ranking import exact
 from service import Refused, has_words, restrictions, tree
 
-QUERIES_EACH = int(os.environ.get("QUERIES_EACH", 2))
+QUERIES_EACH = int(os.environ.get("QUERIES_EACH", 1))
 """The number of queries for each statement form, form of index and filter."""
 
 IN_FULL = "ALL_FORMS" in os.environ

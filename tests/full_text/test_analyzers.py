@@ -7,6 +7,8 @@ import pytest
 import ranking
 from analysis import ANALYZERS
 from cassandra import InvalidRequest
+from cassandra.concurrent import execute_concurrent_with_args
+from grammar import words_as_they_are
 from texts import Texts
 
 DOCUMENTS = {
@@ -49,17 +51,22 @@ def analyzed(request, session, service, keyspace):
 
 
 def test_an_analyzer_finds_what_the_reference_finds(analyzed, session, service, keyspace):
+    """Each word of the documents, as a user types it."""
     texts, analyzer = analyzed
     reference = texts.reference(analyzer)
     words = sorted({word for text in DOCUMENTS.values() for word in text.split() if len(word) < 60})
-    for way in ("cql", "http"):
-        texts.way = way
-        for word in words:
-            # As a user typed it.
-            query = session.execute(f"SELECT bm25_words(%s) AS query FROM {texts.table} LIMIT 1", (word,)).one().query
-            scores, ranked = reference.scores(query), texts.ranked(query)
-            assert ranking.fault(ranking.exact(scores), [key for key, _ in ranked], 1000) is None, query
-            assert ranking.fault_of_scores(scores, ranked) is None, query
+    select = texts.select("bm25_words(?)")
+    answers = execute_concurrent_with_args(session, select, [(word, word, word, 1000) for word in words])
+    found = [(word, [(row.id, row.score) for row in answer.result_or_exc]) for word, answer in zip(words, answers)]
+    for word in words[::7]:
+        status, text = service.post(keyspace, texts.index, "bm25", {"words": word, "limit": 1000})
+        assert status == 200, text
+        answer = json.loads(text)
+        found.append((word, list(zip(answer["primary_keys"]["id"], answer["scores"]))))
+    for word, ranked in found:
+        scores = reference.scores(words_as_they_are(word))
+        assert ranking.fault(ranking.exact(scores), [key for key, _ in ranked], 1000) is None, word
+        assert ranking.fault_of_scores(scores, ranked) is None, word
 
 
 def test_stems_stop_words_and_pairs(analyzed):

@@ -165,7 +165,6 @@ def test_a_text_index_has_no_neighbours(service, keyspace, texts):
         (restrictions(restriction("==", "id", "x")), ["id", "int"]),
         (tree({"or": [restriction("==", "id", 1), restriction("==", "year", 5)]}), ["year"]),
         (tree({"not": has_words("body", "(cat")}), ["at character 1"]),
-        (tree({"not": has_words("id", "cat")}), ["id"]),
         ({"restrictions": [restriction("==", "id", 1)]}, ["requires ALLOW FILTERING"]),
     ],
 )
@@ -173,6 +172,12 @@ def test_a_filter_that_cannot_be_served_is_400(service, keyspace, texts, filter,
     for route in ("bm25", "matches"):
         status, text = post(service, keyspace, texts.index, route, ROUTES[route] | {"filter": filter})
         assert status == 400 and all(word in text for word in words), text
+
+
+def test_words_of_a_column_without_a_text_index_are_no_filter(service, keyspace, texts):
+    for column in ("id", "year", "nothing"):
+        status, text = post(service, keyspace, texts.index, "bm25", {"query": "cat", "filter": tree(has_words(column, "cat"))})
+        assert status in (400, 404) and column in text, text
 
 
 def test_a_filter_says_one_thing(service, keyspace, texts):

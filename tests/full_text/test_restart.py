@@ -51,10 +51,11 @@ def is_equal(restarted, living):
     """Compares what searches find with brute force."""
     living.settle()
     living.wait(restarted.service.wait)
+    rng = random.Random(STEPS)
     for form in FORMS:
-        for kind in KINDS if IN_FULL else random.Random(STEPS).sample(KINDS, 4):
+        for kind in KINDS if IN_FULL else rng.sample(KINDS, 3):
             none(by_cql(restarted.session, kind, cases(living, form, each=1)))
-        none(by_http(restarted.service, living, form, each=1))
+    none(by_http(restarted.service, living, rng.choice(FORMS), each=1))
 
 
 def made(restarted):

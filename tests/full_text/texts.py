@@ -15,7 +15,7 @@ class Texts:
         self.session, self.service, self.keyspace, self.way = session, service, keyspace, way
         number = next(_numbers)
         self.name, self.index = f"t{number}", f"words{number}"
-        self.options, self.rows = options, {}
+        self.options, self.rows, self._selects = options, {}, {}
         session.execute(f"CREATE TABLE {self.table} (id int PRIMARY KEY, {column})")
 
     @property
@@ -43,9 +43,17 @@ class Texts:
         """[(key, score)] of a search, best first."""
         if self.way == "http":
             return [(key, score) for (key,), score in self.service.bm25(self.keyspace, self.index, query, limit)]
-        select = f"SELECT id, BM25_SCORE(body, ?) AS score FROM {self.table} WHERE BM25(body, ?) > 0 ORDER BY BM25(body, ?) LIMIT ?"
-        rows = self.session.execute(self.session.prepare(select), (query, query, query, limit))
+        rows = self.session.execute(self.select(), (query, query, query, limit))
         return [(row.id, row.score) for row in rows]
+
+    def select(self, words="?"):
+        """The search, prepared: the query thrice, and the limit. `words` is the term of the query."""
+        if words not in self._selects:
+            self._selects[words] = self.session.prepare(
+                f"SELECT id, BM25_SCORE(body, {words}) AS score FROM {self.table} "
+                f"WHERE BM25(body, {words}) > 0 ORDER BY BM25(body, {words}) LIMIT ?"
+            )
+        return self._selects[words]
 
     def find(self, query, limit=1000):
         """The keys of a search, best first."""
