@@ -19,7 +19,7 @@ class Notes:
             ("notes_body", "body, tag, topic", "fulltext_index"),
             ("notes_local", "(p), body, tag", "fulltext_index"),
             ("notes_topic", "topic", "fulltext_index"),
-            ("notes_v", "v, tag", "vector_index"),
+            ("notes_v", "v, tag, topic", "vector_index"),
         ]:
             session.execute(f"CREATE CUSTOM INDEX {name} ON {keyspace}.notes ({target}) USING '{kind}'")
             service.eventually_serves(keyspace, name)

@@ -113,6 +113,26 @@ def test_all_that_match_come_in_pages_and_can_be_counted(films):
     assert sorted(ids(films.execute(two))) == [1, 2]
 
 
+def test_scores_and_excerpts_come_with_all_that_match(films):
+    best = films.execute("SELECT id, BM25_SCORE(body, 'black') AS score FROM films ORDER BY BM25(body, 'black') LIMIT 9")
+    rows = films.execute(
+        "SELECT id, BM25_SCORE(body, 'black') AS score, BM25_HIGHLIGHT(body, 'black') AS mark FROM films WHERE BM25(body, 'black') > 0"
+    ).all()
+    assert {row.id: row.score for row in rows} == pytest.approx({row.id: row.score for row in best}, rel=1e-4)
+    assert all("<b>black</b>" in row.mark for row in rows)
+    with pytest.raises(InvalidRequest, match="there are no ranks"):
+        films.execute("SELECT BM25_RANK(body, 'black') FROM films WHERE BM25(body, 'black') > 0").all()
+
+
+def test_scores_of_a_search_that_does_not_order(films):
+    rows = films.execute(
+        "SELECT id, ANN_SCORE(v, [1, 0]) AS near, BM25_RANK(title, 'cats') AS title FROM films ORDER BY BM25(body, 'black') LIMIT 9"
+    ).all()
+    assert sorted(ids(rows)) == [1, 2, 5]
+    assert {row.id: row.near for row in rows} == {1: pytest.approx(1), 2: pytest.approx(1 / 3), 5: None}
+    assert {row.id for row in rows if row.title} == {1, 2}
+
+
 def test_words_of_another_column_filter(films):
     rows = films.execute("SELECT id FROM films WHERE BM25(title, 'cats') > 0 ORDER BY BM25(body, 'black') LIMIT 9")
     assert sorted(ids(rows)) == [1, 2]
@@ -182,7 +202,7 @@ def test_a_warning_says_that_there_are_no_pages(films):
         ("ORDER BY v ANN OF [1, 0], BM25(body, 'x') LIMIT 3", ["BM25 and ANN cannot be combined", "RRF"]),
         ("ORDER BY BM25(plain, 'x') LIMIT 3", ["BM25 requires the column to be indexed using 'fulltext_index', but column plain is not"]),
         ("WHERE BM25(plain, 'x') > 0", ["BM25 requires the column to be indexed using 'fulltext_index', but column plain is not"]),
-        ("ORDER BY BM25(year, 'x') LIMIT 3", ["year", "int"]),
+        ("ORDER BY BM25(year, 'x') LIMIT 3", ["column year"]),
         ("ORDER BY BM25(nothing, 'x') LIMIT 3", ["nothing"]),
         ("ORDER BY BM25(body, 5) LIMIT 3", ["body"]),
         ("ORDER BY BM25(body, null) LIMIT 3", ["Unsupported null value for column body"]),
@@ -194,6 +214,7 @@ def test_a_warning_says_that_there_are_no_pages(films):
         ("WHERE BM25(body, 'x') >= 0", ["operator >", "literal 0"]),
         ("WHERE BM25(body, 'x') > 1", ["operator >", "literal 0"]),
         ("WHERE BM25_SCORE(body, 'x') > 0", ["WHERE"]),
+        ("WHERE BM25(body, 'x') > 0 ORDER BY id", ["ordering by columns", "BM25(column, words)"]),
         ("WHERE ANN(v, [1, 0]) > 0", ["WHERE"]),
         ("WHERE BM25(body, 'x') > 0 AND plain = 'x'", ["ALLOW FILTERING"]),
         ("WHERE plain = 'x' ORDER BY BM25(body, 'x') LIMIT 3", ["plain", "ALLOW FILTERING"]),
@@ -226,7 +247,7 @@ def test_ordered_rows_are_not_aggregated(films):
 
 
 def test_a_selection_has_searches_that_the_statement_makes(films):
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(InvalidRequest, match="need a search"):
         films.execute("SELECT id, BM25_SCORE(body, 'x') FROM films").all()
 
 
