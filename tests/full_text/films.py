@@ -138,13 +138,12 @@ class Films:
     def wait(self, serves):
         """Waits until `serves(keyspace, index, count)` of each index, which shows that all rows have
         come."""
-        texts = sum(row["body"] is not None for row in self.rows)
-        vectors = sum(row["v"] is not None for row in self.rows)
+        count = lambda column: sum(row[column] is not None for row in self.rows)  # noqa: E731
         for form in FORMS:
-            serves(self.keyspace, form.words_index(self), texts)
-            serves(self.keyspace, form.near_index(self), vectors)
-        serves(self.keyspace, f"{self.name}_titles", len(self.rows))
-        serves(self.keyspace, f"{self.name}_places", len(self.rows))
+            serves(self.keyspace, form.words_index(self), count("body"))
+            serves(self.keyspace, form.near_index(self), count("v"))
+        serves(self.keyspace, f"{self.name}_titles", count("title"))
+        serves(self.keyspace, f"{self.name}_places", count("w"))
 
     # What searches find, by definition.
 
@@ -161,6 +160,8 @@ class Films:
     def near(self, vector, column="v"):
         """{key: score} of the rows with a vector."""
         rows = [row for row in self.rows if row[column] is not None]
+        if not rows:
+            return {}
         vectors = numpy.array([row[column] for row in rows], dtype=numpy.float64)
         scores = 1 / (1 + ((vectors - numpy.array(vector)) ** 2).sum(axis=1))
         return {(row["p"], row["c"]): float(score) for row, score in zip(rows, scores)}
