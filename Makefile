@@ -33,7 +33,7 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -135,6 +135,14 @@ test-filters: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-filters-all
 test-filters-all: $(VENVS)/cassandra/.installed test-programs ## Searches with filters by every form of index on columns of every type
 	ALL_FORMS=1 $(VENVS)/cassandra/bin/python -m pytest -q tests/filters
+
+.PHONY: test-full-text
+test-full-text: $(VENVS)/cassandra/.installed test-programs
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/full_text
+
+.PHONY: test-full-text-all
+test-full-text-all: $(VENVS)/cassandra/.installed test-programs ## Searches for words, vectors and both: many queries of each form, and 20 seeds of random writes (SEEDS=n FIRST_SEED=m for others)
+	ALL_FORMS=1 QUERIES_EACH=$${QUERIES_EACH:-10} PHASES=6 SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/full_text
 
 # cassio, langchain-community and LlamaIndex as they come from PyPI, and the package of our own for LangChain. The two folders
 # have a conftest.py each, so that they can't share a run.
