@@ -13,7 +13,7 @@ use crate::waiting::WaitingDocuments;
 
 /// The documents of an index. A copy costs little, and stays as it is while the index changes.
 #[derive(Clone)]
-pub(crate) struct IndexState {
+pub(crate) struct TextState {
     /// The place of each id that has a document.
     pub places: PlaceTable,
     pub segments: Vec<SegmentPart>,
@@ -48,9 +48,9 @@ pub(crate) struct PlacedDocuments {
     pub waiting: Vec<Vec<u32>>,
 }
 
-impl Default for IndexState {
-    fn default() -> IndexState {
-        IndexState {
+impl Default for TextState {
+    fn default() -> TextState {
+        TextState {
             places: PlaceTable::default(),
             segments: Vec::new(),
             waiting: vec![WaitingPart::default()],
@@ -59,10 +59,10 @@ impl Default for IndexState {
     }
 }
 
-impl IndexState {
+impl TextState {
     /// A state of segments, whose ids must differ in all live documents.
-    pub fn of(segments: Vec<SegmentPart>) -> Result<IndexState, &'static str> {
-        let mut state = IndexState::default();
+    pub fn of(segments: Vec<SegmentPart>) -> Result<TextState, &'static str> {
+        let mut state = TextState::default();
         for part in &segments {
             let documents = 0..part.segment.documents();
             for document in documents.filter(|document| part.live.is_live(*document)) {
