@@ -263,21 +263,14 @@ impl WaitingPart {
         texts.get(document).map_or(0, |(_, text)| text.length())
     }
 
-    /// Calls `take` with each live document that may match a clause, and its id and text, in their
-    /// order.
-    pub fn for_each_candidate(
-        &self,
-        clause: &QueryClause,
-        mut take: impl FnMut(u32, &crate::AnalysedText),
-    ) {
+    /// The live documents that may match a clause, with their ids. Whoever looks at them may wait for
+    /// others: they are not locked.
+    pub fn candidates(&self, clause: &QueryClause) -> Vec<(u32, Arc<crate::AnalysedText>)> {
         let texts = self.documents.read();
-        for document in texts.candidates(clause) {
-            if self.is_live(document)
-                && let Some((id, text)) = texts.get(document)
-            {
-                take(*id, text);
-            }
-        }
+        let candidates = texts.candidates(clause).into_iter();
+        let live = candidates.filter(|document| self.is_live(*document));
+        live.filter_map(|document| texts.get(document).cloned())
+            .collect()
     }
 
     /// The live documents: their numbers, and their ids with their texts.

@@ -192,13 +192,13 @@ impl<'a> TextView<'a> {
             }
         }
         for part in &self.state.waiting {
-            part.for_each_candidate(query.clause(), |id, text| {
+            for (id, text) in part.candidates(query.clause()) {
                 if admitted.admits(id)
-                    && let Some(score) = query.score(text, statistics)
+                    && let Some(score) = query.score(&text, statistics)
                 {
                     best.push(id, score);
                 }
-            });
+            }
         }
         let few = self.few(admitted);
         let scores = SegmentScores {
@@ -280,11 +280,11 @@ impl<'a> TextView<'a> {
             }
         }
         for part in &self.state.waiting {
-            part.for_each_candidate(query.clause(), |id, text| {
-                if admits(id) && query.matches(text) {
+            for (id, text) in part.candidates(query.clause()) {
+                if admits(id) && query.matches(&text) {
                     take(id);
                 }
-            });
+            }
         }
         let few = self.few(admitted);
         let admission: Admission<'_> = match admitted.are_all() && after.is_none() {
