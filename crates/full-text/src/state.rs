@@ -263,8 +263,8 @@ impl WaitingPart {
         texts.get(document).map_or(0, |(_, text)| text.length())
     }
 
-    /// The live documents that may match a clause, with their ids. Whoever looks at them may wait for
-    /// others: they are not locked.
+    /// The live documents that may match a clause, with their ids. They are not locked, so whoever
+    /// looks at them may wait for others.
     pub fn candidates(&self, clause: &QueryClause) -> Vec<(u32, Arc<crate::AnalysedText>)> {
         let texts = self.documents.read();
         let candidates = texts.candidates(clause).into_iter();
