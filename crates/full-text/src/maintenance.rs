@@ -8,7 +8,7 @@
 use crate::TextIndex;
 use crate::places::DocumentPlace;
 use crate::segment::{MergeInput, TextSegment};
-use crate::state::{IndexState, SegmentPart};
+use crate::state::{TextState, SegmentPart};
 
 /// How many segments of a tier are merged, and how many times as many documents the next tier is
 /// for.
@@ -106,7 +106,7 @@ impl TextIndex {
 }
 
 /// The segments to be merged next; none if nothing is to be done.
-fn next_merge(state: &IndexState) -> Vec<SegmentPart> {
+fn next_merge(state: &TextState) -> Vec<SegmentPart> {
     let is_dead = |part: &&SegmentPart| {
         part.live.dead.len() * DOCUMENTS_PER_DEAD > part.segment.documents() as usize
     };

@@ -13,7 +13,7 @@ use crate::waiting::WaitingDocuments;
 
 /// The documents of an index. A copy costs little, and stays as it is while the index changes.
 #[derive(Clone)]
-pub(crate) struct IndexState {
+pub(crate) struct TextState {
     /// The place of each id that has a document.
     pub places: PlaceTable,
     pub segments: Vec<SegmentPart>,
@@ -48,9 +48,9 @@ pub(crate) struct PlacedDocuments {
     pub waiting: Vec<Vec<u32>>,
 }
 
-impl Default for IndexState {
-    fn default() -> IndexState {
-        IndexState {
+impl Default for TextState {
+    fn default() -> TextState {
+        TextState {
             places: PlaceTable::default(),
             segments: Vec::new(),
             waiting: vec![WaitingPart::default()],
@@ -59,10 +59,10 @@ impl Default for IndexState {
     }
 }
 
-impl IndexState {
+impl TextState {
     /// A state of segments, whose ids must differ in all live documents.
-    pub fn of(segments: Vec<SegmentPart>) -> Result<IndexState, &'static str> {
-        let mut state = IndexState::default();
+    pub fn of(segments: Vec<SegmentPart>) -> Result<TextState, &'static str> {
+        let mut state = TextState::default();
         for part in &segments {
             let documents = 0..part.segment.documents();
             for document in documents.filter(|document| part.live.is_live(*document)) {
@@ -263,21 +263,14 @@ impl WaitingPart {
         texts.get(document).map_or(0, |(_, text)| text.length())
     }
 
-    /// Calls `take` with each live document that may match a clause, and its id and text, in their
-    /// order.
-    pub fn for_each_candidate(
-        &self,
-        clause: &QueryClause,
-        mut take: impl FnMut(u32, &crate::AnalysedText),
-    ) {
+    /// The live documents that may match a clause, with their ids. They are not locked, so whoever
+    /// looks at them may wait for others.
+    pub fn candidates(&self, clause: &QueryClause) -> Vec<(u32, Arc<crate::AnalysedText>)> {
         let texts = self.documents.read();
-        for document in texts.candidates(clause) {
-            if self.is_live(document)
-                && let Some((id, text)) = texts.get(document)
-            {
-                take(*id, text);
-            }
-        }
+        let candidates = texts.candidates(clause).into_iter();
+        let live = candidates.filter(|document| self.is_live(*document));
+        live.filter_map(|document| texts.get(document).cloned())
+            .collect()
     }
 
     /// The live documents: their numbers, and their ids with their texts.

@@ -8,7 +8,7 @@ use crate::TextIndexError;
 use crate::damage::DamageNote;
 use crate::document::AnalysedText;
 use crate::segment::TextSegment;
-use crate::state::IndexState;
+use crate::state::TextState;
 use crate::view::{FreshTexts, TextView};
 
 /// The fewest and the most documents that may wait for a segment, and how many of all documents
@@ -43,7 +43,7 @@ pub struct TextIndex {
     pub(crate) damage: DamageNote,
     /// All documents. It is locked for a moment at a time, and never while files or segments are
     /// written.
-    pub(crate) state: Mutex<IndexState>,
+    pub(crate) state: Mutex<TextState>,
     /// Held by who adds documents to the open ones, or seals these.
     changing: Mutex<()>,
     /// Held by who writes waiting documents as segments.
@@ -57,10 +57,10 @@ pub struct TextIndex {
 impl TextIndex {
     /// Makes an empty index.
     pub fn new(options: FullTextOptions) -> TextIndex {
-        TextIndex::of(options, IndexState::default(), DamageNote::default())
+        TextIndex::of(options, TextState::default(), DamageNote::default())
     }
 
-    pub(crate) fn of(options: FullTextOptions, state: IndexState, damage: DamageNote) -> TextIndex {
+    pub(crate) fn of(options: FullTextOptions, state: TextState, damage: DamageNote) -> TextIndex {
         TextIndex {
             options,
             damage,

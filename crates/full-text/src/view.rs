@@ -9,7 +9,7 @@ use crate::TextIndexError;
 use crate::document::AnalysedText;
 use crate::query::TextQuery;
 use crate::segment::{Admission, SegmentScores, SegmentSearch};
-use crate::state::{IndexState, PlacedDocuments};
+use crate::state::{TextState, PlacedDocuments};
 use crate::statistics::QueryStatistics;
 
 /// A filter of ids is the way of the search itself if it has fewer than one id for so many
@@ -53,7 +53,7 @@ pub struct ScoredText {
 /// All documents of an index at a moment, with fresh ones in place of those of the same ids.
 /// Changes of the index meanwhile have no effect on it.
 pub struct TextView<'a> {
-    state: IndexState,
+    state: TextState,
     fresh: FreshTexts<'a>,
 }
 
@@ -73,7 +73,7 @@ impl AdmittedIds<'_> {
 
 impl<'a> TextView<'a> {
     /// A view of a state.
-    pub(crate) fn new(mut state: IndexState, fresh: FreshTexts<'a>) -> TextView<'a> {
+    pub(crate) fn new(mut state: TextState, fresh: FreshTexts<'a>) -> TextView<'a> {
         for id in fresh.hidden.iter() {
             if let Some(place) = state.places.get(id) {
                 state.kill(place);
@@ -192,13 +192,13 @@ impl<'a> TextView<'a> {
             }
         }
         for part in &self.state.waiting {
-            part.for_each_candidate(query.clause(), |id, text| {
+            for (id, text) in part.candidates(query.clause()) {
                 if admitted.admits(id)
-                    && let Some(score) = query.score(text, statistics)
+                    && let Some(score) = query.score(&text, statistics)
                 {
                     best.push(id, score);
                 }
-            });
+            }
         }
         let few = self.few(admitted);
         let scores = SegmentScores {
@@ -280,11 +280,11 @@ impl<'a> TextView<'a> {
             }
         }
         for part in &self.state.waiting {
-            part.for_each_candidate(query.clause(), |id, text| {
-                if admits(id) && query.matches(text) {
+            for (id, text) in part.candidates(query.clause()) {
+                if admits(id) && query.matches(&text) {
                     take(id);
                 }
-            });
+            }
         }
         let few = self.few(admitted);
         let admission: Admission<'_> = match admitted.are_all() && after.is_none() {

@@ -67,6 +67,7 @@ impl Directory for SegmentDirectory {
         if self.0.read().contains_key(path) {
             return Err(OpenWriteError::FileAlreadyExists(path.to_owned()));
         }
+        go_on().map_err(|error| OpenWriteError::wrap_io_error(error, path.to_owned()))?;
         Ok(WritePtr::new(Box::new(SegmentFileWriter {
             path: path.to_owned(),
             directory: self.clone(),
@@ -99,6 +100,14 @@ impl Directory for SegmentDirectory {
     }
 }
 
+/// Looks at the pace of the work on this thread, and fails if that is to end.
+fn go_on() -> io::Result<()> {
+    match pace::goes_on() {
+        true => Ok(()),
+        false => Err(io::Error::other("the work on a segment was stopped")),
+    }
+}
+
 /// A file that is being written, in memory.
 struct SegmentFileWriter {
     path: PathBuf,
@@ -113,9 +122,7 @@ impl Write for SegmentFileWriter {
         self.unpaced += bytes.len();
         if self.unpaced >= PACE_BYTES {
             self.unpaced = 0;
-            if !pace::goes_on() {
-                return Err(io::Error::other("the work on a segment was stopped"));
-            }
+            go_on()?;
         }
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())

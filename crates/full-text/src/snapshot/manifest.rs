@@ -9,7 +9,7 @@ use super::frame::FileKind;
 use super::{DOCUMENTS, INDEX};
 use crate::byte_reader::ByteReader;
 use crate::document::AnalysedText;
-use crate::state::IndexState;
+use crate::state::TextState;
 
 pub(super) const INDEX_FILE: FileKind = FileKind {
     name: INDEX,
@@ -41,7 +41,7 @@ pub(super) struct ListedSegment {
 }
 
 impl SnapshotManifest {
-    pub fn of(options: FullTextOptions, state: &IndexState) -> SnapshotManifest {
+    pub fn of(options: FullTextOptions, state: &TextState) -> SnapshotManifest {
         let segments = state.segments.iter().map(|part| ListedSegment {
             number: part.number,
             documents: part.segment.documents(),
@@ -110,7 +110,7 @@ impl SnapshotManifest {
 }
 
 /// The content of the file `documents`: those of a state that no segment has.
-pub(super) fn encode_documents(state: &IndexState) -> Vec<u8> {
+pub(super) fn encode_documents(state: &TextState) -> Vec<u8> {
     let texts: Vec<(u32, Arc<AnalysedText>)> = state
         .waiting
         .iter()

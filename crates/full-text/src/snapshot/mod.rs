@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `index` | the options, and of each segment its number, its number of documents and the dead ones |
+//! | `index` | the options, and of each segment its number, its documents and which are dead |
 //! | `segment-N` | a segment (`crate::segment`) |
 //! | `documents` | the documents that no segment has yet |
 //!

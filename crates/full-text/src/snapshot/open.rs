@@ -11,7 +11,7 @@ use crate::damage::DamageNote;
 use crate::live_documents::LiveDocuments;
 use crate::segment::TextSegment;
 use crate::snapshot_directory::SnapshotFolder;
-use crate::state::{IndexState, SegmentPart};
+use crate::state::{TextState, SegmentPart};
 use crate::{TextFileError, TextIndex};
 
 impl TextIndex {
@@ -62,7 +62,7 @@ impl TextIndex {
                 live,
             });
         }
-        let state = IndexState::of(segments)
+        let state = TextState::of(segments)
             .map_err(|what| TextFileError::damaged(&folder.path_of(INDEX), what))?;
         let index = TextIndex::of(options, state, damage);
         for (id, text) in &documents {

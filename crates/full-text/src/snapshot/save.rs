@@ -7,7 +7,7 @@ use super::manifest::{self, DOCUMENTS_FILE, INDEX_FILE, SnapshotManifest};
 use super::segment_name;
 use crate::segment::TextSegment;
 use crate::snapshot_directory::SnapshotFolder;
-use crate::state::IndexState;
+use crate::state::TextState;
 use crate::{TextFileError, TextIndex};
 
 /// The progress of a save.
@@ -92,7 +92,7 @@ impl TextIndex {
 
     /// Uses the files that were written in place of segments in memory. A segment whose file can't
     /// be mapped stays in memory.
-    fn use_files(&self, folder: &Arc<SnapshotFolder>, saved: &IndexState) {
+    fn use_files(&self, folder: &Arc<SnapshotFolder>, saved: &TextState) {
         for part in &saved.segments {
             if let Some(stored) = part.segment.stored() {
                 stored.set_folder(folder);
