@@ -65,9 +65,9 @@ mod run;
 mod tests;
 
 pub use definition::{
-    RanksRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate, SearchWarning,
-    VectorOrdering,
+    IndexOrdering, RanksRows, RowSearch, ScoreExpression, SearchCursor, SearchFreshness, SearchHit,
+    SearchPredicate, SearchRanking, SearchWarning, VectorOrdering, WordCondition, WordOrdering,
 };
 pub use indexes::{IndexQuestion, SearchedIndex, ServedIndexes};
-pub use rows::{ReadRows, SearchedRows};
+pub use rows::{ReadRows, ScannedRows, SearchedRows, ValueOf};
 pub use run::run;
