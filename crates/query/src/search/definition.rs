@@ -211,6 +211,15 @@ impl<'a> RowSearch<'a> {
         }
     }
 
+    /// Whether all rows are ranked in this case.
+    pub(super) fn ranks(&self, case: RanksRows) -> bool {
+        match (self.ranks_rows, case) {
+            (RanksRows::Always, _) => true,
+            (RanksRows::ForConditions, RanksRows::ForConditions) => self.conditions > 0,
+            (RanksRows::ForConditions, RanksRows::Always) => false,
+        }
+    }
+
     /// The search for vectors, if it is the only search.
     pub(super) fn single_vector(&self) -> Option<&VectorOrdering<'a>> {
         match self.single()? {

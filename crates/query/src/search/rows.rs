@@ -33,7 +33,7 @@ pub enum ValueOf {
 }
 
 /// The rows of a table, and the answer that is made of them.
-pub trait SearchedRows: Send {
+pub trait SearchedRows: Send + Sized {
     /// A primary key.
     type Key: Clone + Eq + Hash + Send + Sync;
     /// A row that was read.
@@ -77,6 +77,11 @@ pub trait SearchedRows: Send {
     /// in the searched column, too, where that is known.
     fn is_match(&self, row: &Self::Row) -> bool;
 
+    /// Whether rows are read with the column that a search looks at.
+    fn reads_value(&self, _of: ValueOf) -> bool {
+        true
+    }
+
     /// The serialised vector or text of a row; `None` if it has none, or is read without it.
     fn value<'r>(&self, row: &'r Self::Row, of: ValueOf) -> Option<&'r Bytes>;
 
@@ -108,9 +113,7 @@ pub trait SearchedRows: Send {
     ///
     /// # Errors
     /// As [`SearchedRows::read`].
-    fn scan(&mut self) -> impl Future<Output = ScannedRows<Self>> + Send
-    where
-        Self: Sized;
+    fn scan(&mut self) -> impl Future<Output = ScannedRows<Self>> + Send;
 
     /// Checks that the client may have an answer without rows.
     ///
