@@ -238,16 +238,23 @@ impl<'a> RowSearch<'a> {
 
     /// The conditions on the key of a local index of words, whose rows make up its statistics.
     pub(super) fn tenant(&self, words: &WordOrdering<'_>) -> Vec<ColumnsPredicate> {
-        if words.local_key.is_empty() {
-            return Vec::new();
-        }
+        words.tenant(self.predicates.iter().map(|one| &one.predicate))
+    }
+}
+
+impl WordOrdering<'_> {
+    /// Those of the conditions that are on the key of a local index, whose rows make up its
+    /// statistics; none for a global one.
+    pub fn tenant<'p>(
+        &self,
+        predicates: impl Iterator<Item = &'p ColumnsPredicate>,
+    ) -> Vec<ColumnsPredicate> {
         let is_of_key = |predicate: &ColumnsPredicate| {
             let columns = predicate.columns();
             let mut names = columns.iter();
             !columns.is_empty()
-                && names.all(|name| words.local_key.iter().any(|key| key.as_str() == *name))
+                && names.all(|name| self.local_key.iter().any(|key| key.as_str() == *name))
         };
-        let predicates = self.predicates.iter().map(|one| &one.predicate);
         predicates.filter(|one| is_of_key(one)).cloned().collect()
     }
 }
