@@ -15,17 +15,12 @@ pub fn paging_warning(form: SearchForm) -> String {
         SearchForm::Words => "Full-Text Search",
         SearchForm::Hybrid => "Hybrid Search",
     };
-    format!(
-        "Paging is not supported for {name} queries. The entire result set has been returned."
-    )
+    format!("Paging is not supported for {name} queries. The entire result set has been returned.")
 }
 
 /// The error for a query without LIMIT, or with an unset one.
 pub fn no_limit(form: SearchForm) -> CqlError {
-    CqlError::invalid(format!(
-        "{} must have a limit specified",
-        form.queries()
-    ))
+    CqlError::invalid(format!("{} must have a limit specified", form.queries()))
 }
 
 /// The value of a LIMIT: a serialised `int`.

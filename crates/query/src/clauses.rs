@@ -143,9 +143,7 @@ mod tests {
     fn checked(clauses: &str, has_aggregates: bool) -> Result<(), CqlError> {
         let text = format!("SELECT id FROM t {clauses}");
         match parse_statement(&text).unwrap().statement {
-            Statement::Select(select) => {
-                check(&select, SearchForm::Vector, &["v"], has_aggregates)
-            }
+            Statement::Select(select) => check(&select, SearchForm::Vector, &["v"], has_aggregates),
             other => panic!("{other:?}"),
         }
     }

@@ -10,9 +10,7 @@ use cql::error::CqlError;
 use crate::ann_options::AnnOptions;
 use crate::functions::astra;
 use crate::hybrid_options::HybridOptions;
-use crate::search_call::{
-    SearchCall, SearchCallPart, SearchKind, is_fusion, native_name, term_of,
-};
+use crate::search_call::{SearchCall, SearchCallPart, SearchKind, is_fusion, native_name, term_of};
 
 /// The ordering of a SELECT's rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,7 +196,9 @@ fn check_function(function: &FunctionCall<Selector>) -> Result<(), CqlError> {
             function.name.to_ascii_uppercase()
         ))),
         _ => Err(astra::refused(&function.name).unwrap_or_else(|| {
-            CqlError::invalid("Only ANN() and BM25() are supported as scoring functions in ORDER BY")
+            CqlError::invalid(
+                "Only ANN() and BM25() are supported as scoring functions in ORDER BY",
+            )
         })),
     }
 }
@@ -402,10 +402,7 @@ mod tests {
         assert_eq!(ordering.searches.len(), 2);
         let is_difference = matches!(
             &ordering.ranking,
-            WrittenRanking::Expression(WrittenScore::Operation(
-                ArithmeticOperation::Subtract,
-                ..
-            ))
+            WrittenRanking::Expression(WrittenScore::Operation(ArithmeticOperation::Subtract, ..))
         );
         assert!(is_difference, "{ordering:?}");
         assert!(similarity_columns(&by_scores.order_by).eq(["v", "t"]));

@@ -239,9 +239,6 @@ fn add_selected<'a>(selector: &'a Selector, columns: &mut Vec<&'a str>) {
                 add_selected(value, columns);
             }
         }
-        Selector::Column(_)
-        | Selector::CountAll
-        | Selector::Time { .. }
-        | Selector::Term(_) => {}
+        Selector::Column(_) | Selector::CountAll | Selector::Time { .. } | Selector::Term(_) => {}
     }
 }

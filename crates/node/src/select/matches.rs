@@ -16,13 +16,13 @@ use query::search::{ReadRows, SearchWarning, SearchedRows, ValueOf};
 use query::values::EvaluationInputs;
 use query::{limit, refused};
 use storage::read::{Row, RowPosition};
-use store_api::{ColumnsPredicate, MatchedRows, WordMatches};
+use store_api::{ClientError, ColumnsPredicate, MatchedRows, WordMatches};
 use tokio::time::Instant;
 
 use super::aggregate::Accumulator;
 use super::collector::{PageProgress, RowCollector, RowSink};
 use super::hits::RowWithHits;
-use super::neighbours::{SearchExecution, ViewRows, word_predicate};
+use super::neighbours::{Key, SearchExecution, ViewRows, word_predicate};
 use super::page::ResultPage;
 use super::paging::{self, PagingState};
 use super::plan::ResolvedSelect;
@@ -163,9 +163,8 @@ impl MatchPages<'_> {
                 is_short,
             } = self.ask().await?;
             self.is_short |= is_short;
-            let keys: Option<Vec<_>> = keys.iter().map(|key| self.rows.key(key)).collect();
-            let keys =
-                keys.ok_or_else(|| refused(store_api::ClientError::InvalidJson))?;
+            let keys: Option<Vec<Key>> = keys.iter().map(|key| self.rows.key(key)).collect();
+            let keys = keys.ok_or_else(|| refused(ClientError::InvalidJson))?;
             if self.take(keys).await? == PageProgress::Finished {
                 return Ok(false);
             }
@@ -229,10 +228,7 @@ impl MatchPages<'_> {
     }
 
     /// Reads the rows of keys, and takes those that satisfy WHERE.
-    async fn take(
-        &mut self,
-        keys: Vec<<ViewRows<'_> as SearchedRows>::Key>,
-    ) -> Result<PageProgress, CqlError> {
+    async fn take(&mut self, keys: Vec<Key>) -> Result<PageProgress, CqlError> {
         let has_changed = self.rows.open(false)?;
         let mut unread = keys;
         while !unread.is_empty() {

@@ -551,8 +551,7 @@ impl SearchedRows for ViewRows<'_> {
 
     fn is_match(&self, row: &Row) -> bool {
         // A row without a vector or text is none of the one search any more.
-        let is_there =
-            !self.execution.is_single() || self.value(row, ValueOf::Search(0)).is_some();
+        let is_there = !self.execution.is_single() || self.value(row, ValueOf::Search(0)).is_some();
         is_there && self.collector.passes(row)
     }
 

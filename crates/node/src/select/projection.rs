@@ -443,9 +443,8 @@ impl ExpressionBuilder<'_> {
     fn search(&mut self, call: &SearchCall<'_>) -> Result<(Expression, CqlType), CqlError> {
         let table = self.table;
         let column = table.column(call.column);
-        let column = column.ok_or_else(|| {
-            clauses::unknown_column(call.column, (&table.keyspace, &table.name))
-        })?;
+        let column = column
+            .ok_or_else(|| clauses::unknown_column(call.column, (&table.keyspace, &table.name)))?;
         if call.part == SearchCallPart::Highlight {
             // The text has to be read.
             self.column(column);

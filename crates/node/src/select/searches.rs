@@ -123,11 +123,7 @@ impl fmt::Display for SearchOrder {
             Some(_) => writeln!(f, "ranked by reciprocal ranks")?,
         }
         for WordTarget { relation, target } in &self.words {
-            writeln!(
-                f,
-                "words by index {}: {}",
-                target.index.name, relation.text
-            )?;
+            writeln!(f, "words by index {}: {}", target.index.name, relation.text)?;
         }
         for (name, is_kept) in [("filter in the index", true), ("filter of rows", false)] {
             let conditions = self.conditions.iter();

@@ -454,7 +454,9 @@ fn give<T>(
 fn value(ranking: &SearchRanking, hits: &[SearchHit]) -> f64 {
     let hit = |search: usize| hits.get(search).copied().unwrap_or_default();
     match ranking {
-        SearchRanking::Single => hit(0).rank.map_or(f64::NEG_INFINITY, |rank| -f64::from(rank)),
+        SearchRanking::Single => hit(0)
+            .rank
+            .map_or(f64::NEG_INFINITY, |rank| -f64::from(rank)),
         SearchRanking::Reciprocal { constant, weights } => {
             let parts = weights.iter().filter_map(|(search, weight)| {
                 let rank = hit(*search).rank?;
@@ -470,7 +472,5 @@ fn value(ranking: &SearchRanking, hits: &[SearchHit]) -> f64 {
 
 /// The larger of two values first, and what is no number last.
 fn by_score(a: f64, b: f64) -> Ordering {
-    a.is_nan()
-        .cmp(&b.is_nan())
-        .then_with(|| b.total_cmp(&a))
+    a.is_nan().cmp(&b.is_nan()).then_with(|| b.total_cmp(&a))
 }

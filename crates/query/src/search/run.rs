@@ -121,11 +121,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     /// Answers by what the index keeps of the rows. Returns false if rows have to be read.
     async fn answer_by_values(&mut self) -> Result<bool, R::Error> {
         let search = self.search;
-        let Some(returned) = search
-            .returned
-            .as_ref()
-            .filter(|_| self.asker.is_whole())
-        else {
+        let Some(returned) = search.returned.as_ref().filter(|_| self.asker.is_whole()) else {
             return Ok(false);
         };
         // No row is read here that would show whether the client may read the table.
@@ -364,11 +360,7 @@ fn hit(score: f32, at: usize) -> SearchHit {
 }
 
 /// The values of rows that a search or a condition looks at.
-fn values<R: SearchedRows>(
-    rows: &R,
-    read: &[Option<R::Row>],
-    of: ValueOf,
-) -> Vec<Option<Bytes>> {
+fn values<R: SearchedRows>(rows: &R, read: &[Option<R::Row>], of: ValueOf) -> Vec<Option<Bytes>> {
     let values = read.iter();
     let values = values.map(|row| rows.value(row.as_ref()?, of).cloned());
     values.collect()
