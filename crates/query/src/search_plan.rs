@@ -19,7 +19,7 @@ const WEIGHT: &str = "[weight]";
 /// The calls of searches in a statement, and how those of its ordering make one order.
 #[derive(Clone, Debug)]
 pub struct SearchPlan {
-    /// What each call looks for: those of the ordering in their order, then those of the selection.
+    /// The term of each call: those of the ordering in their order, then those of the selection.
     pub calls: Vec<SearchTerm>,
     ranking: PreparedRanking,
     hybrid: HybridOptions,

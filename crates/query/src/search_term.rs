@@ -1,4 +1,4 @@
-//! What a search looks for: a vector, or words.
+//! Terms of searches: the vector or the words to look for.
 
 use bytes::Bytes;
 use cql::ast::Term;
@@ -19,7 +19,7 @@ pub struct SearchWords {
     pub column: String,
 }
 
-/// What a search looks for, as it is written.
+/// The vector or the words that a search looks for, as they are written.
 #[derive(Clone, Debug)]
 pub enum SearchTerm {
     /// A vector.
@@ -28,7 +28,7 @@ pub enum SearchTerm {
     Words(SearchWords),
 }
 
-/// What a search looks for.
+/// The vector or the words that a search looks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchedFor {
     /// A vector, serialised.
@@ -120,7 +120,7 @@ impl SearchTerm {
         }
     }
 
-    /// What an execution looks for.
+    /// The vector or the words that an execution looks for.
     ///
     /// # Errors
     /// As [`SearchVector::evaluate`] and [`SearchWords::evaluate`].

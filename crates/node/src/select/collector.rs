@@ -92,8 +92,8 @@ pub(super) struct RowCollector {
     pub terms: Vec<Option<Bytes>>,
     /// The filters that a row must pass, all of them.
     pub filters: Vec<ResidualFilter>,
-    /// What searches give of the row that is taken next, as the selection shows it; `None` for
-    /// null. Empty if it shows nothing of the kind.
+    /// The values that searches give of the row that is taken next, as the selection shows them;
+    /// `None` for null. Empty if it shows nothing of the kind.
     pub hits: Vec<Option<Bytes>>,
     /// The destination of the rows.
     pub output: RowSink,

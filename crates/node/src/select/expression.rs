@@ -73,7 +73,7 @@ pub(super) enum Expression {
     Composed(CompositeExpression),
     /// An aggregate, by its position in [`super::projection::ResolvedSelection::aggregates`].
     Aggregate(usize),
-    /// What a search gives of the row, by its position in
+    /// A value that a search gives of the row, by its position in
     /// [`super::projection::ResolvedSelection::searches`].
     Hit(usize),
 }
@@ -107,7 +107,7 @@ pub(super) struct EvaluationContext<'a> {
     pub terms: &'a [Option<Bytes>],
     /// The values of the projection's aggregates; `None` for null.
     pub aggregates: &'a [Option<Bytes>],
-    /// What searches give of the row; `None` for null.
+    /// The values that searches give of the row; `None` for null.
     pub hits: &'a [Option<Bytes>],
     /// The time at which the statement runs.
     pub clock: &'a StatementClock,

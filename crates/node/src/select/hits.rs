@@ -1,5 +1,5 @@
-//! What searches know of a row, as the selection shows it: scores, ranks, and the places in texts
-//! where words occur.
+//! Values that searches give of a row, as the selection shows them: scores, ranks, and the places
+//! in texts where words occur.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
@@ -22,7 +22,7 @@ pub(super) struct RowWithHits {
     pub hits: Vec<Option<Bytes>>,
 }
 
-/// What the selection of one execution shows of searches.
+/// The values of searches in the selection of one execution.
 pub(super) struct HitSlots<'a> {
     keyspace: &'a str,
     order: &'a SearchOrder,

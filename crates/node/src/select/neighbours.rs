@@ -138,7 +138,7 @@ pub(super) struct SearchExecution<'a> {
     searches: SearchesOfExecution,
     /// The conditions of WHERE on words, and what they look for.
     pub words: Vec<(&'a SearchTarget, String)>,
-    /// What the selection shows of searches.
+    /// The values of searches in the selection.
     pub slots: HitSlots<'a>,
 }
 
@@ -674,7 +674,7 @@ impl SearchedRows for ViewRows<'_> {
     }
 }
 
-/// What a search knows of the row at a position of its order.
+/// The hit of the row at a position of a search.
 fn hit_at(at: usize, score: f32) -> SearchHit {
     SearchHit {
         score: Some(score),

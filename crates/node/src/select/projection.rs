@@ -44,7 +44,7 @@ pub(super) struct ResolvedSelection {
 /// A value that a selection shows of a search.
 #[derive(Clone, Debug)]
 pub(super) struct SelectedSearch {
-    /// What the search looks for.
+    /// The vector or the words that the search looks for.
     pub term: SearchTerm,
     /// The part of what it knows of a row.
     pub part: SearchCallPart,

@@ -1,5 +1,6 @@
-//! Searches in a SELECT: `ORDER BY v ANN OF ...`, `ORDER BY BM25(c, ...)`, several of them, words in
-//! WHERE, and the scores and ranks of a selection: which indexes serve them, and what they look for.
+//! Searches in a SELECT: `ORDER BY v ANN OF ...`, `ORDER BY BM25(c, ...)`, several of them, words
+//! in WHERE, and the scores and ranks of a selection: which indexes serve them, and what they look
+//! for.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) struct SearchOrder {
     pub targets: Vec<SearchTarget>,
     /// The conditions of WHERE on words.
     pub words: Vec<WordTarget>,
-    /// What the selection shows of searches, one for each of
+    /// The values of searches in the selection, one for each of
     /// [`ResolvedSelection::searches`].
     pub selected: Vec<SelectedHit>,
     /// All columns of the primary key, partition key first.

@@ -118,7 +118,7 @@ pub enum ScoreExpression {
     ),
 }
 
-/// What a search knows of a row.
+/// The knowledge that a search has of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SearchHit {
     /// The score; `None` if the search did not name the row.

@@ -56,7 +56,7 @@ struct HybridRow<T> {
     hits: Vec<SearchHit>,
 }
 
-/// What the indexes have named.
+/// The rows that the indexes have named.
 struct HybridNames<K> {
     lists: Vec<Vec<NamedKey<K>>>,
     is_short: bool,
@@ -371,8 +371,8 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
         found: &[HybridRow<R::Row>],
     ) -> HybridRefill {
         let count = self.search.span().end;
-        // Where WHERE leaves out rows that the indexes name, the ranks of the others depend on those
-        // that take their places.
+        // Where WHERE leaves out rows that the indexes name, the ranks of the others depend on
+        // those that take their places.
         let goal = match self.asker.is_whole() {
             true => count,
             false => self.candidates(),
