@@ -1,10 +1,12 @@
 //! The options of a search for neighbours: `WITH ann_options = {'exact': true}` in a SELECT.
 
-use cql::ast::{OptionValue, Select};
+use cql::ast::Select;
 use cql::error::CqlError;
 
-/// The one option of `WITH` that a SELECT may have.
-const NAME: &str = "ann_options";
+use crate::select_options::{self, ANN_OPTIONS};
+
+/// Options that make sense, for messages.
+const EXAMPLE: &str = "'exact': true";
 
 /// The options of a search for neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,13 +16,13 @@ pub struct AnnOptions {
 }
 
 impl AnnOptions {
-    /// Reads the options of a SELECT with an ordering by similarity.
+    /// Reads the options of a SELECT with an ordering by the similarity of vectors.
     ///
     /// # Errors
     /// An option that there is not, or a value that makes no sense.
     pub fn of(select: &Select) -> Result<AnnOptions, CqlError> {
         let mut options = AnnOptions::default();
-        for (name, value) in entries(select)? {
+        for (name, value) in select_options::entries(select, ANN_OPTIONS, EXAMPLE)? {
             match name.as_str() {
                 "exact" => options.exact = boolean(name, value)?,
                 "rerank_k" => {
@@ -38,46 +40,19 @@ impl AnnOptions {
         Ok(options)
     }
 
-    /// Checks a SELECT without an ordering by similarity.
+    /// Checks a SELECT without an ordering by the similarity of vectors.
     ///
     /// # Errors
     /// If it has options.
     pub fn none_of(select: &Select) -> Result<(), CqlError> {
-        entries(select)?;
-        if select.options.is_empty() {
+        select_options::entries(select, ANN_OPTIONS, EXAMPLE)?;
+        if !select_options::has(select, ANN_OPTIONS) {
             return Ok(());
         }
         Err(CqlError::invalid(
             "WITH ann_options is for queries with ORDER BY ... ANN OF: add that, or leave WITH out",
         ))
     }
-}
-
-/// The entries of the map, of which each has another name.
-fn entries(select: &Select) -> Result<&[(String, String)], CqlError> {
-    // The parser lets none of them come twice.
-    if let Some((name, _)) = select.options.iter().find(|(name, _)| name != NAME) {
-        return Err(CqlError::syntax(format!(
-            "Unknown property '{name}': WITH of a SELECT takes {NAME} alone"
-        )));
-    }
-    let entries = match select.options.first() {
-        None => return Ok(&[]),
-        Some((_, OptionValue::Map(entries))) => entries,
-        Some((_, OptionValue::Scalar(_))) => {
-            return Err(CqlError::syntax(format!(
-                "Invalid value for property '{NAME}'. It should be a map, such as {{'exact': true}}"
-            )));
-        }
-    };
-    for (at, (name, _)) in entries.iter().enumerate() {
-        if entries[..at].iter().any(|(before, _)| before == name) {
-            return Err(CqlError::syntax(format!(
-                "Multiple definition for key '{name}' of property '{NAME}': give it once"
-            )));
-        }
-    }
-    Ok(entries)
 }
 
 fn boolean(name: &str, value: &str) -> Result<bool, CqlError> {

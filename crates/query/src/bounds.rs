@@ -3,16 +3,24 @@
 use cql::error::CqlError;
 use value::finite_vector;
 
+use crate::ordering::SearchForm;
+
 /// The greatest LIMIT.
 pub const LIMIT_MAX: u32 = 1_000;
 
 /// The warning with an answer if the caller requested pages smaller than LIMIT.
-pub const PAGING_WARNING: &str =
-    "Paging is not supported for Vector Search queries. The entire result set has been returned.";
+pub fn paging_warning(form: SearchForm) -> String {
+    let name = match form {
+        SearchForm::Vector => "Vector Search",
+        SearchForm::Words => "Full-Text Search",
+        SearchForm::Hybrid => "Hybrid Search",
+    };
+    format!("Paging is not supported for {name} queries. The entire result set has been returned.")
+}
 
 /// The error for a query without LIMIT, or with an unset one.
-pub fn no_limit() -> CqlError {
-    CqlError::invalid("Vector ANN queries must have a limit specified")
+pub fn no_limit(form: SearchForm) -> CqlError {
+    CqlError::invalid(format!("{} must have a limit specified", form.queries()))
 }
 
 /// The value of a LIMIT: a serialised `int`.
@@ -33,16 +41,21 @@ pub fn limit_value(bytes: &[u8]) -> Result<u32, CqlError> {
 ///
 /// # Errors
 /// If the limit is too great, or unset.
-pub fn checked_limit(limit: Option<u32>) -> Result<usize, CqlError> {
-    match limit.ok_or_else(no_limit)? {
+pub fn checked_limit(limit: Option<u32>, form: SearchForm) -> Result<usize, CqlError> {
+    let what = match form {
+        SearchForm::Vector => "ANN OF",
+        SearchForm::Words => "BM25",
+        SearchForm::Hybrid => "several searches",
+    };
+    match limit.ok_or_else(|| no_limit(form))? {
         limit @ 0..=LIMIT_MAX => Ok(limit as usize),
         limit => Err(CqlError::invalid(format!(
-            "Use of ANN OF in an ORDER BY clause requires a LIMIT that is not greater than {LIMIT_MAX}. LIMIT was {limit}"
+            "Use of {what} in an ORDER BY clause requires a LIMIT that is not greater than {LIMIT_MAX}. LIMIT was {limit}"
         ))),
     }
 }
 
-/// Whether the answer needs [`PAGING_WARNING`].
+/// Whether the answer needs [`paging_warning`].
 pub fn is_cut_short(page_size: Option<usize>, limit: usize) -> bool {
     page_size.is_some_and(|rows| rows > 0 && rows < limit)
 }
@@ -99,10 +112,11 @@ mod tests {
 
     #[test]
     fn limits() {
-        assert_eq!(checked_limit(Some(1_000)), Ok(1_000));
-        let none = checked_limit(None).unwrap_err();
+        let form = SearchForm::Vector;
+        assert_eq!(checked_limit(Some(1_000), form), Ok(1_000));
+        let none = checked_limit(None, form).unwrap_err();
         assert!(none.message.contains("must have a limit specified"));
-        let many = checked_limit(Some(1_001)).unwrap_err();
+        let many = checked_limit(Some(1_001), form).unwrap_err();
         assert!(many.message.ends_with("LIMIT was 1001"));
         assert!(is_cut_short(Some(9), 10));
         assert!(!is_cut_short(Some(10), 10));

@@ -5,6 +5,7 @@ use cql::error::CqlError;
 use value::CqlType;
 
 use crate::bounds::wrong_dimensions;
+use crate::ordering::SearchForm;
 
 /// The aggregate functions that every cluster has.
 const AGGREGATES: [&str; 5] = ["count", "min", "max", "sum", "avg"];
@@ -29,24 +30,46 @@ pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, 
     })
 }
 
-/// Checks the clauses of a query. `has_aggregates` says whether its selection calls an aggregate
-/// function.
+/// The error for an ordering by vectors of a column without an index on them.
+pub fn no_vector_index(column: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "ANN ordering by vector requires the column to be indexed using 'vector_index', but column {column} is not"
+    ))
+}
+
+/// The error for words of a column without an index on them.
+pub fn no_text_index(column: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "BM25 requires the column to be indexed using 'fulltext_index', but column {column} is not"
+    ))
+}
+
+/// Checks the clauses of a query. `vector_columns` are the columns whose vectors it searches, and
+/// `has_aggregates` says whether its selection calls an aggregate function.
 ///
 /// # Errors
 /// The first clause that such a query can't have.
-pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Result<(), CqlError> {
+pub fn check(
+    select: &Select,
+    form: SearchForm,
+    vector_columns: &[&str],
+    has_aggregates: bool,
+) -> Result<(), CqlError> {
     let fault = if select.per_partition_limit.is_some() {
-        "Vector ANN queries do not support per-partition limits"
+        "do not support per-partition limits"
     } else if has_aggregates || !select.group_by.is_empty() {
-        "Vector ANN queries cannot be run with aggregation"
+        "cannot be run with aggregation"
     } else if select.distinct {
-        "Vector ANN queries do not support DISTINCT"
-    } else if restricts(select, vector_column) {
-        "Vector indexes only support ANN queries"
+        "do not support DISTINCT"
+    } else if vector_columns
+        .iter()
+        .any(|column| restricts(select, column))
+    {
+        return Err(CqlError::invalid("Vector indexes only support ANN queries"));
     } else {
         return Ok(());
     };
-    Err(CqlError::invalid(fault))
+    Err(CqlError::invalid(format!("{} {fault}", form.queries())))
 }
 
 fn restricts(select: &Select, column: &str) -> bool {
@@ -120,7 +143,7 @@ mod tests {
     fn checked(clauses: &str, has_aggregates: bool) -> Result<(), CqlError> {
         let text = format!("SELECT id FROM t {clauses}");
         match parse_statement(&text).unwrap().statement {
-            Statement::Select(select) => check(&select, "v", has_aggregates),
+            Statement::Select(select) => check(&select, SearchForm::Vector, &["v"], has_aggregates),
             other => panic!("{other:?}"),
         }
     }

@@ -27,7 +27,8 @@ pub struct Select {
     pub limit: Option<Term>,
     /// Whether `ALLOW FILTERING` is written.
     pub allow_filtering: bool,
-    /// The options of `WITH`, as in DataStax's Cassandra; empty without a `WITH`.
+    /// The options of `WITH`, as in DataStax's Cassandra; empty without a `WITH`. A list in a map
+    /// is its text, `[1, 2]`.
     pub options: Vec<(String, OptionValue)>,
     /// Whether ScyllaDB's hint `BYPASS CACHE` is written. It is accepted, without effect.
     pub bypass_cache: bool,
@@ -187,10 +188,17 @@ pub enum OrderByItem {
         /// Whether `DESC` is written.
         descending: bool,
     },
-    /// `ANN(column, term)`, `BM25(column, term)` or any other function.
+    /// `ANN(column, term)`, `BM25(column, term)`, `RRF(call, call)` or any other function.
     Function {
         /// The call whose values the rows are ordered by.
         function: FunctionCall<Selector>,
+        /// Whether `DESC` is written.
+        descending: bool,
+    },
+    /// An expression with operators: `0.7 * ANN_SCORE(column, term) + ...`.
+    Expression {
+        /// The expression whose values the rows are ordered by.
+        expression: Selector,
         /// Whether `DESC` is written.
         descending: bool,
     },

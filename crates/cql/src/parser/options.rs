@@ -24,8 +24,28 @@ impl TokenCursor<'_> {
         }
     }
 
+    /// Parses what [`Self::options`] does, where the values in a map may be lists of numbers, too:
+    /// `{'weights': [0.7, 0.3]}`. Each becomes its text, `[0.7, 0.3]`.
+    pub(super) fn options_with_lists(&mut self) -> Parse<Vec<(String, OptionValue)>> {
+        let mut options = Vec::new();
+        loop {
+            self.option_of(&mut options, Self::option_map_value_or_list)?;
+            if !self.eat_word("AND")? {
+                return Ok(options);
+            }
+        }
+    }
+
     /// Parses one option and adds it to `options`. An option that is there already is refused.
     pub(super) fn option(&mut self, options: &mut Vec<(String, OptionValue)>) -> Parse<()> {
+        self.option_of(options, Self::option_map_value)
+    }
+
+    fn option_of(
+        &mut self,
+        options: &mut Vec<(String, OptionValue)>,
+        value_in_map: fn(&mut Self) -> Parse<String>,
+    ) -> Parse<()> {
         let token = self.current();
         let name = self.name("the name of an option")?;
         if options.len() == MAX_OPTIONS {
@@ -36,7 +56,7 @@ impl TokenCursor<'_> {
         }
         self.expect_symbol("=")?;
         let value = if is_symbol(&self.current(), "{") {
-            OptionValue::Map(self.option_map()?)
+            OptionValue::Map(self.option_map_of(value_in_map)?)
         } else {
             OptionValue::Scalar(self.option_scalar()?)
         };
@@ -46,18 +66,37 @@ impl TokenCursor<'_> {
 
     /// Parses `{'key': 'value', ..}`.
     pub(super) fn option_map(&mut self) -> Parse<Vec<(String, String)>> {
+        self.option_map_of(Self::option_map_value)
+    }
+
+    fn option_map_of(
+        &mut self,
+        value: fn(&mut Self) -> Parse<String>,
+    ) -> Parse<Vec<(String, String)>> {
         self.expect_symbol("{")?;
         let entries = self.separated_until("}", |cursor| {
             let key = cursor.option_scalar()?;
             cursor.expect_symbol(":")?;
-            let value = cursor.current();
-            let is_bare = value.kind == TokenKind::Word;
-            if is_bare && !CONSTANTS.iter().any(|word| is_word(&value, word)) {
-                return Err(cursor.expected("a string, number or boolean"));
-            }
-            Ok((key, cursor.option_scalar()?))
+            Ok((key, value(cursor)?))
         })?;
         Ok(entries)
+    }
+
+    fn option_map_value(&mut self) -> Parse<String> {
+        let value = self.current();
+        let is_bare = value.kind == TokenKind::Word;
+        if is_bare && !CONSTANTS.iter().any(|word| is_word(&value, word)) {
+            return Err(self.expected("a string, number or boolean"));
+        }
+        self.option_scalar()
+    }
+
+    fn option_map_value_or_list(&mut self) -> Parse<String> {
+        if !self.eat_symbol("[")? {
+            return self.option_map_value();
+        }
+        let values = self.separated_until("]", Self::option_map_value)?;
+        Ok(format!("[{}]", values.join(", ")))
     }
 
     /// Takes a string, number, boolean, UUID, duration, blob or bare word, as text without quotes.

@@ -137,8 +137,8 @@ impl TokenCursor<'_> {
         }
         if is_symbol(&self.current(), ":") {
             return Err(CqlError::invalid(
-                "The operator ':' of Astra is not supported by Annulus, which has no full-text index: \
-                 keep the words in a set<text> with an index, and use CONTAINS",
+                "The operator ':' of Astra is not supported by Annulus: write BM25(column, words) > 0, which needs a \
+                 fulltext_index on the column, or keep the words in a set<text> with an index, and use CONTAINS",
             ));
         }
         Err(self.unexpected())

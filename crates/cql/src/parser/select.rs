@@ -2,7 +2,7 @@
 
 use super::cursor::{Parse, TokenCursor, is_symbol, is_word};
 use super::lexer::TokenKind;
-use crate::ast::{OrderByItem, Select, Selector};
+use crate::ast::{ArithmeticOperation, OrderByItem, Select, Selector};
 use crate::error::CqlError;
 
 /// The selection of a SELECT as it is written: the part between `SELECT` and `FROM`.
@@ -79,7 +79,7 @@ impl TokenCursor<'_> {
             select.allow_filtering = true;
         }
         if self.eat_word("WITH")? {
-            select.options = self.options()?;
+            select.options = self.options_with_lists()?;
         }
         if self.eat_word("BYPASS")? {
             self.expect_word("CACHE")?;
@@ -141,11 +141,22 @@ impl TokenCursor<'_> {
     }
 
     fn ordering(&mut self) -> Parse<OrderByItem> {
-        if self.at_function() {
-            let function = self.function_of_selectors()?;
-            return Ok(OrderByItem::Function {
-                function,
-                descending: self.descending()?,
+        if self.at_expression() {
+            let expression = self.selector()?;
+            let descending = self.descending()?;
+            return Ok(match expression {
+                Selector::Function(function)
+                    if !ArithmeticOperation::is_operator(&function.name) =>
+                {
+                    OrderByItem::Function {
+                        function,
+                        descending,
+                    }
+                }
+                expression => OrderByItem::Expression {
+                    expression,
+                    descending,
+                },
             });
         }
         let column = self.column_name()?;
@@ -160,14 +171,32 @@ impl TokenCursor<'_> {
         }
         if is_word(&self.current(), "BM25") {
             return Err(CqlError::invalid(
-                "ORDER BY ... BM25 OF of Astra is not supported by Annulus, which has no full-text \
-                 index: order by vectors of the texts, ORDER BY ... ANN OF",
+                "ORDER BY ... BM25 OF of Astra is not supported by Annulus: write ORDER BY BM25(column, words), \
+                 which needs a fulltext_index on the column",
             ));
         }
         Ok(OrderByItem::Column {
             column,
             descending: self.descending()?,
         })
+    }
+
+    /// Whether an element of ORDER BY begins here that is no column: a function call, a value, or
+    /// an operator after a column.
+    fn at_expression(&self) -> bool {
+        const BEGINS: [&str; 4] = ["(", "-", "?", ":"];
+        const OPERATORS: [&str; 5] = ["+", "-", "*", "/", "%"];
+        let token = self.current();
+        match token.kind {
+            TokenKind::Integer | TokenKind::Float => true,
+            TokenKind::Symbol => BEGINS.contains(&token.text),
+            _ => {
+                let is_operand = self.second().is_some_and(|next| {
+                    next.kind == TokenKind::Symbol && OPERATORS.contains(&next.text)
+                });
+                self.at_function() || is_operand
+            }
+        }
     }
 
     /// Takes `ASC`, `DESC` or nothing. Returns whether it is `DESC`.

@@ -491,6 +491,41 @@ fn both_spellings_of_ann_are_orderings() {
 }
 
 #[test]
+fn an_ordering_may_be_an_expression() {
+    let ordered = select("SELECT * FROM t ORDER BY RRF(ANN(v, ?), b), -f(v) DESC LIMIT 3").order_by;
+    let [
+        OrderByItem::Function {
+            function,
+            descending: false,
+        },
+        OrderByItem::Expression {
+            expression: Selector::Function(negation),
+            descending: true,
+        },
+    ] = &ordered[..]
+    else {
+        panic!("{ordered:?}");
+    };
+    assert_eq!(
+        (function.name.as_str(), function.arguments.len()),
+        ("rrf", 2)
+    );
+    assert_eq!(negation.name, "_negate");
+    let weights = select(
+        "SELECT * FROM t ORDER BY RRF(b) LIMIT 3 WITH hybrid_options = {'weights': [1, 0.5], 'candidates': 9}",
+    );
+    let entries = [("weights", "[1, 0.5]"), ("candidates", "9")];
+    let entries = entries.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(
+        weights.options,
+        [(
+            "hybrid_options".to_owned(),
+            OptionValue::Map(entries.into())
+        )]
+    );
+}
+
+#[test]
 fn options_of_a_search_are_texts_by_their_names() {
     let of = |with: &str| {
         select(&format!(

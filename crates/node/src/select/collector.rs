@@ -47,22 +47,39 @@ pub(super) enum RowSink {
     },
     /// Each group of rows becomes a row of a page.
     Groups(PageGroups),
-    /// The rows nearest to a vector become the rows of a page, the nearest first.
+    /// The rows nearest to a vector are held, the nearest first.
     Ranking(VectorRanking),
+    /// Some rows are held, until they are taken out.
+    Batch(RowBatch),
 }
+
+/// Rows that are taken out some at a time.
+#[derive(Default)]
+pub(super) struct RowBatch {
+    rows: Vec<HeldRow>,
+    bytes: usize,
+}
+
+/// The number of rows, and of their bytes, with which a batch is full.
+const BATCH_ROWS: usize = 512;
+const BATCH_BYTES: usize = 2 << 20;
 
 /// Rows that are put in order by their vectors.
 pub(super) struct VectorRanking {
-    /// The best rows so far.
-    pub nearest: TopScored<HeldRow>,
+    /// The best rows so far, with their scores.
+    pub nearest: TopScored<RankedRow>,
     /// The metric by which vectors are compared.
     pub metric: SimilarityFunction,
     /// The vector to look for, serialised.
     pub vector: Bytes,
     /// The place of a row's vector. Rows without a vector are left out.
     pub place: ColumnLocation,
-    /// The number of the best rows that an answer gave before.
-    pub passed: usize,
+}
+
+/// A row with its score.
+pub(super) struct RankedRow {
+    row: HeldRow,
+    score: f32,
 }
 
 /// The rows of a query under way.
@@ -75,6 +92,9 @@ pub(super) struct RowCollector {
     pub terms: Vec<Option<Bytes>>,
     /// The filters that a row must pass, all of them.
     pub filters: Vec<ResidualFilter>,
+    /// The values that searches give of the row that is taken next, as the selection shows them;
+    /// `None` for null. Empty if it shows nothing of the kind.
+    pub hits: Vec<Option<Bytes>>,
     /// The destination of the rows.
     pub output: RowSink,
     /// The account that the answer is charged to.
@@ -116,8 +136,10 @@ impl RowCollector {
                 None => 0,
             },
             RowSink::Ranking(ranking) => {
-                ranking.nearest.items_mut().map(HeldRow::own).sum::<usize>()
+                let ranked = ranking.nearest.items_mut();
+                ranked.map(|ranked| ranked.row.own()).sum::<usize>()
             }
+            RowSink::Batch(batch) => batch.rows.iter_mut().map(HeldRow::own).sum::<usize>(),
         };
         charge_rows(&mut self.held, bytes)
     }
@@ -132,7 +154,7 @@ impl RowCollector {
         match &self.output {
             RowSink::Page(page) => page.is_full(),
             RowSink::Groups(groups) => groups.open.is_none() && groups.page.is_full(),
-            RowSink::Aggregate { .. } | RowSink::Ranking(_) => false,
+            RowSink::Aggregate { .. } | RowSink::Ranking(_) | RowSink::Batch(_) => false,
         }
     }
 
@@ -140,7 +162,7 @@ impl RowCollector {
     pub(super) fn takes_together(&self) -> bool {
         match &self.output {
             RowSink::Aggregate { .. } | RowSink::Groups(_) => true,
-            RowSink::Page(_) | RowSink::Ranking(_) => false,
+            RowSink::Page(_) | RowSink::Ranking(_) | RowSink::Batch(_) => false,
         }
     }
 
@@ -149,7 +171,7 @@ impl RowCollector {
         match &self.output {
             RowSink::Page(page) => page.is_paged(),
             RowSink::Groups(groups) => groups.page.is_paged(),
-            RowSink::Aggregate { .. } | RowSink::Ranking(_) => false,
+            RowSink::Aggregate { .. } | RowSink::Ranking(_) | RowSink::Batch(_) => false,
         }
     }
 
@@ -234,6 +256,7 @@ impl RowCollector {
             row: Some(row),
             terms: &self.terms,
             aggregates: &[],
+            hits: &self.hits,
             clock: &self.clock,
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
@@ -259,6 +282,7 @@ impl RowCollector {
             row: Some(open.first.row()),
             terms: &self.terms,
             aggregates: &aggregates,
+            hits: &[],
             clock: &self.clock,
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
@@ -309,6 +333,7 @@ impl RowCollector {
             row: Some(&row),
             terms: &self.terms,
             aggregates: &[],
+            hits: &self.hits,
             clock: &self.clock,
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
@@ -352,16 +377,43 @@ impl RowCollector {
                 self.resume_after(slot, row.position);
             }
             RowSink::Ranking(ranking) => ranking.take(row),
+            RowSink::Batch(batch) => return Ok(batch.take(row)),
         }
         Ok(PageProgress::Unfinished)
+    }
+
+    /// Takes out the rows of a ranking, the best first, with their scores, and the memory that they
+    /// are charged for.
+    pub(super) fn into_ranked(self) -> (Vec<(Row, f32)>, MemoryCharge) {
+        let rows = match self.output {
+            RowSink::Ranking(ranking) => {
+                let ranked = ranking.nearest.into_best();
+                ranked
+                    .map(|ranked| (ranked.row.into_row(), ranked.score))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        (rows, self.held)
+    }
+
+    /// Takes out the rows of a batch. They stay charged until others are held.
+    pub(super) fn take_batch(&mut self) -> Vec<Row> {
+        match &mut self.output {
+            RowSink::Batch(batch) => {
+                let rows = std::mem::take(batch).rows.into_iter();
+                rows.map(HeldRow::into_row).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The page, and the place where the next one would begin. `has_more` says whether rows are
     /// left; then a group that is open belongs to the next page.
     ///
     /// # Errors
-    /// With aggregates: a result that its type can't hold. With aggregates and rankings: an
-    /// expression that fails, and a row for which there is no memory.
+    /// With aggregates: a result that its type can't hold, an expression that fails, and a row for
+    /// which there is no memory.
     pub(super) fn finish(mut self, has_more: bool) -> Result<(ResultPage, PagingState), CqlError> {
         if !has_more {
             self.end_group()?;
@@ -370,6 +422,7 @@ impl RowCollector {
             row: None,
             terms: &self.terms,
             aggregates: &[],
+            hits: &[],
             clock: &self.clock,
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
@@ -405,18 +458,8 @@ impl RowCollector {
                 }
                 page
             }
-            RowSink::Ranking(ranking) => {
-                let mut page = ResultPage::new(None, &self.memory);
-                for row in ranking.nearest.into_best().skip(ranking.passed) {
-                    let scope = EvaluationContext {
-                        row: Some(row.row()),
-                        composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
-                        ..scope
-                    };
-                    page.push(outputs, scope)?;
-                }
-                page
-            }
+            // These rows are taken out in other ways.
+            RowSink::Ranking(_) | RowSink::Batch(_) => ResultPage::new(None, &self.memory),
         };
         Ok((page, self.state))
     }
@@ -459,7 +502,19 @@ impl VectorRanking {
     fn take(&mut self, row: Row) {
         if let Some(stored) = self.place.value(&row) {
             let score = self.metric.score(&self.vector, stored);
-            self.nearest.push(score, HeldRow::new(row));
+            let row = HeldRow::new(row);
+            self.nearest.push(score, RankedRow { row, score });
+        }
+    }
+}
+
+impl RowBatch {
+    fn take(&mut self, row: Row) -> PageProgress {
+        self.bytes += row.memory_bytes();
+        self.rows.push(HeldRow::new(row));
+        match self.rows.len() >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
+            true => PageProgress::Finished,
+            false => PageProgress::Unfinished,
         }
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct QueryCursor {
     pub rows_read: u64,
     /// The number of entries of secondary indexes whose rows no longer exist.
     pub rows_gone: u64,
+    /// Whether the source has no more rows.
+    pub is_at_end: bool,
 }
 
 impl QueryCursor {
@@ -57,6 +59,7 @@ impl QueryCursor {
             has_more: false,
             rows_read: 0,
             rows_gone: 0,
+            is_at_end: false,
         }
     }
 
@@ -107,6 +110,7 @@ impl QueryCursor {
     fn advance(&mut self, fetched: FetchOutcome) -> Result<PageProgress, CqlError> {
         match fetched {
             FetchOutcome::End => {
+                self.is_at_end = true;
                 self.has_more = self.collector.end()?;
                 return Ok(PageProgress::Finished);
             }
@@ -196,6 +200,12 @@ impl QueryCursor {
                 gone => format!("{read}; {gone} entries of indexes named rows that are gone"),
             }
         });
+    }
+
+    /// The collector, once it has all rows.
+    pub(super) fn into_collector(self) -> RowCollector {
+        self.note_read();
+        self.collector
     }
 
     /// The page, and the state with which the next page begins; `None` if this is the last page.

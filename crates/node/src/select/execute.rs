@@ -13,7 +13,7 @@ use query::bind::StatementClock;
 use query::limit;
 use query::values::EvaluationInputs;
 use schema::{ColumnKind, Table};
-use storage::read::{ClusteringBound, ClusteringSlice};
+use storage::read::{ClusteringBound, ClusteringSlice, Row};
 use tokio::time::Instant;
 use value::token::routing_key;
 
@@ -212,37 +212,85 @@ fn note_reads(plan: &ResolvedSelect, partitions: &WantedPartitions, slices: &[Cl
     });
 }
 
-/// Gives all rows that the access path of a plan leads to to a collector without pages, and returns
-/// what it made of them.
-///
-/// # Errors
-/// As [`super::execute()`].
-pub(super) async fn collect_all(
-    database: &CqlDatabase,
-    collector: RowCollector,
-    parameters: &ExecutionParameters,
-    values: EvaluationInputs<'_>,
-) -> Result<ResultPage, CqlError> {
-    let plan = collector.plan.clone();
-    let (partitions, slices) = reads(&plan, values)?;
-    note_reads(&plan, &partitions, &slices);
-    let wanted = wanted(&plan.selected.table, &partitions, &slices);
-    let reader = reader(database, &plan, wanted, parameters)?;
-    // The collector ranks the rows by their vectors, so they may come in any order.
-    let question = question(&plan, &ClusteringOrder::default(), slices);
-    let limit = page_limit(
-        database,
-        &plan,
-        partitions.named().is_some(),
-        parameters,
-        values,
-    )?;
-    let patience = ReadLimits::new(&plan, parameters, limit);
-    let rows = PartitionSequence::new(reader, question, partitions, 0, None);
-    let cursor = Box::new(QueryCursor::new(RowSource::Sequence(rows), collector));
-    let cursor = run_blocking(database.storage.cpu_scheduler(), cursor, PACE, patience).await?;
-    let (page, _) = cursor.finish()?;
-    Ok(page)
+/// A walk over all rows that the access path of a plan leads to.
+pub(super) struct AccessWalk<'a> {
+    database: &'a CqlDatabase,
+    parameters: &'a ExecutionParameters,
+    plan: Arc<ResolvedSelect>,
+    /// The time that a page may take.
+    limit: Option<Duration>,
+    /// The query under way; `None` once it has ended.
+    cursor: Option<Box<QueryCursor>>,
+}
+
+impl<'a> AccessWalk<'a> {
+    /// Begins a walk, whose rows a collector without pages gets.
+    ///
+    /// # Errors
+    /// As [`super::execute()`].
+    pub(super) fn begin(
+        database: &'a CqlDatabase,
+        collector: RowCollector,
+        parameters: &'a ExecutionParameters,
+        values: EvaluationInputs<'_>,
+    ) -> Result<AccessWalk<'a>, CqlError> {
+        let plan = collector.plan.clone();
+        let (partitions, slices) = reads(&plan, values)?;
+        note_reads(&plan, &partitions, &slices);
+        let wanted = wanted(&plan.selected.table, &partitions, &slices);
+        let reader = reader(database, &plan, wanted, parameters)?;
+        // The rows are ranked by their values, so they may come in any order.
+        let question = question(&plan, &ClusteringOrder::default(), slices);
+        let is_named = partitions.named().is_some();
+        let limit = page_limit(database, &plan, is_named, parameters, values)?;
+        let rows = PartitionSequence::new(reader, question, partitions, 0, None);
+        Ok(AccessWalk {
+            database,
+            parameters,
+            limit,
+            cursor: Some(Box::new(QueryCursor::new(
+                RowSource::Sequence(rows),
+                collector,
+            ))),
+            plan,
+        })
+    }
+
+    /// Goes on until the collector has all rows, or can take no more of them for now.
+    async fn go_on(&mut self) -> Result<Option<Box<QueryCursor>>, CqlError> {
+        let Some(cursor) = self.cursor.take() else {
+            return Ok(None);
+        };
+        let patience = ReadLimits::new(&self.plan, self.parameters, self.limit);
+        let turns = self.database.storage.cpu_scheduler();
+        let cursor = run_blocking(turns, cursor, PACE, patience).await?;
+        Ok(Some(cursor))
+    }
+
+    /// Gives the collector all rows.
+    ///
+    /// # Errors
+    /// As [`super::execute()`].
+    pub(super) async fn collect_all(mut self) -> Result<Option<RowCollector>, CqlError> {
+        let cursor = self.go_on().await?;
+        Ok(cursor.map(|cursor| cursor.into_collector()))
+    }
+
+    /// The next rows that the collector batches; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`super::execute()`].
+    pub(super) async fn next_batch(&mut self) -> Result<Option<Vec<Row>>, CqlError> {
+        let Some(mut cursor) = self.go_on().await? else {
+            return Ok(None);
+        };
+        let rows = cursor.collector.take_batch();
+        match cursor.is_at_end {
+            true => drop(cursor.into_collector()),
+            false => self.cursor = Some(cursor),
+        }
+        Ok(Some(rows))
+    }
 }
 
 /// The partitions that the access path of a plan leads to, and the slices to read of them; none for
@@ -470,6 +518,7 @@ fn cursor(
         clock: values.clock.clone(),
         terms: values.selection(&plan.projection.terms)?,
         filters,
+        hits: Vec::new(),
         output,
         memory: parameters.memory.clone(),
         held: parameters.memory.charge(),

@@ -73,6 +73,9 @@ pub(super) enum Expression {
     Composed(CompositeExpression),
     /// An aggregate, by its position in [`super::projection::ResolvedSelection::aggregates`].
     Aggregate(usize),
+    /// A value that a search gives of the row, by its position in
+    /// [`super::projection::ResolvedSelection::searches`].
+    Hit(usize),
 }
 
 /// The content of a row of the answer.
@@ -104,6 +107,8 @@ pub(super) struct EvaluationContext<'a> {
     pub terms: &'a [Option<Bytes>],
     /// The values of the projection's aggregates; `None` for null.
     pub aggregates: &'a [Option<Bytes>],
+    /// The values that searches give of the row; `None` for null.
+    pub hits: &'a [Option<Bytes>],
     /// The time at which the statement runs.
     pub clock: &'a StatementClock,
     /// The bytes that composed values of the row may still take.
@@ -196,6 +201,7 @@ impl Expression {
             })),
             Expression::Composed(composed) => composed.evaluate(scope),
             Expression::Aggregate(position) => Ok(scope.aggregates[*position].clone()),
+            Expression::Hit(position) => Ok(scope.hits.get(*position).cloned().flatten()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! 1. *decide*: `selected_table` finds the table. `projection` resolves the selection, and
 //!    `relation` the relations of WHERE. `access` splits the relations into those that the storage
-//!    serves and those that filter rows. `order` (with `nearest`) and `limit` resolve the other
+//!    serves and those that filter rows. `order` (with `searches`) and `limit` resolve the other
 //!    clauses. The outcome is a [`SelectPlan`] that can be printed: an access path and an ordering.
 //! 2. *bind*: `partitions`, `clustering` (with `slices`), `filter` (with `terms`) and `lookup` put
 //!    the values in.
@@ -12,7 +12,8 @@
 //!    `cursor` along the access path, whose `source` sends its `question` to the storage or to
 //!    `memory` (system tables), and `paging` encodes where the page ended. Where secondary indexes
 //!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
-//!    similarity, `neighbours` gets their keys from the index service. Either way a `collector`
+//!    searches, `neighbours` gets their keys from the index service, and for all rows with words
+//!    `matches`; `hits` are what searches know of a row. Either way a `collector`
 //!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
 //!
 //! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
@@ -34,12 +35,13 @@ mod filter;
 mod group;
 mod group_order;
 mod guarded;
+mod hits;
 mod indexed;
 mod log;
 mod lookup;
+mod matches;
 mod memory_table;
 mod names;
-mod nearest;
 mod neighbours;
 mod order;
 mod page;
@@ -53,6 +55,7 @@ mod prepare;
 mod projection;
 mod read_limits;
 mod retained_rows;
+mod searches;
 mod selected_table;
 pub(crate) mod slices;
 mod source;
@@ -159,10 +162,18 @@ async fn read(
 ) -> Result<ExecutionResult, CqlError> {
     match &plan.order {
         ResultOrder::Clustering(order) => execute::execute(database, plan, order, parameters).await,
-        ResultOrder::Nearest(nearest) => {
+        ResultOrder::Searched(searched) => {
             let searching = async {
                 let presence = parameters.presence.clone();
-                let found = neighbours::execute(database, plan, nearest, parameters);
+                let found = neighbours::execute(database, plan, searched, parameters);
+                presence.during(found).await
+            };
+            Box::pin(searching).await
+        }
+        ResultOrder::Matching(searched) => {
+            let searching = async {
+                let presence = parameters.presence.clone();
+                let found = matches::execute(database, plan, searched, parameters);
                 presence.during(found).await
             };
             Box::pin(searching).await

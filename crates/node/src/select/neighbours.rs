@@ -1,22 +1,23 @@
-//! Rows by similarity: the search for neighbours over the rows of the storage.
+//! Rows by searches: the search over the rows of the storage.
 //!
-//! The index service names the keys of the nearest rows, and the rows are read here. So an answer
-//! never holds a stale row. The loop is that of [`query::search`]; this module has the rows.
+//! The index service names the keys of the best rows, and the rows are read here. So an answer
+//! never holds a stale row. The loops are those of [`query::search`]; this module has the rows.
 //!
-//! A row may get another vector between the two. If anything was written meanwhile, the scores that
-//! the index in the same process has given are compared with those of the vectors that were read,
-//! and the rows come in the order of these.
+//! A row may get another vector or text between the two. If anything was written meanwhile, the
+//! scores that the indexes in the same process have given are compared with those of the values
+//! that were read, and the rows come in the order of these.
 //!
-//! The rows of the access path are read and ranked by their stored vectors, without the index,
+//! The rows of the access path are read and ranked by their stored values, without the index,
 //! where there are few of them, where the index has had no room for some rows of the table, and
 //! where it can't name enough rows that satisfy WHERE.
 //!
-//! If the index keeps all that WHERE and the selection need, the index service in the same process
-//! answers without rows at the consistency of one replica. It knows every acknowledged write, so
-//! its values are those of the rows.
+//! If the index of a single search keeps all that WHERE and the selection need, the index service
+//! in the same process answers without rows at the consistency of one replica. It knows every
+//! acknowledged write, so its values are those of the rows.
 //!
 //! Rows are read in turns (`blocking`), and those that were read and not used yet are charged to
-//! the client's memory.
+//! the client's memory. Where the selection shows places in texts, the rows of the answer are held
+//! until the index service has found these.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,28 +31,33 @@ use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
 use query::bind::StatementClock;
 use query::search::{
-    self, RanksRows, ReadRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate,
-    SearchWarning, SearchedRows, ServedIndexes, VectorOrdering,
+    self, IndexOrdering, RanksRows, ReadRows, RowSearch, SearchCursor, SearchFreshness, SearchHit,
+    SearchPredicate, SearchRanking, SearchWarning, SearchedRows, ServedIndexes, ValueOf,
+    VectorOrdering, WordCondition, WordOrdering,
 };
 use query::values::EvaluationInputs;
-use query::{TopScored, bounds, condition, key_values, limit, reads_one_replica, refused};
+use query::{
+    SearchTerm, SearchedFor, SearchesOfExecution, TopScored, bounds, condition, key_values, limit,
+    reads_one_replica, refused,
+};
 use schema::{Column, ColumnKind};
 use storage::TableView;
 use storage::read::{Cell, LiveCell, NextRow, Partition, Row, RowPosition};
-use store_api::{ClientError, KeyValue, NearestRows};
+use store_api::{ClientError, ColumnsPredicate, KeyValue, NearestRows};
 use tokio::time::Instant;
 use value::token::routing_key;
 
 use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
-use super::collector::{RowCollector, RowSink, VectorRanking};
-use super::execute::collect_all;
+use super::collector::{RowBatch, RowCollector, RowSink, VectorRanking};
+use super::execute::AccessWalk;
 use super::filter::{self, ResidualFilter};
-use super::nearest::NearestOrder;
+use super::hits::{HitSlots, RowWithHits};
 use super::page::ResultPage;
 use super::paging::PagingState;
 use super::plan::ResolvedSelect;
 use super::retained_rows::{LARGE_BYTES, charge_rows};
+use super::searches::{SearchOrder, SearchTarget, WordTarget};
 use crate::database::CqlDatabase;
 use crate::statement::{
     ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows, storage_error,
@@ -68,16 +74,16 @@ const CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_AT_ONCE: usize = 4;
 
 /// A primary key: the serialised values of the partition key and of the clustering key.
-type Key = (Vec<Bytes>, Vec<Bytes>);
+pub(super) type Key = (Vec<Bytes>, Vec<Bytes>);
 
-/// Finds the nearest rows of a plan, and returns them as one page.
+/// Finds the best rows of a plan, and returns them as one page.
 ///
 /// # Errors
 /// A LIMIT or vector that is not allowed, and failures of the index service and of the storage.
 pub(super) async fn execute(
     database: &CqlDatabase,
     plan: &Arc<ResolvedSelect>,
-    order: &NearestOrder,
+    order: &SearchOrder,
     parameters: ExecutionParameters,
 ) -> Result<ExecutionResult, CqlError> {
     let clock =
@@ -86,37 +92,21 @@ pub(super) async fn execute(
         bound: &parameters.values,
         clock: &clock,
     };
-    let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
-    let vector = order.vector.evaluate(values)?;
-    order
-        .vector
-        .check_length(&vector, order.candidates.metric)?;
-    let terms = values.selection(&plan.projection.terms)?;
-    let conditions = order.conditions.iter();
-    let relations = conditions.map(|condition| &condition.relation);
-    let filters = filter::bind_all(relations, values)?;
-    let execution = NearestExecution {
-        database,
-        plan,
-        order,
-        parameters: &parameters,
-        clock: &clock,
-        terms,
-        filters,
-        limit,
-    };
+    let limit = limit::evaluate(plan.limit.as_ref(), values)?;
+    let limit = bounds::checked_limit(limit, order.form)?;
+    let execution = SearchExecution::new(database, plan, order, &parameters, &clock, limit)?;
     let key_columns = order.key_columns.iter();
     let indexes = ServedIndexes {
         stores: &database.stores,
         key_columns: key_columns.map(|column| column.name.as_str()).collect(),
     };
-    let search = execution.search(vector);
+    let search = execution.search();
     let mut rows = ViewRows::of(&execution);
     search::run(&search, &indexes, &mut rows).await?;
-    let page = rows.into_page()?;
+    let page = rows.into_page().await?;
     let mut warnings = Vec::new();
     if bounds::is_cut_short(parameters.page_size, limit) {
-        warnings.push(bounds::PAGING_WARNING.to_owned());
+        warnings.push(bounds::paging_warning(order.form));
     }
     let count = page.count;
     let (body, charge) = page.into_body();
@@ -132,52 +122,182 @@ pub(super) async fn execute(
     })
 }
 
-/// One execution of a query for neighbours.
-struct NearestExecution<'a> {
-    database: &'a CqlDatabase,
-    plan: &'a Arc<ResolvedSelect>,
-    order: &'a NearestOrder,
-    parameters: &'a ExecutionParameters,
+/// One execution of a query by searches.
+pub(super) struct SearchExecution<'a> {
+    pub database: &'a CqlDatabase,
+    pub plan: &'a Arc<ResolvedSelect>,
+    pub order: &'a SearchOrder,
+    pub parameters: &'a ExecutionParameters,
     clock: &'a StatementClock,
     /// The values of the terms in the selection; `None` for null.
     terms: Vec<Option<Bytes>>,
     /// The filters that a row must pass, all of them.
     filters: Vec<ResidualFilter>,
     limit: usize,
+    /// The searches, no two of which are equal.
+    searches: SearchesOfExecution,
+    /// The conditions of WHERE on words, and what they look for.
+    pub words: Vec<(&'a SearchTarget, String)>,
+    /// The values of searches in the selection.
+    pub slots: HitSlots<'a>,
 }
 
-impl NearestExecution<'_> {
-    /// The search for the rows nearest to a vector, which is serialised.
-    fn search(&self, vector: Bytes) -> RowSearch<'_> {
+impl<'a> SearchExecution<'a> {
+    /// Binds the values.
+    ///
+    /// # Errors
+    /// Values that don't fit their places.
+    pub(super) fn new(
+        database: &'a CqlDatabase,
+        plan: &'a Arc<ResolvedSelect>,
+        order: &'a SearchOrder,
+        parameters: &'a ExecutionParameters,
+        clock: &'a StatementClock,
+        limit: usize,
+    ) -> Result<SearchExecution<'a>, CqlError> {
+        let values = EvaluationInputs {
+            bound: &parameters.values,
+            clock,
+        };
+        let searches = match &order.plan {
+            Some(planned) => planned.evaluate(limit, values)?,
+            None => SearchesOfExecution {
+                searches: Vec::new(),
+                of_call: Vec::new(),
+                ranking: SearchRanking::Single,
+                candidates: None,
+            },
+        };
+        for (call, looked_for) in &searches.searches {
+            let term = order.plan.as_ref().map(|planned| &planned.calls[*call]);
+            if let (Some(SearchTerm::Vector(term)), SearchedFor::Vector(vector)) =
+                (term, looked_for)
+            {
+                term.check_length(vector, order.targets[*call].candidates.metric)?;
+            }
+        }
+        let conditions = order.conditions.iter();
+        let relations = conditions.map(|condition| &condition.relation);
+        let words = order.words.iter();
+        let words = words.map(|WordTarget { relation, target }| {
+            Ok::<_, CqlError>((target, relation.words.evaluate(values)?))
+        });
+        let mut execution = SearchExecution {
+            terms: values.selection(&plan.projection.terms)?,
+            filters: filter::bind_all(relations, values)?,
+            words: words.collect::<Result<_, _>>()?,
+            slots: HitSlots::evaluate(
+                &plan.selected.table.keyspace,
+                order,
+                &searches.of_call,
+                values,
+            )?,
+            database,
+            plan,
+            order,
+            parameters,
+            clock,
+            limit,
+            searches,
+        };
+        execution.drop_implied_words();
+        Ok(execution)
+    }
+
+    /// Drops the conditions on words that rows satisfy which the one search for words names.
+    fn drop_implied_words(&mut self) {
+        if let ([(call, SearchedFor::Words(query))], SearchRanking::Single) =
+            (&self.searches.searches[..], &self.searches.ranking)
+        {
+            let place = self.order.targets[*call].place;
+            self.words
+                .retain(|(target, words)| target.place != place || words != query);
+        }
+    }
+
+    /// The value of the evaluation of terms.
+    fn values(&self) -> EvaluationInputs<'_> {
+        EvaluationInputs {
+            bound: &self.parameters.values,
+            clock: self.clock,
+        }
+    }
+
+    /// Whether there is one search, whose order is that of the answer.
+    fn is_single(&self) -> bool {
+        self.searches.searches.len() == 1 && self.searches.ranking == SearchRanking::Single
+    }
+
+    /// An ordering by words, or their condition.
+    pub(super) fn word_ordering(&self, target: &'a SearchTarget, query: &str) -> WordOrdering<'a> {
+        WordOrdering {
+            keyspace: &self.plan.selected.table.keyspace,
+            index: &target.index.name,
+            query: query.to_owned(),
+            local_key: &target.index.local_key,
+        }
+    }
+
+    /// The conditions that indexes may search by, but for those on words.
+    pub(super) fn predicates(&self) -> Vec<SearchPredicate> {
         let order = self.order;
         let partition_key = order.key_columns[..order.partition_columns].iter();
         let partition_key: Vec<String> = partition_key.map(|column| column.name.clone()).collect();
-        let predicates = condition::predicates(&order.conditions, &self.filters, |filter, of| {
+        condition::predicates(&order.conditions, &self.filters, |filter, of| {
             Some(SearchPredicate {
                 predicate: filter.predicate(of, &partition_key)?,
                 // The index service itself leaves out conditions on columns that it is to keep but
                 // does not yet.
                 is_named: true,
             })
+        })
+    }
+
+    /// The search that the query is.
+    fn search(&self) -> RowSearch<'_> {
+        let order = self.order;
+        let searches = self.searches.searches.iter().map(|(call, looked_for)| {
+            let target = &order.targets[*call];
+            match looked_for {
+                SearchedFor::Vector(vector) => IndexOrdering::Vector(VectorOrdering {
+                    keyspace: &self.plan.selected.table.keyspace,
+                    index: &target.index.name,
+                    vector: vector.clone(),
+                    candidates: &target.candidates,
+                    exact: order.options.exact,
+                }),
+                SearchedFor::Words(query) => {
+                    IndexOrdering::Words(self.word_ordering(target, query))
+                }
+            }
         });
+        let mut predicates = self.predicates();
+        let mut words = Vec::with_capacity(self.words.len());
+        for (target, query) in &self.words {
+            words.push(WordCondition {
+                words: self.word_ordering(target, query),
+                predicate: predicates.len(),
+            });
+            predicates.push(SearchPredicate {
+                predicate: word_predicate(target, query),
+                is_named: true,
+            });
+        }
         let covered = order
             .covered
             .as_ref()
-            .filter(|_| self.may_do_without_rows());
+            .filter(|_| self.is_single() && self.may_do_without_rows());
         let names = |columns: &Vec<Column>| {
             let names = columns.iter().map(|column| column.name.clone());
             names.collect()
         };
         RowSearch {
-            orderings: vec![VectorOrdering {
-                keyspace: &self.plan.selected.table.keyspace,
-                index: &order.index.name,
-                vector,
-                candidates: &order.candidates,
-                exact: order.options.exact,
-            }],
+            searches: searches.collect(),
+            ranking: self.searches.ranking.clone(),
+            candidates: self.searches.candidates,
             predicates,
-            conditions: self.filters.len(),
+            conditions: self.filters.len() + words.len(),
+            words,
             limit: self.limit,
             cursor: SearchCursor::default(),
             freshness: SearchFreshness::default(),
@@ -200,12 +320,13 @@ impl NearestExecution<'_> {
         self.collector(RowSink::Page(page), Some(self.limit as u32))
     }
 
-    fn collector(&self, output: RowSink, remaining: Option<u32>) -> RowCollector {
+    pub(super) fn collector(&self, output: RowSink, remaining: Option<u32>) -> RowCollector {
         RowCollector {
             plan: self.plan.clone(),
             clock: self.clock.clone(),
             terms: self.terms.clone(),
             filters: self.filters.clone(),
+            hits: Vec::new(),
             output,
             memory: self.parameters.memory.clone(),
             held: self.parameters.memory.charge(),
@@ -221,9 +342,18 @@ impl NearestExecution<'_> {
     }
 }
 
+/// The condition on words as an index searches by it.
+pub(super) fn word_predicate(target: &SearchTarget, query: &str) -> ColumnsPredicate {
+    ColumnsPredicate::Words {
+        column: target.index.column.clone(),
+        index: target.index.name.clone(),
+        query: query.to_owned(),
+    }
+}
+
 /// The rows of the storage, and the page that is made of them.
-struct ViewRows<'a> {
-    execution: &'a NearestExecution<'a>,
+pub(super) struct ViewRows<'a> {
+    execution: &'a SearchExecution<'a>,
     /// The last commit before an index was queried; `None` if one was under way.
     before: Option<u64>,
     /// The rows as they were after that; `None` before.
@@ -237,14 +367,16 @@ struct ViewRows<'a> {
     holds_rows: bool,
     /// The memory that the rows which are held are charged for.
     held: Vec<MemoryCharge>,
+    /// The rows of the answer, if the selection shows of their texts.
+    pending: Vec<RowWithHits>,
+    /// The walk along the access path, once it has begun.
+    walk: Option<AccessWalk<'a>>,
     /// The collector of the rows of the answer.
-    collector: RowCollector,
-    /// The page of all rows, if they were ranked.
-    ranked: Option<ResultPage>,
+    pub collector: RowCollector,
 }
 
 impl<'a> ViewRows<'a> {
-    fn of(execution: &'a NearestExecution<'a>) -> ViewRows<'a> {
+    pub(super) fn of(execution: &'a SearchExecution<'a>) -> ViewRows<'a> {
         ViewRows {
             execution,
             before: None,
@@ -253,14 +385,23 @@ impl<'a> ViewRows<'a> {
             are_large: false,
             holds_rows: false,
             held: Vec::new(),
+            pending: Vec::new(),
+            walk: None,
             collector: execution.page(),
-            ranked: None,
         }
+    }
+
+    /// Takes notice of the time, before an index is searched.
+    pub(super) fn look(&mut self) {
+        // Before an index is searched, so that each commit from here on counts as a change.
+        self.before = self.execution.database.storage.last_commit();
+        self.view = None;
+        self.held.clear();
     }
 
     /// The rows of the table as they are now.
     fn view_now(&self) -> Result<TableView, CqlError> {
-        let NearestExecution {
+        let SearchExecution {
             database,
             plan,
             parameters,
@@ -273,7 +414,7 @@ impl<'a> ViewRows<'a> {
 
     /// The means to read rows as they were after an index was queried.
     fn reading(&self) -> Result<RowReadContext, CqlError> {
-        let NearestExecution {
+        let SearchExecution {
             database,
             parameters,
             ..
@@ -345,11 +486,21 @@ impl<'a> ViewRows<'a> {
         Ok(keys.get(read..).unwrap_or_default().to_vec())
     }
 
-    fn into_page(self) -> Result<ResultPage, CqlError> {
-        match self.ranked {
-            Some(page) => Ok(page),
-            None => self.collector.finish(false).map(|(page, _)| page),
+    async fn into_page(mut self) -> Result<ResultPage, CqlError> {
+        let mut pending = std::mem::take(&mut self.pending);
+        if !pending.is_empty() {
+            let execution = self.execution;
+            let predicates = execution.predicates().into_iter();
+            let predicates: Vec<ColumnsPredicate> = predicates.map(|one| one.predicate).collect();
+            let stores = &execution.database.stores;
+            let completed = execution.slots.complete(stores, &predicates, &mut pending);
+            Box::pin(completed).await?;
+            for RowWithHits { row, hits } in pending {
+                self.collector.hits = hits;
+                self.collector.take(0, row)?;
+            }
         }
+        self.collector.finish(false).map(|(page, _)| page)
     }
 }
 
@@ -365,25 +516,20 @@ impl SearchedRows for ViewRows<'_> {
     }
 
     fn begin(&mut self) {
-        // Before an index is searched, so that each commit from here on counts as a change.
-        self.before = self.execution.database.storage.last_commit();
-        self.view = None;
-        self.held.clear();
+        self.look();
+        self.pending.clear();
+        self.walk = None;
         self.collector = self.execution.page();
     }
 
-    fn open(&mut self) -> Result<bool, CqlError> {
+    fn open(&mut self, holds: bool) -> Result<bool, CqlError> {
         self.view = Some(self.view_now()?);
         self.inline_until = Instant::now() + INLINE_TIME;
-        let NearestExecution {
-            database, order, ..
-        } = self.execution;
+        let database = self.execution.database;
         // The last commit is read after the view is taken: one between the two is in the view.
         let has_changed = self.before.is_none() || self.before != database.storage.last_commit();
-        // Scores of quantized vectors differ from those of the stored ones in any case.
-        let is_told_exactly = order.candidates.is_exact && database.stores.are_local();
-        let may_differ = has_changed && is_told_exactly;
-        self.holds_rows = may_differ || order.candidates.rescoring.is_some();
+        let may_differ = has_changed && database.stores.are_local();
+        self.holds_rows = holds || may_differ || self.execution.slots.need_texts();
         Ok(may_differ)
     }
 
@@ -404,16 +550,31 @@ impl SearchedRows for ViewRows<'_> {
     }
 
     fn is_match(&self, row: &Row) -> bool {
-        // A row without a vector is no neighbour any more.
-        self.vector(row).is_some() && self.collector.passes(row)
+        // A row without a vector or text is none of the one search any more.
+        let is_there = !self.execution.is_single() || self.value(row, ValueOf::Search(0)).is_some();
+        is_there && self.collector.passes(row)
     }
 
-    fn vector<'r>(&self, row: &'r Row) -> Option<&'r [u8]> {
-        let vector = self.execution.order.place.value(row)?;
-        Some(&vector[..])
+    fn value<'r>(&self, row: &'r Row, of: ValueOf) -> Option<&'r Bytes> {
+        let execution = self.execution;
+        let target = match of {
+            ValueOf::Search(at) => {
+                let (call, _) = execution.searches.searches.get(at)?;
+                execution.order.targets.get(*call)?
+            }
+            ValueOf::Condition(at) => execution.words.get(at)?.0,
+        };
+        target.place.value(row)
     }
 
-    fn put(&mut self, row: Row) -> Result<(), CqlError> {
+    fn put(&mut self, row: Row, hits: &[SearchHit]) -> Result<(), CqlError> {
+        let slots = &self.execution.slots;
+        let hits = slots.values(hits);
+        if slots.need_texts() {
+            self.pending.push(RowWithHits { row, hits });
+            return Ok(());
+        }
+        self.collector.hits = hits;
         self.collector.take(0, row)?;
         Ok(())
     }
@@ -421,7 +582,7 @@ impl SearchedRows for ViewRows<'_> {
     /// Whether the access path leads to few rows: it gives whole primary keys, or whole partitions
     /// within which the index can't search by every relation.
     fn are_few(&self, is_whole: bool) -> bool {
-        let NearestExecution { plan, order, .. } = self.execution;
+        let SearchExecution { plan, order, .. } = self.execution;
         let clustering_columns = order.key_columns.len() - order.partition_columns;
         let access = &plan.access;
         matches!(access.partitions, PartitionAccess::Keys(_))
@@ -434,22 +595,54 @@ impl SearchedRows for ViewRows<'_> {
         span: Range<usize>,
     ) -> Result<(), CqlError> {
         let execution = self.execution;
+        let Some(place) = execution.order.targets.first().map(|target| target.place) else {
+            return Ok(());
+        };
         let ranking = VectorRanking {
             nearest: TopScored::new(span.end),
             metric: ordering.candidates.metric,
             vector: ordering.vector.clone(),
-            place: execution.order.place,
-            passed: span.start,
+            place,
         };
         // Without a limit: the nearest row may be the last one that is read.
         let collector = execution.collector(RowSink::Ranking(ranking), None);
-        let values = EvaluationInputs {
-            bound: &execution.parameters.values,
-            clock: execution.clock,
+        let (database, parameters) = (execution.database, execution.parameters);
+        let walk = AccessWalk::begin(database, collector, parameters, execution.values())?;
+        let Some(collector) = walk.collect_all().await? else {
+            return Ok(());
         };
-        let page = collect_all(execution.database, collector, execution.parameters, values);
-        self.ranked = Some(page.await?);
+        let (rows, charge) = collector.into_ranked();
+        self.held.push(charge);
+        for (at, (row, score)) in rows.into_iter().enumerate().skip(span.start) {
+            self.put(row, &[hit_at(at, score)])?;
+        }
         Ok(())
+    }
+
+    async fn scan(&mut self) -> Result<Option<Vec<(Key, Row)>>, CqlError> {
+        let execution = self.execution;
+        let walk = match &mut self.walk {
+            Some(walk) => walk,
+            none => {
+                let collector = execution.collector(RowSink::Batch(RowBatch::default()), None);
+                let (database, parameters) = (execution.database, execution.parameters);
+                none.insert(AccessWalk::begin(
+                    database,
+                    collector,
+                    parameters,
+                    execution.values(),
+                )?)
+            }
+        };
+        let Some(rows) = walk.next_batch().await? else {
+            return Ok(None);
+        };
+        // A partition of static columns only has no key by which a row is read.
+        let keyed = rows.into_iter().filter_map(|row| {
+            let clustering = row.clustering.clone()?;
+            Some(((row.partition.key.clone(), clustering), row))
+        });
+        Ok(Some(keyed.collect()))
     }
 
     async fn permit(&mut self) -> Result<(), CqlError> {
@@ -457,7 +650,7 @@ impl SearchedRows for ViewRows<'_> {
     }
 
     fn put_values(&mut self, found: &NearestRows, span: Range<usize>) -> Result<bool, CqlError> {
-        let NearestExecution { plan, order, .. } = self.execution;
+        let SearchExecution { plan, order, .. } = self.execution;
         let columns = order.covered.as_deref().unwrap_or_default();
         let keys = found.keys.iter().enumerate();
         for (at, key) in keys.take(span.end).skip(span.start) {
@@ -466,7 +659,9 @@ impl SearchedRows for ViewRows<'_> {
             let Some(row) = row else {
                 return Ok(false);
             };
-            self.collector.take(0, row)?;
+            let score = found.similarity_scores.get(at).copied();
+            let hits = score.map(|score| hit_at(at, score));
+            self.put(row, hits.as_slice())?;
         }
         Ok(true)
     }
@@ -479,7 +674,15 @@ impl SearchedRows for ViewRows<'_> {
     }
 }
 
-fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {
+/// The hit of the row at a position of a search.
+fn hit_at(at: usize, score: f32) -> SearchHit {
+    SearchHit {
+        score: Some(score),
+        rank: u32::try_from(at + 1).ok(),
+    }
+}
+
+fn read_key(order: &SearchOrder, key: &[KeyValue]) -> Option<Key> {
     let types = order.key_columns.iter();
     let mut values = key_values(types.map(|column| Some(&column.cql_type)), key)?;
     let clustering = values.split_off(order.partition_columns);
@@ -490,7 +693,7 @@ fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {
 /// column without a value is null.
 fn covered_row<'a>(
     plan: &ResolvedSelect,
-    order: &NearestOrder,
+    order: &SearchOrder,
     key: &[KeyValue],
     values: impl Iterator<Item = (&'a Column, Option<&'a Option<KeyValue>>)>,
 ) -> Option<Row> {

@@ -1,5 +1,5 @@
 //! ORDER BY: the order in which rows are wanted. On clustering columns it is the direction in which
-//! partitions are read; `nearest` has the order by similarity.
+//! partitions are read; `searches` has the order by searches.
 
 use bytes::Bytes;
 use cql::ast::OrderByItem;
@@ -10,16 +10,18 @@ use value::{CqlType, compare};
 
 use super::access::{IndexUse, PartitionAccess, RowAccessPath};
 use super::clustering::is_descending;
-use super::nearest::NearestOrder;
+use super::searches::SearchOrder;
 
 /// The order in which rows are wanted.
 #[derive(Debug)]
 pub(super) enum ResultOrder {
     /// Rows come in the order in which the access path leads to them.
     Clustering(ClusteringOrder),
-    /// Rows come by similarity. A vector index names them in this order, and those that WHERE
+    /// Rows come as searches rank them. Indexes name them in this order, and those that WHERE
     /// leaves out are passed over.
-    Nearest(Box<NearestOrder>),
+    Searched(Box<SearchOrder>),
+    /// All rows with the words in WHERE come, in the order in which the index names them.
+    Matching(Box<SearchOrder>),
 }
 
 /// The order of the rows of a partition.

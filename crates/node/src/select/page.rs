@@ -56,6 +56,12 @@ impl ResultPage {
         })
     }
 
+    /// The number of rows that the page has room for; `None` without paging.
+    pub(super) fn room(&self) -> Option<usize> {
+        let rows_max = self.rows_max?;
+        Some(rows_max.saturating_sub(self.count as usize))
+    }
+
     /// Whether more rows can follow on another page.
     pub(super) fn is_paged(&self) -> bool {
         self.rows_max.is_some()

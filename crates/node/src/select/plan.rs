@@ -64,7 +64,7 @@ impl fmt::Display for ResolvedSelect {
         )?;
         match &self.order {
             ResultOrder::Clustering(order) => self.fmt_reads(order, f),
-            ResultOrder::Nearest(nearest) => nearest.fmt(f),
+            ResultOrder::Searched(searched) | ResultOrder::Matching(searched) => searched.fmt(f),
         }
     }
 }

@@ -6,7 +6,7 @@ use query::bind::{PrepareContext, StatementTimeout};
 use query::functions::TokenKey;
 use query::relation::{PreparedRelation, RelationKind};
 use query::resolve::TableColumns;
-use query::{RowOrdering, bounds, limit, relation};
+use query::{RowOrdering, SearchCall, WordRelation, bounds, limit, relation};
 use schema::{ColumnKind, Table};
 
 use super::access::{self, AllowedAccess, PartitionAccess, RowAccessPath};
@@ -15,7 +15,7 @@ use super::order::ResultOrder;
 use super::plan::ResolvedSelect;
 use super::projection::ResolvedSelection;
 use super::selected_table::SelectedTable;
-use super::{nearest, order, projection};
+use super::{order, projection, searches};
 use crate::database::CqlDatabase;
 
 /// Resolves a SELECT.
@@ -41,16 +41,34 @@ pub(super) fn prepare(
         .map(|timeout| StatementTimeout::prepare(timeout, &mut ctx))
         .transpose()?;
     let ordering = RowOrdering::of(select)?;
-    let mut nearest = match ordering {
-        // Its checks come first, as it allows fewer clauses than other orderings do.
-        RowOrdering::Nearest(to) => {
-            Some(nearest::prepare(&table, to, select, &projection, &mut ctx)?)
-        }
+    let searched = match &ordering {
+        RowOrdering::Searched(ordering) => Some(ordering),
         RowOrdering::Clustering(_) => None,
+    };
+    let mut words = Vec::new();
+    for relation in &select.relations {
+        words.extend(WordRelation::of((&*table).into(), relation, &mut ctx)?);
+    }
+    let is_search = searched.is_some() || !words.is_empty();
+    if !is_search && !projection.searches.is_empty() {
+        return Err(no_search());
+    }
+    let mut search = match is_search {
+        // Its checks come first, as it allows fewer clauses than other orderings do.
+        true => Some(searches::prepare(
+            &table,
+            searched,
+            words,
+            select,
+            &projection,
+            &mut ctx,
+        )?),
+        false => None,
     };
     let relations = select
         .relations
         .iter()
+        .filter(|relation| !is_of_words(relation))
         .map(|relation| relation::prepare(TableColumns::from(&*table), relation, &mut ctx))
         .collect::<Result<Vec<_>, _>>()?;
     let is_in_one_partition = access::names_one_partition(&table, &relations);
@@ -58,20 +76,21 @@ pub(super) fn prepare(
         .into_iter()
         .map(|relation| relation.with_indexes(&table, is_in_one_partition))
         .collect();
-    if let Some(nearest) = &mut nearest {
-        nearest.restrict(&relations, select.allow_filtering)?;
+    if let Some(search) = &mut search {
+        search.restrict(&relations, select.allow_filtering)?;
         if !select.distinct {
-            nearest.cover(&projection);
+            search.cover(&projection);
         }
     }
-    // By similarity, the access path leads a scan that filters the rows.
+    // By searches, the access path leads a scan that filters the rows.
     let allowed = AllowedAccess {
-        filtering: select.allow_filtering || nearest.is_some(),
-        indexes: nearest.is_none(),
+        filtering: select.allow_filtering || search.is_some(),
+        indexes: search.is_none(),
     };
     let access = access(&table, select, &projection, relations, allowed)?;
-    let order = match nearest {
-        Some(nearest) => ResultOrder::Nearest(Box::new(nearest)),
+    let order = match search {
+        Some(search) if search.plan.is_some() => ResultOrder::Searched(Box::new(search)),
+        Some(search) => ResultOrder::Matching(Box::new(search)),
         None => ResultOrder::Clustering(order::prepare(&table, &select.order_by, &access)?),
     };
     let grouping =
@@ -83,8 +102,8 @@ pub(super) fn prepare(
         &mut ctx,
     )?;
     let limit = limit::prepare(select.limit.as_ref(), limit::LIMIT, &mut ctx)?;
-    if limit.is_none() && matches!(order, ResultOrder::Nearest(_)) {
-        return Err(bounds::no_limit());
+    if let (None, ResultOrder::Searched(search)) = (&limit, &order) {
+        return Err(bounds::no_limit(search.form));
     }
     Ok(ResolvedSelect {
         selected,
@@ -99,6 +118,22 @@ pub(super) fn prepare(
         limit,
         per_partition_limit,
     })
+}
+
+/// Whether a relation is on words, and so was prepared as such.
+fn is_of_words(relation: &ast::Relation) -> bool {
+    match &relation.subject {
+        ast::ComparisonSubject::Function(call) => matches!(SearchCall::of(call), Ok(Some(_))),
+        _ => false,
+    }
+}
+
+/// The error for a selection of scores or ranks where nothing is searched.
+fn no_search() -> CqlError {
+    CqlError::invalid(
+        "Scores, ranks and highlights of searches in the selection need a search: ORDER BY ANN(...), BM25(...), RRF(...) \
+         or an expression of scores, or BM25(column, words) > 0 in WHERE",
+    )
 }
 
 /// Checks GROUP BY against the other clauses.

@@ -7,7 +7,7 @@ use cql::ast::{self, ArgumentPart, FunctionCall, Selector, Term, TimeFunction};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, PreparedTerm, prepare_term};
 use query::functions::{self, CallArgument, TypeCast, own_type, term_excerpt};
-use query::resolve;
+use query::{SearchCall, SearchCallPart, SearchTerm, clauses, resolve};
 use schema::{Column, ColumnKind, Table};
 use storage::read::Row;
 use value::identifier::Identifier;
@@ -37,6 +37,17 @@ pub(super) struct ResolvedSelection {
     pub read: Vec<Column>,
     /// Whether the outputs show when cells were written or when they expire.
     pub reads_times: bool,
+    /// The values that the outputs show of searches.
+    pub searches: Vec<SelectedSearch>,
+}
+
+/// A value that a selection shows of a search.
+#[derive(Clone, Debug)]
+pub(super) struct SelectedSearch {
+    /// The vector or the words that the search looks for.
+    pub term: SearchTerm,
+    /// The part of what it knows of a row.
+    pub part: SearchCallPart,
 }
 
 /// Resolves a selection. With `is_json` each row becomes the text of a JSON object.
@@ -56,6 +67,7 @@ pub(super) fn prepare(
         aggregates: Vec::new(),
         read: Vec::new(),
         reads_times: false,
+        searches: Vec::new(),
         in_aggregate: false,
     };
     let mut outputs = Vec::new();
@@ -102,6 +114,7 @@ pub(super) fn prepare(
         aggregates: builder.aggregates,
         read: builder.read,
         reads_times: builder.reads_times,
+        searches: builder.searches,
     })
 }
 
@@ -149,6 +162,7 @@ impl ResolvedSelection {
             aggregates: Vec::new(),
             read: Vec::new(),
             reads_times: false,
+            searches: Vec::new(),
             in_aggregate: false,
         };
         let resolved = builder.selector(call);
@@ -156,10 +170,16 @@ impl ResolvedSelection {
             terms,
             aggregates,
             mut read,
+            searches,
             ..
         } = builder;
         self.terms = terms;
         let (function, _) = resolved?;
+        if !searches.is_empty() {
+            return Err(CqlError::invalid(
+                "Scores and ranks of searches are not supported within the GROUP BY clause",
+            ));
+        }
         if !aggregates.is_empty() {
             let name = match call {
                 Selector::Function(call) => &call.name,
@@ -208,6 +228,7 @@ pub(super) struct ExpressionBuilder<'a> {
     aggregates: Vec<AggregateCall>,
     read: Vec<Column>,
     pub(super) reads_times: bool,
+    searches: Vec<SelectedSearch>,
     /// Whether the argument of an aggregate is being resolved. No other aggregate is allowed there.
     in_aggregate: bool,
 }
@@ -383,6 +404,9 @@ impl ExpressionBuilder<'_> {
         if is_native && call.name == "token" {
             return self.token(&call.arguments);
         }
+        if let Some(search) = SearchCall::of(call)? {
+            return self.search(&search);
+        }
         let takes_vectors = functions::takes_float_vectors(&call.name);
         let pending: Vec<UnresolvedArgument<'_>> = call
             .arguments
@@ -413,6 +437,25 @@ impl ExpressionBuilder<'_> {
             },
             return_type,
         ))
+    }
+
+    /// A value that a search gives of the row.
+    fn search(&mut self, call: &SearchCall<'_>) -> Result<(Expression, CqlType), CqlError> {
+        let table = self.table;
+        let column = table.column(call.column);
+        let column = column
+            .ok_or_else(|| clauses::unknown_column(call.column, (&table.keyspace, &table.name)))?;
+        if call.part == SearchCallPart::Highlight {
+            // The text has to be read.
+            self.column(column);
+        }
+        let place = (column.name.as_str(), &column.cql_type);
+        self.searches.push(SelectedSearch {
+            term: SearchTerm::prepare(call.kind, &call.term, place, self.ctx)?,
+            part: call.part,
+        });
+        let hit = Expression::Hit(self.searches.len() - 1);
+        Ok((hit, call.part.cql_type()))
     }
 
     fn pending<'s>(&mut self, argument: &'s Selector) -> Result<UnresolvedArgument<'s>, CqlError> {

@@ -4,16 +4,25 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cql::ast::ArithmeticOperation;
 use index::CandidateRule;
 use store_api::ColumnsPredicate;
 
-/// A search for the nearest rows that satisfy all conditions of WHERE.
+/// A search for the best rows that satisfy all conditions of WHERE.
 #[derive(Clone, Debug)]
 pub struct RowSearch<'a> {
-    /// The orderings of the rows. The answers to several are merged by the ranks of their rows.
-    pub orderings: Vec<VectorOrdering<'a>>,
-    /// The conditions of WHERE that an index may search by.
+    /// The searches of indexes. Those that the ranking does not name say only what they know of the
+    /// rows.
+    pub searches: Vec<IndexOrdering<'a>>,
+    /// The way in which the searches make one order.
+    pub ranking: SearchRanking,
+    /// The number of rows that each search is requested for, where there are several; `None` for
+    /// one search, which is requested for as many as the answer has.
+    pub candidates: Option<usize>,
+    /// The conditions of WHERE that an index may search by, those on words included.
     pub predicates: Vec<SearchPredicate>,
+    /// The conditions of WHERE on words.
+    pub words: Vec<WordCondition<'a>>,
     /// The number of all conditions of WHERE, for which each row is checked.
     pub conditions: usize,
     /// The number of rows to return at most.
@@ -29,6 +38,15 @@ pub struct RowSearch<'a> {
     pub ranks_rows: RanksRows,
 }
 
+/// An order of rows that an index names them in.
+#[derive(Clone, Debug)]
+pub enum IndexOrdering<'a> {
+    /// By the similarity of vectors.
+    Vector(VectorOrdering<'a>),
+    /// By how well texts match words.
+    Words(WordOrdering<'a>),
+}
+
 /// An ordering by the similarity of a column's vectors to one vector.
 #[derive(Clone, Debug)]
 pub struct VectorOrdering<'a> {
@@ -42,6 +60,71 @@ pub struct VectorOrdering<'a> {
     pub candidates: &'a CandidateRule,
     /// Whether the answer must be the true nearest rows.
     pub exact: bool,
+}
+
+/// An ordering by how well the texts of a column match words.
+#[derive(Clone, Debug)]
+pub struct WordOrdering<'a> {
+    /// The keyspace of the index.
+    pub keyspace: &'a str,
+    /// The name of the index.
+    pub index: &'a str,
+    /// The text of the query.
+    pub query: String,
+    /// The key columns of a local index. The rows that share their values make up its statistics.
+    pub local_key: &'a [String],
+}
+
+/// A condition of WHERE that the text of a row matches words.
+#[derive(Clone, Debug)]
+pub struct WordCondition<'a> {
+    /// The words, and the index on the texts.
+    pub words: WordOrdering<'a>,
+    /// The position of its form for an index in [`RowSearch::predicates`].
+    pub predicate: usize,
+}
+
+/// The way in which searches make one order. A search is meant by its position in
+/// [`RowSearch::searches`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum SearchRanking {
+    /// The order is that of the first search.
+    Single,
+    /// Rows come by the sums of the reciprocals of their ranks, the largest sum first.
+    Reciprocal {
+        /// The number that is added to each rank.
+        constant: u32,
+        /// The searches, with the factors of their parts of the sum.
+        weights: Vec<(usize, f64)>,
+    },
+    /// Rows come by the values of an expression, the largest first.
+    Expression(ScoreExpression),
+}
+
+/// An expression of scores.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScoreExpression {
+    /// A number.
+    Number(f64),
+    /// The score that a search gives the row.
+    Score(usize),
+    /// A part with a minus sign before it.
+    Negated(Box<ScoreExpression>),
+    /// Two parts with an operator between them.
+    Operation(
+        ArithmeticOperation,
+        Box<ScoreExpression>,
+        Box<ScoreExpression>,
+    ),
+}
+
+/// The knowledge that a search has of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SearchHit {
+    /// The score; `None` if the search did not name the row.
+    pub score: Option<f32>,
+    /// The rank among the rows that it named, from 1; `None` if it did not name the row.
+    pub rank: Option<u32>,
 }
 
 /// A condition of WHERE that an index may search by.
@@ -120,19 +203,113 @@ impl<'a> RowSearch<'a> {
         self.cursor.passed..self.cursor.passed.saturating_add(self.limit)
     }
 
-    /// The ordering, if it is a single one.
-    pub(super) fn single(&self) -> Option<&VectorOrdering<'a>> {
-        match &self.orderings[..] {
-            [ordering] => Some(ordering),
+    /// The search, if it is the only one and its order is that of the answer.
+    pub fn single(&self) -> Option<&IndexOrdering<'a>> {
+        match (&self.searches[..], &self.ranking) {
+            ([ordering], SearchRanking::Single) => Some(ordering),
             _ => None,
         }
     }
 
-    /// The number of candidates to request from each index at first.
-    pub(super) fn wanted(&self) -> usize {
-        let count = self.span().end;
-        let orderings = self.orderings.iter();
-        let wanted = orderings.map(|ordering| ordering.candidates.wanted(count));
-        wanted.max().unwrap_or(count)
+    /// Whether all rows are ranked in this case.
+    pub(super) fn ranks(&self, case: RanksRows) -> bool {
+        match (self.ranks_rows, case) {
+            (RanksRows::Always, _) => true,
+            (RanksRows::ForConditions, RanksRows::ForConditions) => self.conditions > 0,
+            (RanksRows::ForConditions, RanksRows::Always) => false,
+        }
+    }
+
+    /// The search for vectors, if it is the only search.
+    pub(super) fn single_vector(&self) -> Option<&VectorOrdering<'a>> {
+        match self.single()? {
+            IndexOrdering::Vector(ordering) => Some(ordering),
+            IndexOrdering::Words(_) => None,
+        }
+    }
+
+    /// The number of rows to request from the index of a search, so that `count` are found.
+    pub(super) fn wanted(ordering: &IndexOrdering<'_>, count: usize) -> usize {
+        match ordering {
+            IndexOrdering::Vector(ordering) => ordering.candidates.wanted(count),
+            IndexOrdering::Words(_) => count,
+        }
+    }
+
+    /// The conditions on the key of a local index of words, whose rows make up its statistics.
+    pub(super) fn tenant(&self, words: &WordOrdering<'_>) -> Vec<ColumnsPredicate> {
+        words.tenant(self.predicates.iter().map(|one| &one.predicate))
+    }
+}
+
+impl WordOrdering<'_> {
+    /// Those of the conditions that are on the key of a local index, whose rows make up its
+    /// statistics; none for a global one.
+    pub fn tenant<'p>(
+        &self,
+        predicates: impl Iterator<Item = &'p ColumnsPredicate>,
+    ) -> Vec<ColumnsPredicate> {
+        let is_of_key = |predicate: &ColumnsPredicate| {
+            let columns = predicate.columns();
+            let mut names = columns.iter();
+            !columns.is_empty()
+                && names.all(|name| self.local_key.iter().any(|key| key.as_str() == *name))
+        };
+        predicates.filter(|one| is_of_key(one)).cloned().collect()
+    }
+}
+
+impl IndexOrdering<'_> {
+    /// The keyspace and the name of the index.
+    pub fn index(&self) -> (&str, &str) {
+        match self {
+            IndexOrdering::Vector(ordering) => (ordering.keyspace, ordering.index),
+            IndexOrdering::Words(ordering) => (ordering.keyspace, ordering.index),
+        }
+    }
+}
+
+impl SearchRanking {
+    /// Whether the ranking depends on the search at this position.
+    pub fn depends_on(&self, search: usize) -> bool {
+        match self {
+            SearchRanking::Single => search == 0,
+            SearchRanking::Reciprocal { weights, .. } => {
+                weights.iter().any(|(named, _)| *named == search)
+            }
+            SearchRanking::Expression(expression) => expression.depends_on(search),
+        }
+    }
+}
+
+impl ScoreExpression {
+    fn depends_on(&self, search: usize) -> bool {
+        match self {
+            ScoreExpression::Number(_) => false,
+            ScoreExpression::Score(named) => *named == search,
+            ScoreExpression::Negated(part) => part.depends_on(search),
+            ScoreExpression::Operation(_, left, right) => {
+                left.depends_on(search) || right.depends_on(search)
+            }
+        }
+    }
+
+    /// The value for a row; `score` is the score that a search gives it.
+    pub(super) fn value(&self, score: &impl Fn(usize) -> f64) -> f64 {
+        match self {
+            ScoreExpression::Number(number) => *number,
+            ScoreExpression::Score(search) => score(*search),
+            ScoreExpression::Negated(part) => -part.value(score),
+            ScoreExpression::Operation(operation, left, right) => {
+                let (left, right) = (left.value(score), right.value(score));
+                match operation {
+                    ArithmeticOperation::Add => left + right,
+                    ArithmeticOperation::Subtract => left - right,
+                    ArithmeticOperation::Multiply => left * right,
+                    ArithmeticOperation::Divide => left / right,
+                    ArithmeticOperation::Modulo => left % right,
+                }
+            }
+        }
     }
 }

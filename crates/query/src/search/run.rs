@@ -1,17 +1,18 @@
-//! The loop of a search.
+//! The loop of a single search.
 
 use std::collections::VecDeque;
 
-use index::SimilarityFunction;
-use store_api::{ClientError, NearestRows};
+use bytes::Bytes;
+use store_api::ClientError;
 
-use super::definition::{
-    RanksRows, RowSearch, SearchFreshness, SearchPredicate, SearchWarning, VectorOrdering,
-};
-use super::indexes::{IndexQuestion, SearchedIndex};
-use super::order::{AnswerOrder, NamedKey, RereadRows, merged};
+use super::asker::{FoundRows, IndexAsker, note_short, note_too_few, sent_keys};
+use super::definition::{IndexOrdering, RanksRows, RowSearch, SearchHit, SearchWarning};
+use super::hybrid::HybridRun;
+use super::indexes::SearchedIndex;
+use super::order::{AnswerOrder, NamedKey, RereadRows, ScoredRow};
 use super::refill::AnswerRefill;
-use super::rows::{ReadRows, SearchedRows};
+use super::rows::{ReadRows, SearchedRows, ValueOf};
+use super::scan::name_all;
 use crate::TopScored;
 
 /// Carries out a search: `rows` gets the rows of the answer in their order, and the warnings
@@ -24,56 +25,40 @@ pub async fn run<I: SearchedIndex, R: SearchedRows>(
     index: &I,
     rows: &mut R,
 ) -> Result<(), R::Error> {
-    let predicates = search.predicates.iter();
-    let predicates = predicates.filter(|one| index.can_search_by(&one.predicate));
-    let predicates: Vec<&SearchPredicate> = predicates.collect();
-    let run = SearchRun {
-        search,
-        index,
-        rows,
-        is_whole: predicates.len() == search.conditions,
-        predicates,
-        keeps_unnamed: true,
-        freshness: search.freshness,
-    };
-    run.answer().await
+    let asker = IndexAsker::of(search, index);
+    match search.single() {
+        Some(ordering) => {
+            let run = SearchRun {
+                search,
+                ordering,
+                asker,
+                rows,
+            };
+            run.answer().await
+        }
+        None => HybridRun::of(search, asker, rows).answer().await,
+    }
 }
 
 /// One search under way.
 struct SearchRun<'r, I, R> {
     search: &'r RowSearch<'r>,
-    index: &'r I,
+    ordering: &'r IndexOrdering<'r>,
+    asker: IndexAsker<'r, I>,
     rows: &'r mut R,
-    /// The conditions that the index can search by.
-    predicates: Vec<&'r SearchPredicate>,
-    /// Whether they are all of WHERE.
-    is_whole: bool,
-    /// Whether the index is taken to keep columns that it does not name.
-    keeps_unnamed: bool,
-    /// The writes that are waited for.
-    freshness: SearchFreshness,
 }
 
-/// The answer of an index.
-struct FoundRows {
-    neighbours: NearestRows,
-    /// Whether the newest writes may be missing.
-    is_stale: bool,
-}
-
-/// The rows that the indexes have named.
+/// The rows that the index has named.
 struct NamedRows<K> {
     keys: VecDeque<NamedKey<K>>,
-    /// The most rows that one of them has named.
-    count: usize,
     is_stale: bool,
-    /// Whether rows may be missing that have had no room in an index.
+    /// Whether rows may be missing that have had no room in the index.
     is_short: bool,
 }
 
 impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     async fn answer(mut self) -> Result<(), R::Error> {
-        if self.search.single().is_some() && self.rows.are_few(self.is_whole) {
+        if self.rows.are_few(self.asker.is_whole()) {
             traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
             return self.rank_all().await;
         }
@@ -81,24 +66,23 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             return Ok(());
         }
         let count = self.search.span().end;
-        let mut wanted = self.search.wanted();
+        let mut wanted = RowSearch::wanted(self.ordering, count);
         let is_short = loop {
             self.rows.begin();
             let named = self.name(wanted).await?;
             if named.is_stale {
                 self.rows.warn(SearchWarning::Stale);
             }
-            if named.is_short && self.ranks_rows(RanksRows::Always) {
+            if named.is_short && self.search.ranks(RanksRows::Always) {
                 note_short();
                 return self.rank_all().await;
             }
-            let (of_index, is_short) = (named.count, named.is_short);
+            let (of_index, is_short) = (named.keys.len(), named.is_short);
             let alive = self.read(named.keys).await?;
             match AnswerRefill::after(count, wanted, of_index, alive) {
                 AnswerRefill::Whole => break is_short,
-                AnswerRefill::Short if self.ranks_rows(RanksRows::ForConditions) => {
-                    let why = "The index can't name enough rows that match, so all are ranked";
-                    traces::note(|| why.to_owned());
+                AnswerRefill::Short if self.search.ranks(RanksRows::ForConditions) => {
+                    note_too_few();
                     return self.rank_all().await;
                 }
                 AnswerRefill::Short => {
@@ -119,50 +103,36 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         Ok(())
     }
 
-    /// Whether all rows are ranked in this case. Those of several orderings can't be.
-    fn ranks_rows(&self, case: RanksRows) -> bool {
-        let search = self.search;
-        let is_so = match (search.ranks_rows, case) {
-            (RanksRows::Always, _) => true,
-            (RanksRows::ForConditions, RanksRows::ForConditions) => search.conditions > 0,
-            (RanksRows::ForConditions, RanksRows::Always) => false,
-        };
-        is_so && search.single().is_some()
-    }
-
     /// Ranks all rows of the access path.
     async fn rank_all(&mut self) -> Result<(), R::Error> {
         let search = self.search;
-        let Some(ordering) = search.single() else {
-            return Ok(());
-        };
         self.rows.begin();
-        self.index.ranked_rows(ordering);
-        self.rows.rank_all(ordering, search.span()).await
+        if let (Some(ordering), true) = (search.single_vector(), search.words.is_empty()) {
+            self.asker.ranked_rows();
+            return self.rows.rank_all(ordering, search.span()).await;
+        }
+        let named = name_all(&self.asker, self.rows, search.span().end).await?;
+        self.rows.begin();
+        let named = named.into_iter().next().unwrap_or_default();
+        self.read(named.into()).await?;
+        Ok(())
     }
 
     /// Answers by what the index keeps of the rows. Returns false if rows have to be read.
     async fn answer_by_values(&mut self) -> Result<bool, R::Error> {
         let search = self.search;
-        let (Some(ordering), Some(returned)) = (search.single(), &search.returned) else {
+        let Some(returned) = search.returned.as_ref().filter(|_| self.asker.is_whole()) else {
             return Ok(false);
         };
-        if !self.is_whole {
-            return Ok(false);
-        }
         // No row is read here that would show whether the client may read the table.
         self.rows.permit().await?;
-        let question = IndexQuestion {
-            returned: Some(returned),
-            ..self.question(ordering, search.wanted())
-        };
-        let asked = self.ask(question).await;
-        // The rows that are read in place of the answer wait for the writes by themselves.
-        self.freshness = search.freshness;
+        let wanted = RowSearch::wanted(self.ordering, search.span().end);
+        let asked = self.asker.find_values(self.ordering, wanted, returned);
         let FoundRows {
             neighbours,
             is_stale,
-        } = match asked {
+            ..
+        } = match asked.await {
             Ok(found) => found,
             // The values may be too many bytes for one answer, or the service has not all of them.
             Err(
@@ -170,7 +140,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             ) => return Ok(false),
             Err(error) => return Err(self.rows.search_failed(error)),
         };
-        if neighbours.is_short && self.ranks_rows(RanksRows::Always) {
+        if neighbours.is_short && search.ranks(RanksRows::Always) {
             note_short();
             self.rank_all().await?;
             return Ok(true);
@@ -192,102 +162,21 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         Ok(true)
     }
 
-    /// Has the indexes name the `wanted` nearest rows.
+    /// Has the index name the `wanted` best rows.
     async fn name(&mut self, wanted: usize) -> Result<NamedRows<R::Key>, R::Error> {
-        let search = self.search;
-        let mut answers = Vec::with_capacity(search.orderings.len());
-        let (mut is_stale, mut is_short) = (false, false);
-        for ordering in &search.orderings {
-            let found = self.find(ordering, wanted).await;
-            let found = found.map_err(|error| self.rows.search_failed(error))?;
-            is_stale |= found.is_stale;
-            is_short |= found.neighbours.is_short;
-            answers.push(self.keys(found.neighbours)?);
-        }
-        let count = answers.iter().map(Vec::len).max().unwrap_or(0);
-        if !(is_short && self.ranks_rows(RanksRows::Always)) {
-            traces::note(|| format!("The index named {count} rows"));
+        let found = self.asker.find(self.ordering, wanted).await;
+        let found = found.map_err(|error| self.rows.search_failed(error))?;
+        self.asker.note(&found);
+        let (is_stale, is_short) = (found.is_stale, found.neighbours.is_short);
+        let keys = sent_keys(self.rows, found.neighbours)?;
+        if !(is_short && self.search.ranks(RanksRows::Always)) {
+            traces::note(|| format!("The index named {} rows", keys.len()));
         }
         Ok(NamedRows {
-            keys: merged(answers).into(),
-            count,
+            keys: keys.into(),
             is_stale,
             is_short,
         })
-    }
-
-    /// Searches one index. Some refuse conditions on columns that they do not name: the service may
-    /// not have noticed the column's own index yet, or be building the vector index again with it.
-    /// The rows are checked in any case.
-    async fn find(
-        &mut self,
-        ordering: &'r VectorOrdering<'r>,
-        wanted: usize,
-    ) -> Result<FoundRows, ClientError> {
-        let question = self.question(ordering, wanted);
-        let asked = self.ask(question).await;
-        let mut predicates = self.predicates.iter();
-        if matches!(asked, Err(ClientError::Status { .. }))
-            && self.keeps_unnamed
-            && predicates.any(|one| !one.is_named)
-        {
-            self.keeps_unnamed = false;
-            let question = self.question(ordering, wanted);
-            return self.ask(question).await;
-        }
-        asked
-    }
-
-    /// Searches the index if it knows the newest write in time, or else, where the answer may be
-    /// stale, by the writes that it knows.
-    async fn ask(&mut self, mut question: IndexQuestion<'r>) -> Result<FoundRows, ClientError> {
-        let index = self.index;
-        let SearchFreshness {
-            newest_us,
-            wait,
-            may_be_stale,
-        } = self.freshness;
-        question.newest = newest_us.map(|newest_us| (newest_us, wait));
-        let asked = index.search(&question).await;
-        let is_stale = newest_us.is_some() && matches!(asked, Err(ClientError::Behind { .. }));
-        if !is_stale {
-            return Ok(FoundRows {
-                neighbours: asked?,
-                is_stale,
-            });
-        }
-        // A search waits once; its refills do not wait again.
-        self.freshness.newest_us = None;
-        if !may_be_stale {
-            return Err(asked.err().unwrap_or(ClientError::Aborted));
-        }
-        question.newest = None;
-        Ok(FoundRows {
-            neighbours: index.search(&question).await?,
-            is_stale,
-        })
-    }
-
-    fn question(&self, ordering: &'r VectorOrdering<'r>, wanted: usize) -> IndexQuestion<'r> {
-        let predicates = self.predicates.iter();
-        let predicates = predicates.filter(|one| one.is_named || self.keeps_unnamed);
-        IndexQuestion {
-            ordering,
-            wanted,
-            limit: self.search.limit,
-            predicates: predicates.map(|one| one.predicate.clone()).collect(),
-            returned: None,
-            newest: None,
-        }
-    }
-
-    fn keys(&self, found: NearestRows) -> Result<Vec<NamedKey<R::Key>>, R::Error> {
-        let named = found.keys.iter().zip(found.similarity_scores);
-        let keys = named.map(|(sent, score)| match self.rows.key(sent) {
-            Some(key) => Ok(NamedKey { key, score }),
-            None => Err(self.rows.search_failed(ClientError::InvalidJson)),
-        });
-        keys.collect()
     }
 
     /// Reads the rows of these keys as far as they are needed, and puts those of the answer.
@@ -296,7 +185,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         let span = self.search.span();
         // Before keys are taken out: rows beyond this score were not named at all.
         let reach = named.back().map(|last| last.score);
-        let mut order = self.order()?;
+        let (mut order, checks_words) = self.order()?;
         let (mut read, mut deleted, mut left_out) = (0_usize, 0_usize, 0_usize);
         while !named.is_empty() && order.missing(span.end) > 0 {
             let next = self.next(&named, order.missing(span.end), deleted + left_out);
@@ -307,15 +196,33 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             for (key, score) in unread.into_iter().zip(of_unread).rev() {
                 named.push_front(NamedKey { key, score });
             }
-            for (row, by_index) in rows.into_iter().zip(by_index) {
+            let matching = match checks_words {
+                true => {
+                    let texts = self.texts(&rows);
+                    self.matching(rows.len(), texts).await?
+                }
+                false => Vec::new(),
+            };
+            let scores = match &order {
+                AnswerOrder::Named(_) => Vec::new(),
+                AnswerOrder::Rescored { .. } | AnswerOrder::Reread(_) => {
+                    let values = values(self.rows, &rows, ValueOf::Search(0));
+                    self.scores(values).await?
+                }
+            };
+            for (at, (row, by_index)) in rows.into_iter().zip(by_index).enumerate() {
                 if order.missing(span.end) == 0 {
                     break;
                 }
                 read += 1;
+                let satisfies_words = matching.get(at).copied().unwrap_or(true);
                 match row {
                     None => deleted += 1,
-                    Some(row) if !self.rows.is_match(&row) => left_out += 1,
-                    Some(row) => self.take(&mut order, row, by_index)?,
+                    Some(row) if !satisfies_words || !self.rows.is_match(&row) => left_out += 1,
+                    Some(row) => {
+                        let score = scores.get(at).copied().flatten();
+                        self.take(&mut order, row, by_index, score)?;
+                    }
                 }
             }
         }
@@ -327,35 +234,40 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         let (alive, rows) = match order {
             // These were put as they came.
             AnswerOrder::Named(taken) => return Ok(taken),
-            AnswerOrder::Rescored { nearest, taken, .. } => (taken.min(span.end), nearest),
-            AnswerOrder::Reread { rows, .. } => (rows.within(reach), rows.into_nearest()),
+            AnswerOrder::Rescored { best, taken } => (taken.min(span.end), best),
+            AnswerOrder::Reread(rows) => (rows.within(reach), rows.into_best()),
         };
-        for row in rows.into_best().skip(span.start) {
-            self.rows.put(row)?;
+        for (at, ScoredRow { row, score }) in rows.into_best().enumerate().skip(span.start) {
+            self.rows.put(row, &[hit(score, at)])?;
         }
         Ok(alive)
     }
 
-    /// The order in which the rows that are read next become those of the answer.
-    fn order(&mut self) -> Result<AnswerOrder<R::Row>, R::Error> {
-        let has_changed = self.rows.open()?;
-        let count = self.search.span().end;
-        let Some(ordering) = self.search.single() else {
-            return Ok(AnswerOrder::Named(0));
+    /// The order in which the rows that are read next become those of the answer, and whether these
+    /// are checked for words.
+    fn order(&mut self) -> Result<(AnswerOrder<R::Row>, bool), R::Error> {
+        let (rescores, is_exact) = match self.ordering {
+            IndexOrdering::Vector(vector) => (
+                vector.candidates.rescoring.is_some(),
+                vector.candidates.is_exact,
+            ),
+            IndexOrdering::Words(_) => (false, true),
         };
-        Ok(match ordering.candidates.rescoring {
-            Some(metric) => AnswerOrder::Rescored {
-                metric,
-                nearest: TopScored::new(count),
+        let has_changed = self.rows.open(rescores)?;
+        let count = self.search.span().end;
+        let order = if rescores {
+            AnswerOrder::Rescored {
+                best: TopScored::new(count),
                 taken: 0,
-            },
-            // To compare the vectors takes longer than to read rows.
-            None if has_changed => AnswerOrder::Reread {
-                metric: ordering.candidates.metric,
-                rows: RereadRows::new(count),
-            },
-            None => AnswerOrder::Named(0),
-        })
+            }
+        } else if has_changed && is_exact {
+            // To compare the values takes longer than to read rows. Scores of quantized vectors
+            // differ from those of the stored ones in any case.
+            AnswerOrder::Reread(RereadRows::new(count))
+        } else {
+            AnswerOrder::Named(0)
+        };
+        Ok((order, self.asker.checks_words(has_changed)))
     }
 
     /// The number of keys to read the rows of, so that the missing ones become known. If many rows
@@ -377,48 +289,79 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         named.len()
     }
 
+    /// The texts of rows that each condition on words looks at.
+    fn texts(&self, rows: &[Option<R::Row>]) -> Vec<Vec<Option<Bytes>>> {
+        let conditions = 0..self.search.words.len();
+        let texts = conditions.map(|at| values(self.rows, rows, ValueOf::Condition(at)));
+        texts.collect()
+    }
+
+    async fn matching(
+        &mut self,
+        count: usize,
+        texts: Vec<Vec<Option<Bytes>>>,
+    ) -> Result<Vec<bool>, R::Error> {
+        let matching = self.asker.matching(count, texts).await;
+        matching.map_err(|error| self.rows.search_failed(error))
+    }
+
+    /// The scores of values by the search; `None` for a row that is none of it any more.
+    async fn scores(&mut self, values: Vec<Option<Bytes>>) -> Result<Vec<Option<f32>>, R::Error> {
+        match self.ordering {
+            IndexOrdering::Vector(vector) => {
+                let metric = vector.candidates.metric;
+                let score = |value: Option<Bytes>| Some(metric.score(&vector.vector, &value?));
+                Ok(values.into_iter().map(score).collect())
+            }
+            IndexOrdering::Words(words) => {
+                let scores = self.asker.score_texts(words, values).await;
+                scores.map_err(|error| self.rows.search_failed(error))
+            }
+        }
+    }
+
     /// Takes a row that is wanted. It is put at once if its place is certain.
     fn take(
         &mut self,
         order: &mut AnswerOrder<R::Row>,
         row: R::Row,
         by_index: f32,
+        score: Option<f32>,
     ) -> Result<(), R::Error> {
         match order {
             AnswerOrder::Named(taken) => {
                 *taken += 1;
                 if *taken > self.search.span().start {
-                    self.rows.put(row)?;
+                    self.rows.put(row, &[hit(by_index, *taken - 1)])?;
                 }
             }
-            AnswerOrder::Rescored {
-                metric,
-                nearest,
-                taken,
-            } => {
-                if let Some(score) = self.score(&row, *metric) {
-                    nearest.push(score, row);
+            AnswerOrder::Rescored { best, taken } => {
+                if let Some(score) = score {
+                    best.push(score, ScoredRow { row, score });
                     *taken += 1;
                 }
             }
-            AnswerOrder::Reread { metric, rows } => {
-                if let Some(score) = self.score(&row, *metric) {
+            AnswerOrder::Reread(rows) => {
+                if let Some(score) = score {
                     rows.take(row, score, by_index);
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// The similarity of a row's vector to the one that is looked for; `None` for a row without
-    /// one.
-    fn score(&self, row: &R::Row, metric: SimilarityFunction) -> Option<f32> {
-        let vector = &self.search.single()?.vector;
-        Some(metric.score(vector, self.rows.vector(row)?))
+/// The hit of the row at a position of the answer.
+fn hit(score: f32, at: usize) -> SearchHit {
+    SearchHit {
+        score: Some(score),
+        rank: Some(u32::try_from(at + 1).unwrap_or(u32::MAX)),
     }
 }
 
-/// Traces why the rows are read in place of the index.
-fn note_short() {
-    traces::note(|| "The index has had no room for some rows, so all are ranked".to_owned());
+/// The values of rows that a search or a condition looks at.
+fn values<R: SearchedRows>(rows: &R, read: &[Option<R::Row>], of: ValueOf) -> Vec<Option<Bytes>> {
+    let values = read.iter();
+    let values = values.map(|row| rows.value(row.as_ref()?, of).cloned());
+    values.collect()
 }

@@ -30,8 +30,8 @@ struct FakeIndex {
 
 impl SearchedIndex for FakeIndex {
     fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool {
-        let mut columns = predicate.columns().iter();
-        columns.all(|column| !self.unknown.contains(column.as_str()))
+        let mut columns = predicate.columns().into_iter();
+        columns.all(|column| !self.unknown.contains(column))
     }
 
     async fn search(&self, question: &IndexQuestion<'_>) -> Result<NearestRows, ClientError> {
@@ -52,7 +52,16 @@ impl SearchedIndex for FakeIndex {
         })
     }
 
-    fn ranked_rows(&self, _: &VectorOrdering<'_>) {
+    async fn score_texts(
+        &self,
+        _: &WordOrdering<'_>,
+        _: Vec<ColumnsPredicate>,
+        texts: Vec<Option<Bytes>>,
+    ) -> Result<Vec<Option<f32>>, ClientError> {
+        Ok(vec![None; texts.len()])
+    }
+
+    fn ranked_rows(&self, _: &IndexOrdering<'_>) {
         *self.ranked.lock().unwrap() += 1;
     }
 }
@@ -113,6 +122,14 @@ impl FakeRows {
         self.table.contains_key(&key) && !self.left_out.contains(&key)
     }
 
+    fn row(&self, key: u8) -> Option<FakeRow> {
+        let x = self.table.get(&key)?;
+        Some(FakeRow {
+            key,
+            vector: Bytes::copy_from_slice(&x.to_be_bytes()),
+        })
+    }
+
     fn put_key(&mut self, key: u8) -> Result<(), String> {
         if self.room > 0 && self.answer.len() == self.room {
             return Err("there is no memory".to_owned());
@@ -140,7 +157,7 @@ impl SearchedRows for FakeRows {
         self.answer.clear();
     }
 
-    fn open(&mut self) -> Result<bool, String> {
+    fn open(&mut self, _: bool) -> Result<bool, String> {
         Ok(self.may_differ)
     }
 
@@ -157,15 +174,8 @@ impl SearchedRows for FakeRows {
         let unread = keys.iter().filter(|key| self.known(key).is_none()).count();
         self.reads.push(unread);
         self.known.extend(&keys);
-        let row = |key: u8| {
-            let x = self.table.get(&key)?;
-            Some(FakeRow {
-                key,
-                vector: Bytes::copy_from_slice(&x.to_be_bytes()),
-            })
-        };
         Ok(ReadRows {
-            rows: keys.into_iter().map(row).collect(),
+            rows: keys.into_iter().map(|key| self.row(key)).collect(),
             unread: left,
         })
     }
@@ -174,11 +184,13 @@ impl SearchedRows for FakeRows {
         self.is_there(row.key)
     }
 
-    fn vector<'r>(&self, row: &'r FakeRow) -> Option<&'r [u8]> {
+    fn value<'r>(&self, row: &'r FakeRow, _: ValueOf) -> Option<&'r Bytes> {
         Some(&row.vector)
     }
 
-    fn put(&mut self, row: FakeRow) -> Result<(), String> {
+    fn put(&mut self, row: FakeRow, hits: &[SearchHit]) -> Result<(), String> {
+        // A single search has a hit, whose rank counts the rows that were passed over, too.
+        assert_eq!(hits.len(), 1);
         self.put_key(row.key)
     }
 
@@ -198,6 +210,10 @@ impl SearchedRows for FakeRows {
             self.put_key(key)?;
         }
         Ok(())
+    }
+
+    async fn scan(&mut self) -> Result<Option<Vec<(u8, FakeRow)>>, String> {
+        Ok(None)
     }
 
     async fn permit(&mut self) -> Result<(), String> {
@@ -241,15 +257,19 @@ const RESCORED: CandidateRule = CandidateRule {
 
 /// A search for the `limit` rows nearest to 0.
 fn nearest(limit: usize, candidates: &CandidateRule) -> RowSearch<'_> {
+    let ordering = VectorOrdering {
+        keyspace: "ks",
+        index: "i",
+        vector: Bytes::copy_from_slice(&0.0_f32.to_be_bytes()),
+        candidates,
+        exact: false,
+    };
     RowSearch {
-        orderings: vec![VectorOrdering {
-            keyspace: "ks",
-            index: "i",
-            vector: Bytes::copy_from_slice(&0.0_f32.to_be_bytes()),
-            candidates,
-            exact: false,
-        }],
+        searches: vec![IndexOrdering::Vector(ordering)],
+        ranking: SearchRanking::Single,
+        candidates: None,
         predicates: Vec::new(),
+        words: Vec::new(),
         conditions: 0,
         limit,
         cursor: SearchCursor::default(),
@@ -402,17 +422,6 @@ fn an_answer_goes_on_from_a_cursor() {
         carry_out(&search, &index, &mut table).unwrap();
         assert_eq!(table.answer, [2, 4]);
     }
-}
-
-#[test]
-fn several_orderings_are_merged() {
-    let all = rows(0..9);
-    let (index, mut table) = (index_of(&all), FakeRows::of(&all));
-    let mut search = nearest(2, &PLAIN);
-    search.orderings.push(search.orderings[0].clone());
-    carry_out(&search, &index, &mut table).unwrap();
-    assert_eq!(table.answer, [0, 1]);
-    assert_eq!(index.asked(), [(2, 0), (2, 0)]);
 }
 
 #[test]

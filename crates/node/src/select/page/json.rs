@@ -106,6 +106,7 @@ mod tests {
             row: None,
             terms: &[Some(Bytes::from(vec![b'"'; length]))],
             aggregates: &[],
+            hits: &[],
             clock: &StatementClock::of_none(),
             composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };

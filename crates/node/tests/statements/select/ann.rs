@@ -149,7 +149,7 @@ fn options_that_make_no_sense_are_named() {
         ),
         (
             with("included_indexes = 'films_v'"),
-            "Unknown property 'included_indexes': WITH of a SELECT takes ann_options alone",
+            "Unknown property 'included_indexes': WITH of a SELECT takes ann_options and hybrid_options",
         ),
         (
             "SELECT * FROM films WITH ann_options = {'exact': true}".to_owned(),

@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use storage::Storage;
 use storage::mutation::AtomicWrite;
 use store_api::{
-    ClientError, InProcessService, IndexServices, KeyValue, NearestRows, StoreClient, VectorSearch,
+    ClientError, ColumnsPredicate, InProcessService, IndexServices, KeyValue, MatchedRows,
+    NearestRows, StoreClient, VectorSearch, WordMatches, WordSearch,
 };
 use uuid::Uuid;
 
@@ -53,6 +54,45 @@ impl InProcessService for Canned {
             }
             Ok(found)
         })
+    }
+
+    fn search_words<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: WordSearch,
+    ) -> BoxFuture<'a, Result<NearestRows, ClientError>> {
+        Box::pin(async { Err(ClientError::Unavailable) })
+    }
+
+    fn match_words<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: WordMatches,
+    ) -> BoxFuture<'a, Result<MatchedRows, ClientError>> {
+        Box::pin(async { Err(ClientError::Unavailable) })
+    }
+
+    fn highlight<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: String,
+        _: Vec<Option<Bytes>>,
+    ) -> BoxFuture<'a, Result<Vec<Option<String>>, ClientError>> {
+        Box::pin(async { Err(ClientError::Unavailable) })
+    }
+
+    fn score_texts<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: String,
+        _: Vec<ColumnsPredicate>,
+        _: Vec<Option<Bytes>>,
+    ) -> BoxFuture<'a, Result<Vec<Option<f32>>, ClientError>> {
+        Box::pin(async { Err(ClientError::Unavailable) })
     }
 
     fn ranked_rows(&self, _: &str, _: &str) {}

@@ -8,6 +8,7 @@ mod cdc_log;
 mod collections;
 mod fake_store;
 mod functions;
+mod hybrid;
 mod local_indexes;
 mod metadata;
 mod misuse;
