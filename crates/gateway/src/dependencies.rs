@@ -21,7 +21,7 @@ use cql::ast::{Statement, TableName};
 use cql::parser::{ChangedData, changed, parse_statement};
 
 use crate::catalog::{DefinedIndex, IndexCatalogSnapshot, LoggedTable};
-use crate::recognise::{StatementVerb, may_order_by_ann};
+use crate::recognise::{StatementVerb, may_search};
 
 /// The facts that a prepared statement depends on.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ fn depends_on(
     };
     match verb {
         StatementVerb::Use => DependsOn::Text,
-        StatementVerb::Select if !may_order_by_ann(text.as_bytes()) => DependsOn::Text,
+        StatementVerb::Select if !may_search(text.as_bytes()) => DependsOn::Text,
         StatementVerb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
             Ok(Statement::Select(select)) => known(select.table, true),
             // Any other statement is no nearest-neighbour query.

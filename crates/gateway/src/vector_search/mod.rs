@@ -45,18 +45,22 @@
 //! neighbours that one answer can name hold too few rows that satisfy it, all rows are read. There
 //! are no pages; a client that requests pages gets a warning.
 
+mod computed;
 mod conditions;
 mod covered;
 mod execution;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod freshness;
+mod matching;
 mod plan;
 mod prepared;
 mod reader;
 mod row;
 mod rows;
 mod search;
+mod selection;
+mod selection_items;
 
 pub(crate) use freshness::FreshSearches;
 pub(crate) use plan::AnnPlan;
