@@ -24,8 +24,8 @@ pub fn recognition(bytes: &[u8]) {
     let expected = match &parsed.statement {
         Statement::Select(select) => {
             let is_ann = |ordering: &OrderByItem| matches!(ordering, OrderByItem::Ann { .. });
-            let searches = select.order_by.iter().any(is_ann)
-                || !query::word_columns(select).is_empty();
+            let searches =
+                select.order_by.iter().any(is_ann) || !query::word_columns(select).is_empty();
             assert!(is_suspected || !searches);
             StatementVerb::Select
         }

@@ -145,7 +145,9 @@ impl KeyRead {
     /// Whether the rows are read with a column of searches.
     pub(crate) fn reads(&self, searched: usize) -> bool {
         match &self.places {
-            NeededPositions::Known(layout) => matches!(layout.searched.get(searched), Some(Some(_))),
+            NeededPositions::Known(layout) => {
+                matches!(layout.searched.get(searched), Some(Some(_)))
+            }
             NeededPositions::ByName { searched: all, .. } => searched < all.len(),
         }
     }
@@ -470,7 +472,10 @@ mod tests {
         let NeededPositions::Known(layout) = read.places else {
             panic!("{read:?}")
         };
-        assert_eq!((layout.shown, layout.key, layout.checked), (0, vec![0], vec![1]));
+        assert_eq!(
+            (layout.shown, layout.key, layout.checked),
+            (0, vec![0], vec![1])
+        );
         assert_eq!(layout.searched, [Some(2), Some(1), None]);
         let scan = TableRead::of("", &nothing, &table, needed);
         assert!(scan.text.contains("\"w\""), "{}", scan.text);

@@ -119,7 +119,9 @@ mod tests {
         assert!(may_search(b"select a from t order by v Ann Of ?"));
         assert!(may_search(b"SELECT annual FROM t"));
         assert!(may_search(b"SELECT a FROM t WHERE Bm25(body, ?) > 0"));
-        assert!(may_search(b"SELECT a FROM t ORDER BY 2 * bm25_score(body, ?)"));
+        assert!(may_search(
+            b"SELECT a FROM t ORDER BY 2 * bm25_score(body, ?)"
+        ));
         assert!(!may_search(b"SELECT a FROM t ORDER BY v"));
     }
 

@@ -126,7 +126,9 @@ impl Matching<'_, '_> {
     ) -> Result<Option<Bytes>, ClientRequestError> {
         let page_size = self.execution.parameters.page_size;
         let of_page = page_size.map_or(usize::MAX, |rows| rows as usize);
-        let wanted = cursor.left.map_or(of_page, |left| of_page.min(left as usize));
+        let wanted = cursor
+            .left
+            .map_or(of_page, |left| of_page.min(left as usize));
         let (mut put, mut named) = (0, 0);
         self.rows.begin();
         loop {
@@ -207,11 +209,7 @@ impl Matching<'_, '_> {
         Ok(found)
     }
 
-    async fn ask(
-        &self,
-        cursor: &MatchingCursor,
-        limit: usize,
-    ) -> Result<MatchedRows, ClientError> {
+    async fn ask(&self, cursor: &MatchingCursor, limit: usize) -> Result<MatchedRows, ClientError> {
         let plan = self.execution.plan;
         let index = &self.words.condition.index;
         let predicates = self.predicates.iter();

@@ -94,7 +94,11 @@ impl fmt::Display for AnnPlan {
             }
         }
         for words in &self.words {
-            writeln!(f, "words by index {}: {}", words.index.name, words.relation.text)?;
+            writeln!(
+                f,
+                "words by index {}: {}",
+                words.index.name, words.relation.text
+            )?;
         }
         for condition in &self.conditions.all {
             let by = if condition.is_kept {
@@ -256,16 +260,9 @@ impl SearchedTable<'_> {
             checked: &conditions.checked,
         };
         let (text, read) = (&selection.text, &selection.read);
-        let is_single = words.is_empty() && selection.computed.is_empty();
-        let covered = match &order {
-            Some(order) if is_single && order.form == SearchForm::Vector => {
-                let IndexedCall {
-                    index, candidates, ..
-                } = &order.calls[0];
-                IndexOnlyAnswer::of(select, table, index, candidates, &conditions)
-            }
-            _ => None,
-        };
+        let is_plain = words.is_empty() && selection.computed.is_empty();
+        let order_alone = order.as_ref().filter(|_| is_plain);
+        let covered = order_alone.and_then(|order| self.covered(order, &conditions));
         Ok(AnnPlan {
             read: KeyRead::of(text, read, table, needed),
             scan: TableRead::of(text, read, table, needed),
@@ -281,6 +278,21 @@ impl SearchedTable<'_> {
         })
     }
 
+    /// The answer by what the index of a single search keeps; `None` if rows have to be read.
+    fn covered(
+        &self,
+        order: &PlannedOrder,
+        conditions: &QueryConditions,
+    ) -> Option<IndexOnlyAnswer> {
+        match &order.calls[..] {
+            [call] if order.searches.is_single() => {
+                let (index, candidates) = (&call.index, &call.candidates);
+                IndexOnlyAnswer::of(self.select, self.table, index, candidates, conditions)
+            }
+            _ => None,
+        }
+    }
+
     /// Checks the clauses that such a query can't have.
     fn check_clauses(&self, ordering: Option<&SearchedOrdering<'_>>) -> Result<(), CqlError> {
         let select = self.select;
@@ -294,7 +306,8 @@ impl SearchedTable<'_> {
                 "Through a gateway a BM25 query without an ordering takes no aggregate but count(*) by itself, \
                  and no GROUP BY"
             } else if !select.order_by.is_empty() {
-                "BM25 queries can't be ordered by columns: leave out ORDER BY, or order by BM25()"
+                "BM25() in WHERE does not support an ordering by columns: order by BM25(column, words), by another \
+                 search, or not at all"
             } else {
                 return Ok(());
             };

@@ -201,9 +201,9 @@ impl<'a> ClusterRows<'a> {
                 let index = &words.condition.index;
                 let tenant = self.execution.tenant(index);
                 let query = words.query.clone();
-                let scored = self
-                    .stores
-                    .score_texts(&index.keyspace, &index.name, query, tenant, texts);
+                let scored =
+                    self.stores
+                        .score_texts(&index.keyspace, &index.name, query, tenant, texts);
                 scores.extend(scored.await.map_err(|error| self.search_failed(error))?);
             }
             if scores.len() != rows.len() {
@@ -391,7 +391,9 @@ impl SearchedRows for ClusterRows<'_> {
         let computed = self.execution.computed.iter();
         self.answer.push(AnswerRow {
             read: row.cells,
-            computed: computed.map(|item: &BoundItem<'_>| item.cell(hits)).collect(),
+            computed: computed
+                .map(|item: &BoundItem<'_>| item.cell(hits))
+                .collect(),
         });
         Ok(())
     }

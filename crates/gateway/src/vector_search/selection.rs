@@ -17,7 +17,7 @@ use cql::wire::{ColumnSpec, ColumnsMetadata};
 use query::bind::{PrepareContext, PreparedTerm, TermValue, prepare_term};
 use query::functions::term_text;
 use query::values::EvaluationInputs;
-use query::{SearchCall, SearchCallPart, SearchKind, SearchWords};
+use query::{SearchCall, SearchCallPart, SearchWords};
 use value::CqlType;
 
 use super::row::CellSource;
@@ -319,16 +319,12 @@ pub(super) fn term_value(
     }
 }
 
-/// Refuses a part of a search that a query without an ordering can't give.
-pub(super) fn without_ordering(call: &SearchCall<'_>) -> CqlError {
-    let function = call.kind.function();
-    let remedy = match call.kind {
-        SearchKind::Vector => "ORDER BY a search",
-        SearchKind::Words => "ORDER BY BM25()",
-    };
-    CqlError::invalid(format!(
-        "The ranks and neighbours that {function}() gives need an ordering: add {remedy}, or select BM25_SCORE()"
-    ))
+/// The error for a part of a search that a query without an ordering can't give.
+pub(super) fn without_ordering() -> CqlError {
+    CqlError::invalid(
+        "Without ORDER BY of a search, the selection may have BM25_SCORE() and BM25_HIGHLIGHT() only: there are no \
+         ranks",
+    )
 }
 
 #[cfg(test)]

@@ -61,9 +61,7 @@ fn after_opaque(text: &str, at: usize) -> Option<usize> {
     let (open, close) = closed.find(|(open, _)| rest.starts_with(open.as_bytes()))?;
     let mut ends = rest[open.len()..].windows(close.len());
     let length = ends.position(|window| window == close.as_bytes());
-    Some(length.map_or(text.len(), |length| {
-        at + open.len() + length + close.len()
-    }))
+    Some(length.map_or(text.len(), |length| at + open.len() + length + close.len()))
 }
 
 #[cfg(test)]
@@ -85,7 +83,11 @@ mod tests {
             ),
             (
                 "a /* b, c */, $$d, ' e$$ -- f, g\n, [?, ?]",
-                vec![("a /* b, c */", 0), ("$$d, ' e$$ -- f, g", 0), ("[?, ?]", 2)],
+                vec![
+                    ("a /* b, c */", 0),
+                    ("$$d, ' e$$ -- f, g", 0),
+                    ("[?, ?]", 2),
+                ],
             ),
             ("a - 1 // b, c", vec![("a - 1 // b, c", 0)]),
         ] {

@@ -180,7 +180,11 @@ impl<'s> CallIndexes<'s> {
         match &self.order {
             Some(order) => order.calls.iter().map(|call| call.index.clone()).collect(),
             // The first of the words name the rows.
-            None => words.iter().take(1).map(|words| words.index.clone()).collect(),
+            None => words
+                .iter()
+                .take(1)
+                .map(|words| words.index.clone())
+                .collect(),
         }
     }
 
@@ -193,12 +197,15 @@ impl<'s> CallIndexes<'s> {
         let cql_type = self.of.cql_type(call.column)?;
         let term = SearchTerm::prepare(call.kind, &call.term, (call.column, cql_type), ctx)?;
         let index = self.of.index(call.kind, call.column)?;
-        let candidates = CandidateRule::of(|name| index.options.get(name).map(String::as_str));
-        let rescores = call.kind == SearchKind::Vector && candidates.rescoring.is_some();
+        let candidates = CandidateRule::of(|name| match call.kind {
+            SearchKind::Vector => index.options.get(name).map(String::as_str),
+            // The options of a full-text index are others.
+            SearchKind::Words => None,
+        });
         let indexed = IndexedCall {
             index,
             candidates,
-            searched: self.place(call.column, needs_value || rescores),
+            searched: self.place(call.column, needs_value || candidates.rescoring.is_some()),
         };
         Ok((indexed, term))
     }
@@ -246,7 +253,7 @@ impl CallPlanner for CallIndexes<'_> {
                 (SearchKind::Words, SearchCallPart::Score) => {
                     self.text_call(call, ctx).map(ComputedValue::Score)
                 }
-                _ => Err(without_ordering(call)),
+                _ => Err(without_ordering()),
             };
         };
         let (indexed, term) = self.call(call, order.searches.is_expression(), ctx)?;

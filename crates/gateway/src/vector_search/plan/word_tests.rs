@@ -1,6 +1,8 @@
 //! Plans of queries that look for words, and of those that rank by several searches.
 
-use super::super::fixtures::{column, full_text, keeping, snapshot, snapshot_of, table, words_snapshot};
+use super::super::fixtures::{
+    column, full_text, keeping, snapshot, snapshot_of, table, words_snapshot,
+};
 use super::*;
 
 fn plan(text: &str) -> Result<Option<AnnPlan>, CqlError> {
@@ -13,16 +15,27 @@ fn planned(text: &str) -> AnnPlan {
 
 /// The names of the indexes of all calls.
 fn indexes(plan: &AnnPlan) -> Vec<&str> {
-    plan.calls().map(|(call, _)| call.index.name.as_str()).collect()
+    plan.calls()
+        .map(|(call, _)| call.index.name.as_str())
+        .collect()
 }
 
 #[test]
 fn every_form_of_a_search_is_planned() {
     for (order, expected) in [
         ("ORDER BY BM25(name, ?) LIMIT 3", &["texts"][..]),
-        ("WHERE BM25(name, 'a') > 0 ORDER BY BM25(name, 'a') LIMIT 3", &["texts"]),
-        ("WHERE BM25(name, :q) > 0 ORDER BY v ANN OF ? LIMIT 3", &["vectors"]),
-        ("ORDER BY RRF(ANN(v, ?), BM25(name, ?)) LIMIT 3", &["vectors", "texts"]),
+        (
+            "WHERE BM25(name, 'a') > 0 ORDER BY BM25(name, 'a') LIMIT 3",
+            &["texts"],
+        ),
+        (
+            "WHERE BM25(name, :q) > 0 ORDER BY v ANN OF ? LIMIT 3",
+            &["vectors"],
+        ),
+        (
+            "ORDER BY RRF(ANN(v, ?), BM25(name, ?)) LIMIT 3",
+            &["vectors", "texts"],
+        ),
         (
             "ORDER BY 0.7 * ANN_SCORE(v, ?) + 0.3 * BM25_SCORE(name, bm25_words(?)) LIMIT ?",
             &["vectors", "texts"],
@@ -60,18 +73,37 @@ fn an_index_serves_only_searches_of_its_class() {
     );
     let of = |text: &str| AnnPlan::of(text, Some("shop"), &both_on_v).map(|plan| plan.is_some());
     let select = "SELECT id FROM films";
-    assert_eq!(of(&format!("{select} ORDER BY v ANN OF ? LIMIT 3")), Ok(true));
+    assert_eq!(
+        of(&format!("{select} ORDER BY v ANN OF ? LIMIT 3")),
+        Ok(true)
+    );
     let vectors_alone = snapshot();
     for (order, snapshot, text) in [
-        ("ORDER BY BM25(name, ?) LIMIT 3", &vectors_alone, "indexed using 'fulltext_index'"),
-        ("WHERE BM25(name, ?) > 0", &vectors_alone, "indexed using 'fulltext_index'"),
+        (
+            "ORDER BY BM25(name, ?) LIMIT 3",
+            &vectors_alone,
+            "indexed using 'fulltext_index'",
+        ),
+        (
+            "WHERE BM25(name, ?) > 0",
+            &vectors_alone,
+            "indexed using 'fulltext_index'",
+        ),
         (
             "ORDER BY RRF(ANN(w, ?), ANN(v, ?)) LIMIT 3",
             &vectors_alone,
             "ANN ordering by vector requires the column to be indexed",
         ),
-        ("ORDER BY name ANN OF ? LIMIT 3", &words_snapshot(), "requires a float vector"),
-        ("ORDER BY BM25(v, ?) LIMIT 3", &both_on_v, "only supported on text columns"),
+        (
+            "ORDER BY name ANN OF ? LIMIT 3",
+            &words_snapshot(),
+            "requires a float vector",
+        ),
+        (
+            "ORDER BY BM25(v, ?) LIMIT 3",
+            &both_on_v,
+            "only supported on text columns",
+        ),
     ] {
         let error = AnnPlan::of(&format!("{select} {order}"), Some("shop"), snapshot).unwrap_err();
         assert!(error.message.contains(text), "{order}: {error}");
@@ -79,7 +111,10 @@ fn an_index_serves_only_searches_of_its_class() {
     let texts_alone = snapshot_of(table.clone(), [full_text(&table, "texts", "name")]);
     let by_vector = "SELECT id FROM films ORDER BY v ANN OF ? LIMIT 3";
     let passed = AnnPlan::of(by_vector, Some("shop"), &texts_alone);
-    assert!(passed.unwrap().is_none(), "it may be one of the cluster's own");
+    assert!(
+        passed.unwrap().is_none(),
+        "it may be one of the cluster's own"
+    );
 }
 
 #[test]
@@ -96,7 +131,10 @@ fn tables_without_an_index_are_the_clusters() {
 #[test]
 fn the_values_that_are_needed_are_read() {
     for (text, read) in [
-        ("SELECT id FROM films ORDER BY BM25(name, ?) LIMIT 3", "SELECT id \n FROM"),
+        (
+            "SELECT id FROM films ORDER BY BM25(name, ?) LIMIT 3",
+            "SELECT id \n FROM",
+        ),
         (
             "SELECT id FROM films WHERE BM25(name, ?) > 0 ORDER BY v ANN OF ? LIMIT 3",
             "SELECT id \n, \"name\" FROM",
@@ -109,10 +147,17 @@ fn the_values_that_are_needed_are_read() {
             "SELECT ann_score(v, ?) FROM films ORDER BY ANN_SCORE(v, ?) + BM25_SCORE(name, ?) LIMIT 3",
             "SELECT \n\"id\", \"v\", \"name\" FROM",
         ),
-        ("SELECT BM25_SCORE(name, ?) FROM films WHERE BM25(name, ?) > 0", "SELECT \n\"id\", \"name\" FROM"),
+        (
+            "SELECT BM25_SCORE(name, ?) FROM films WHERE BM25(name, ?) > 0",
+            "SELECT \n\"id\", \"name\" FROM",
+        ),
     ] {
         let plan = planned(text);
-        assert!(plan.read.text.starts_with(read), "{text}: {}", plan.read.text);
+        assert!(
+            plan.read.text.starts_with(read),
+            "{text}: {}",
+            plan.read.text
+        );
     }
 }
 
@@ -149,23 +194,80 @@ fn markers_of_searches_are_told_in_the_order_of_the_text() {
 #[test]
 fn what_makes_no_sense_is_named() {
     for (text, named) in [
-        ("id FROM films ORDER BY BM25(name, ?)", "BM25 queries must have a limit"),
-        ("id FROM films ORDER BY RRF(ANN(v, ?), BM25(name, ?))", "must have a limit"),
-        ("id FROM films ORDER BY BM25(name, ?) DESC LIMIT 3", "Descending BM25"),
-        ("id FROM films WHERE BM25(name, ?) > 1", "operator > with the literal 0"),
-        ("id FROM films WHERE BM25(name, ?) = 0", "operator > with the literal 0"),
-        ("id FROM films WHERE ANN(v, ?) > 0", "in WHERE is not supported"),
-        ("id FROM films WHERE BM25(name, ?) > 0 PER PARTITION LIMIT 1", "per-partition"),
+        (
+            "id FROM films ORDER BY BM25(name, ?)",
+            "BM25 queries must have a limit",
+        ),
+        (
+            "id FROM films ORDER BY RRF(ANN(v, ?), BM25(name, ?))",
+            "must have a limit",
+        ),
+        (
+            "id FROM films ORDER BY BM25(name, ?) DESC LIMIT 3",
+            "Descending BM25",
+        ),
+        (
+            "id FROM films WHERE BM25(name, ?) > 1",
+            "operator > with the literal 0",
+        ),
+        (
+            "id FROM films WHERE BM25(name, ?) = 0",
+            "operator > with the literal 0",
+        ),
+        (
+            "id FROM films WHERE ANN(v, ?) > 0",
+            "in WHERE is not supported",
+        ),
+        (
+            "id FROM films WHERE BM25(name, ?) > 0 PER PARTITION LIMIT 1",
+            "per-partition",
+        ),
         ("DISTINCT id FROM films WHERE BM25(name, ?) > 0", "DISTINCT"),
-        ("max(id) FROM films WHERE BM25(name, ?) > 0", "no aggregate but count(*)"),
-        ("count(*), id FROM films WHERE BM25(name, ?) > 0", "no aggregate but count(*)"),
-        ("count(*) FROM films ORDER BY BM25(name, ?) LIMIT 3", "with aggregation"),
-        ("BM25_RANK(name, ?) FROM films WHERE BM25(name, ?) > 0", "need an ordering"),
-        ("ANN_SCORE(v, ?) FROM films WHERE id = 'a'", "need an ordering"),
-        ("BM25_SCORE(name, ?) FROM films WHERE id = 'a'", "needs one by which rows are found"),
-        ("round(BM25_SCORE(name, ?)) FROM films ORDER BY BM25(name, ?) LIMIT 3", "by itself"),
-        ("id FROM films WHERE BM25(name, ?) > 0 AND w = ?", "Column w can't restrict"),
-        ("JSON id FROM films ORDER BY BM25(name, ?) LIMIT 3", "SELECT JSON"),
+        (
+            "max(id) FROM films WHERE BM25(name, ?) > 0",
+            "no aggregate but count(*)",
+        ),
+        (
+            "count(*), id FROM films WHERE BM25(name, ?) > 0",
+            "no aggregate but count(*)",
+        ),
+        (
+            "count(*) FROM films ORDER BY BM25(name, ?) LIMIT 3",
+            "with aggregation",
+        ),
+    ] {
+        let error = plan(&format!("SELECT {text}")).unwrap_err();
+        assert!(error.message.contains(named), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_selection_that_makes_no_sense_is_named() {
+    for (text, named) in [
+        (
+            "BM25_RANK(name, ?) FROM films WHERE BM25(name, ?) > 0",
+            "there are no ranks",
+        ),
+        (
+            "ANN_SCORE(v, ?) FROM films WHERE id = 'a'",
+            "there are no ranks",
+        ),
+        (
+            "BM25_SCORE(name, ?) FROM films WHERE id = 'a'",
+            "needs one by which rows are found",
+        ),
+        (
+            "round(BM25_SCORE(name, ?)) FROM films ORDER BY BM25(name, ?) LIMIT 3",
+            "by itself",
+        ),
+        (
+            "id FROM films WHERE BM25(name, ?) > 0 AND w = ?",
+            "Column w can't restrict",
+        ),
+        (
+            "JSON id FROM films ORDER BY BM25(name, ?) LIMIT 3",
+            "SELECT JSON",
+        ),
         (
             "id FROM films ORDER BY v ANN OF ? LIMIT 3 WITH hybrid_options = {'candidates': 9}",
             "hybrid_options is for queries",
@@ -186,14 +288,19 @@ fn rows_are_counted_without_an_ordering() {
 }
 
 #[test]
-fn an_answer_without_rows_is_for_vectors_alone() {
+fn an_answer_without_rows_is_for_one_search() {
     let is_covered = |text: &str| planned(text).covered.is_some();
-    assert!(is_covered("SELECT name FROM films ORDER BY v ANN OF ? LIMIT 3"));
+    assert!(is_covered(
+        "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 3"
+    ));
+    assert!(is_covered(
+        "SELECT id FROM films ORDER BY BM25(name, ?) LIMIT 3"
+    ));
     for text in [
         "SELECT name FROM films WHERE BM25(name, ?) > 0 ORDER BY v ANN OF ? LIMIT 3",
         "SELECT name, ANN_SCORE(v, ?) FROM films ORDER BY v ANN OF ? LIMIT 3",
         "SELECT name FROM films ORDER BY RRF(ANN(v, ?)) LIMIT 3",
-        "SELECT id FROM films ORDER BY BM25(name, ?) LIMIT 3",
+        "SELECT name FROM films ORDER BY BM25(name, ?) LIMIT 3",
     ] {
         assert!(!is_covered(text), "{text}");
     }
