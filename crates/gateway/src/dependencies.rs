@@ -7,8 +7,8 @@
 //! would even fail when two snapshots come in a row, as they do: an index is first defined, then
 //! logged. So a statement is forgotten only when its own dependencies change:
 //!
-//! - only the text, for USE and for reads that are no nearest-neighbour queries;
-//! - the state of one table, for writes to one table, TRUNCATE and nearest-neighbour queries;
+//! - only the text, for USE and for reads that are no queries by searches;
+//! - the state of one table, for writes to one table, TRUNCATE and queries by searches;
 //! - the whole snapshot, for anything else, which is rare.
 //!
 //! The text shows them, and not the kind that it has under the present snapshot: an INSERT into a
@@ -130,7 +130,7 @@ fn depends_on(
         StatementVerb::Select if !may_search(text.as_bytes()) => DependsOn::Text,
         StatementVerb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
             Ok(Statement::Select(select)) => known(select.table, true),
-            // Any other statement is no nearest-neighbour query.
+            // Any other statement is no query by searches.
             _ => DependsOn::Text,
         },
         StatementVerb::Write | StatementVerb::Truncate => match changed(text) {

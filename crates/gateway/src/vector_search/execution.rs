@@ -299,14 +299,16 @@ impl<'a> AnnExecution<'a> {
     /// index will know it soon, and one that lacks the newest writes will have them; upon these
     /// errors drivers try another gateway, or try again.
     pub(super) fn search_failed(&self, error: ClientError) -> CqlError {
-        let Some(DefinedIndex { name, version, .. }) = self.plan.first_index() else {
+        let Some(index) = self.plan.first_index() else {
             return refused(error);
         };
+        let DefinedIndex { name, version, .. } = index;
         if let ClientError::Behind { .. } = error {
             return CqlError::new(
                 ErrorKind::Overloaded,
                 format!(
-                    "the vector index {name} has not taken up the newest writes through this gateway in time: try again"
+                    "the {} {name} has not taken up the newest writes through this gateway in time: try again",
+                    index.noun()
                 ),
             );
         }
