@@ -61,6 +61,8 @@ mod conditions;
 mod covered;
 mod execution;
 #[cfg(test)]
+mod execution_tests;
+#[cfg(test)]
 pub(crate) mod fixtures;
 mod freshness;
 mod matching;
