@@ -82,14 +82,15 @@ impl<'a> BoundItem<'a> {
     }
 }
 
-/// The serialised part of a hit; `None` for null. A row that the search did not name has a null
-/// score and a null rank.
+/// The serialised part of a hit; `None` for null, as all of them are where the search knows nothing
+/// of the row.
 fn hit_cell(hit: &SearchHit, part: SearchCallPart) -> Option<Bytes> {
     let score = hit.score.map(f32::to_be_bytes);
     let rank = hit.rank.map(u32::to_be_bytes);
     match part {
         SearchCallPart::Score => score.map(|score| Bytes::copy_from_slice(&score)),
         SearchCallPart::Rank => rank.map(|rank| Bytes::copy_from_slice(&rank)),
+        SearchCallPart::Hit if (score, rank) == (None, None) => None,
         SearchCallPart::Hit => {
             let mut out = BytesMut::with_capacity(16);
             for field in [score, rank] {
@@ -204,11 +205,14 @@ mod tests {
         let score = 0.5f32.to_be_bytes();
         assert_eq!(cell(&hit, SearchCallPart::Score), Some(score.to_vec()));
         assert_eq!(cell(&hit, SearchCallPart::Rank), Some(vec![0, 0, 0, 3]));
-        let whole = [&[0, 0, 0, 4], &score[..], &[0, 0, 0, 4, 0, 0, 0, 3]].concat();
+        let whole = [&[0, 0, 0, 4][..], &score, &[0, 0, 0, 4, 0, 0, 0, 3]].concat();
         assert_eq!(cell(&hit, SearchCallPart::Hit), Some(whole));
         let missed = SearchHit::default();
         assert_eq!(cell(&missed, SearchCallPart::Rank), None);
-        assert_eq!(cell(&missed, SearchCallPart::Hit), Some(vec![0xff; 8]));
+        assert_eq!(cell(&missed, SearchCallPart::Hit), None);
+        let scored = SearchHit { rank: None, ..hit };
+        let without_rank = [&[0, 0, 0, 4][..], &score, &[0xff; 4]].concat();
+        assert_eq!(cell(&scored, SearchCallPart::Hit), Some(without_rank));
     }
 
     #[test]

@@ -223,15 +223,9 @@ impl<'a> AnnExecution<'a> {
 
     /// The conditions on the key of a local index, whose rows make up the statistics of texts.
     pub(super) fn tenant(&self, index: &DefinedIndex) -> Vec<ColumnsPredicate> {
-        let local_key = &index.target.local_key;
-        let is_of_key = |predicate: &ColumnsPredicate| {
-            let columns = predicate.columns();
-            let mut names = columns.iter();
-            !columns.is_empty() && names.all(|name| local_key.iter().any(|key| key == name))
-        };
-        let predicates = self.predicates(&[]).into_iter();
-        let predicates = predicates.map(|one| one.predicate);
-        predicates.filter(|one| is_of_key(one)).collect()
+        let predicates = self.predicates(&[]);
+        let predicates = predicates.iter().map(|one| &one.predicate);
+        word_ordering(index, String::new()).tenant(predicates)
     }
 
     /// Whether words of WHERE are to be looked for in the texts that are read: the index of another

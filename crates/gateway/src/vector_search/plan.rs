@@ -136,10 +136,11 @@ impl AnnPlan {
         let Statement::Select(select) = parsed.statement else {
             return Ok(None);
         };
-        let keyspace = select.table.keyspace.as_deref().or(keyspace);
-        let Some(table) = keyspace.and_then(|name| snapshot.logged_table(name, &select.table.name))
-        else {
+        let Some(keyspace) = select.table.keyspace.as_deref().or(keyspace) else {
             return Ok(None);
+        };
+        let Some(table) = snapshot.logged_table(keyspace, &select.table.name) else {
+            return without_index(&select);
         };
         let searched = SearchedTable {
             select: &select,
@@ -147,7 +148,7 @@ impl AnnPlan {
             snapshot,
         };
         if !searched.is_meant() {
-            return Ok(None);
+            return without_index(&select);
         }
         let ordering = match RowOrdering::of(&select)? {
             RowOrdering::Searched(ordering) => Some(ordering),
@@ -192,6 +193,15 @@ impl AnnPlan {
         ColumnsMetadata {
             columns: columns.cloned().collect(),
         }
+    }
+}
+
+/// The answer to a statement on a table without an index of the gateway's: the cluster has it, but
+/// for words in WHERE or ORDER BY, which the cluster has no grammar for.
+fn without_index(select: &Select) -> Result<Option<AnnPlan>, CqlError> {
+    match searched::words_of_rows(select) {
+        Some(column) => Err(clauses::no_text_index(&column)),
+        None => Ok(None),
     }
 }
 

@@ -140,7 +140,7 @@ async fn scores_and_excerpts_stand_at_their_places() {
     assert_eq!(columns[0].cql_type.to_string(), "tuple<float, int>");
     let hit = |score: f32, rank: u8| {
         let score = score.to_be_bytes();
-        Bytes::from([&[0, 0, 0, 4], &score[..], &[0, 0, 0, 4, 0, 0, 0, rank]].concat())
+        Bytes::from([&[0, 0, 0, 4][..], &score, &[0, 0, 0, 4, 0, 0, 0, rank]].concat())
     };
     let cell = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
     assert_eq!(

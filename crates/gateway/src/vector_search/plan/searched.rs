@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use cql::ast::{FunctionCall, OrderByItem, Select, Selector};
+use cql::ast::{ComparisonSubject, FunctionCall, OrderByItem, Select, Selector};
 use cql::error::CqlError;
 use index::{CandidateRule, SearchClass};
 use query::bind::PrepareContext;
 use query::resolve::TableColumns;
 use query::{
-    IndexDefinition as _, SearchCall, SearchCallPart, SearchKind, SearchPlan, SearchTerm,
-    SearchWords, SearchedOrdering, WordRelation, clauses, serving, similarity_columns,
+    IndexDefinition as _, RowOrdering, SearchCall, SearchCallPart, SearchKind, SearchPlan,
+    SearchTerm, SearchWords, SearchedOrdering, WordRelation, clauses, serving, similarity_columns,
     word_columns,
 };
 use value::CqlType;
@@ -68,6 +68,23 @@ pub(super) fn uses_searches(select: &Select) -> bool {
     relations.any(|relation| is_search(&relation.subject))
         || !word_columns(select).is_empty()
         || select.order_by.iter().any(by_scores)
+}
+
+/// The first column by whose words a statement finds or orders rows.
+pub(super) fn words_of_rows(select: &Select) -> Option<String> {
+    let of_where = select.relations.iter().find_map(|relation| {
+        let ComparisonSubject::Function(call) = &relation.subject else {
+            return None;
+        };
+        SearchCall::of(call).ok().flatten()
+    });
+    let of_order = || match RowOrdering::of(select) {
+        Ok(RowOrdering::Searched(ordering)) => ordering.searches,
+        _ => Vec::new(),
+    };
+    let calls = of_where.into_iter().chain(of_order());
+    let mut words = calls.filter(|call| call.kind == SearchKind::Words);
+    words.next().map(|call| call.column.to_owned())
 }
 
 impl SearchedTable<'_> {

@@ -120,11 +120,21 @@ fn an_index_serves_only_searches_of_its_class() {
 #[test]
 fn tables_without_an_index_are_the_clusters() {
     for text in [
-        "SELECT id FROM others WHERE BM25(name, ?) > 0",
-        "SELECT id FROM others ORDER BY RRF(ANN(v, ?), BM25(name, ?)) LIMIT 3",
+        "SELECT id, bm25(name, 'x') FROM others WHERE id = 'a'",
+        "SELECT id FROM others ORDER BY v ANN OF ? LIMIT 3",
         "SELECT bm25 FROM films WHERE id = 'a'",
     ] {
         assert!(plan(text).unwrap().is_none(), "{text}");
+    }
+    for text in [
+        "SELECT id FROM others WHERE BM25(name, ?) > 0",
+        "SELECT id FROM others ORDER BY RRF(ANN(v, ?), BM25(name, ?)) LIMIT 3",
+    ] {
+        let error = plan(text).unwrap_err();
+        assert!(
+            error.message.contains("but column name is not"),
+            "{text}: {error}"
+        );
     }
 }
 
