@@ -19,7 +19,7 @@ const TEXT_BYTES_AT_ONCE: usize = 4 << 20;
 
 /// An item of the selection that the gateway computes, with its values.
 pub(super) enum BoundItem<'a> {
-    /// What a search knows of the row.
+    /// A part of the hit of a search.
     Hit {
         /// The position of the search among those of the execution.
         search: usize,

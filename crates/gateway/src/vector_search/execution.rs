@@ -49,7 +49,7 @@ pub(super) struct AnnExecution<'a> {
     pub(super) filters: Vec<BoundRelation<ConditionColumn>>,
     /// The values of the markers that the cluster gets for what it reads.
     pub(super) selection: Vec<BoundValue>,
-    /// What the gateway computes.
+    /// The items that the gateway computes.
     pub(super) computed: Vec<BoundItem<'a>>,
     /// The parameters of the client's request, without the values.
     pub(super) parameters: QueryParameters,
@@ -174,7 +174,7 @@ impl<'a> AnnExecution<'a> {
         })
     }
 
-    /// What the indexes of the searches are asked for.
+    /// The orderings that the searches request from their indexes.
     fn orderings(&self) -> impl Iterator<Item = IndexOrdering<'_>> {
         let order = self.plan.order.as_ref();
         let found = self.searches.iter().flat_map(|found| &found.searches);
@@ -381,7 +381,7 @@ fn searches(
     Ok(Some(found))
 }
 
-/// What a full-text index is asked for.
+/// The ordering that words request from a full-text index.
 fn word_ordering(index: &DefinedIndex, query: String) -> WordOrdering<'_> {
     WordOrdering {
         keyspace: &index.keyspace,

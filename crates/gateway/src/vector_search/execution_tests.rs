@@ -25,7 +25,7 @@ fn searches() -> FreshSearches {
     FreshSearches::new(IndexServices::disabled(), Arc::new(log), options)
 }
 
-/// What the searches of a query are, printed: those of the indexes, then words of WHERE.
+/// The names of the indexes that a query searches, and the words of its WHERE.
 fn searched(text: &str) -> (Vec<String>, Vec<String>) {
     let plan = plan_by(text, &words_snapshot());
     let execution = AnnExecution::new(&plan, QueryParameters::default(), |_| None, false).unwrap();

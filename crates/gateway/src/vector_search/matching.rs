@@ -5,12 +5,14 @@
 //! place in the index, and what is left of LIMIT.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
 use cql::wire::{Response, ResponseContext};
 use query::search::{SearchFreshness, SearchPredicate, SearchWarning, SearchedRows};
 use store_api::{ClientError, ColumnsPredicate, IndexServices, MatchedRows, WordMatches};
+use tokio::time::Instant;
 
 use super::execution::{AnnExecution, BoundWords};
 use super::freshness::FreshSearches;
@@ -21,9 +23,9 @@ use crate::node_requests::ClientRequestError;
 /// The most keys that the index names at a time.
 const KEYS_AT_ONCE: usize = 1_000;
 
-/// The number of keys after which a page ends even if it has few rows, where the client reads
-/// pages: it hears from the gateway before it gives up.
-const KEYS_A_PAGE: usize = 20_000;
+/// The time after which a page ends even if it has few rows, where the client reads pages: a filter
+/// that few rows pass must not run into the client's timeout.
+const PAGE_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// The first byte of a paging state, by which others are told apart.
 const STATE_VERSION: u8 = 0xb1;
@@ -63,11 +65,11 @@ impl MatchingCursor {
 }
 
 /// One query by words without an ordering, under way.
-struct Matching<'r, 'a> {
+struct MatchingRun<'r, 'a> {
     execution: &'r AnnExecution<'a>,
     stores: &'r IndexServices,
     rows: &'r mut ClusterRows<'a>,
-    /// The words that the index is asked for. Those of other relations are among the predicates.
+    /// The words that the index looks for. Those of other relations are among the predicates.
     words: &'r BoundWords<'a>,
     predicates: Vec<SearchPredicate>,
     /// The writes that are waited for.
@@ -98,7 +100,7 @@ pub(super) async fn answer<'a>(
     };
     let stores = &searches.stores;
     let all = execution.predicates(&execution.words[1..]);
-    let mut matching = Matching {
+    let mut matching = MatchingRun {
         execution,
         stores,
         words,
@@ -118,7 +120,7 @@ pub(super) async fn answer<'a>(
     rows.into_answer(next).await
 }
 
-impl Matching<'_, '_> {
+impl MatchingRun<'_, '_> {
     /// Puts the rows of the next page. Returns the paging state of the page after it.
     async fn page(
         &mut self,
@@ -129,14 +131,13 @@ impl Matching<'_, '_> {
         let wanted = cursor
             .left
             .map_or(of_page, |left| of_page.min(left as usize));
-        let (mut put, mut named) = (0, 0);
+        let (mut put, began) = (0, Instant::now());
         self.rows.begin();
         loop {
             let found = self.matches(cursor, wanted - put).await?;
-            named += found.keys.len();
             cursor.after = found.next;
             put += self.put(found.keys).await?;
-            let is_long = page_size.is_some() && named >= KEYS_A_PAGE;
+            let is_long = page_size.is_some() && began.elapsed() >= PAGE_TIME_MAX;
             if cursor.after.is_none() || put >= wanted || is_long {
                 break;
             }

@@ -39,7 +39,7 @@ pub(crate) struct AnnPlan {
     pub(super) limit: Option<PreparedTerm>,
     /// The other conditions of WHERE.
     pub(super) conditions: QueryConditions,
-    /// What the client selects.
+    /// The selection of the client.
     pub(super) selection: PlannedSelection,
     /// The names of all bind markers in the order of the text; `None` for `?`.
     pub(super) markers: Vec<Option<String>>,

@@ -45,7 +45,7 @@ pub(super) struct ClusterRow {
 
 /// A reading of all rows under way.
 #[derive(Default)]
-struct TableScan<'a> {
+struct WholeTableScan<'a> {
     /// The shape of the rows; known once a page was read.
     shape: Option<ReadRowShape<'a>>,
     /// The end of the last page.
@@ -68,7 +68,7 @@ pub(super) struct ClusterRows<'a> {
     shape: Option<ReadRowShape<'a>>,
     /// The rows that were read so far, by their keys; `None` for those that are deleted.
     read: HashMap<Key, Option<Row>>,
-    scan: TableScan<'a>,
+    scan: WholeTableScan<'a>,
     answer: Vec<AnswerRow>,
     /// The shape of the answer's rows, if they were not read by keys.
     answered: Option<ReadRowShape<'a>>,
@@ -90,7 +90,7 @@ impl<'a> ClusterRows<'a> {
             context: ResponseContext::default(),
             shape: None,
             read: HashMap::new(),
-            scan: TableScan::default(),
+            scan: WholeTableScan::default(),
             answer: Vec::new(),
             answered: None,
         }
@@ -333,7 +333,7 @@ impl SearchedRows for ClusterRows<'_> {
     fn begin(&mut self) {
         self.answer.clear();
         self.answered = None;
-        self.scan = TableScan::default();
+        self.scan = WholeTableScan::default();
     }
 
     /// The index has learned of a new value from the change log, and does not tell of it.
@@ -410,7 +410,7 @@ impl SearchedRows for ClusterRows<'_> {
     ) -> Result<(), ClientRequestError> {
         let execution = self.execution;
         let mut nearest: TopScored<(f32, Row)> = TopScored::new(span.end);
-        self.scan = TableScan::default();
+        self.scan = WholeTableScan::default();
         while let Some(mut rows) = self.next_page().await? {
             let Some(ReadRowShape { layout, .. }) = &self.scan.shape else {
                 break;

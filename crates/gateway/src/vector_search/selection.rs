@@ -38,7 +38,7 @@ pub(super) struct PlannedSelection {
     pub(super) counts: bool,
     /// The text of what the cluster reads.
     pub(super) text: String,
-    /// The same as data.
+    /// The selection that the cluster reads, as data.
     pub(super) read: ProjectionList,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct ComputedItem {
 /// A value that the gateway computes.
 #[derive(Debug)]
 pub(super) enum ComputedValue {
-    /// What the search of a call of the ordering or of the selection knows of the row.
+    /// A part of the hit of the search that a call means.
     Hit {
         /// The call.
         call: usize,
@@ -192,7 +192,7 @@ impl ComputedValue {
     }
 }
 
-/// What the cluster reads of the items: as data, as text, and the positions of its bind markers.
+/// The items that the cluster reads: as data, as text, and the positions of their bind markers.
 fn read_items(
     items: &[SelectItem],
     texts: &[WrittenItem<'_>],
@@ -336,9 +336,9 @@ mod tests {
     use super::*;
 
     /// Takes every call for the score of its search.
-    struct Scores;
+    struct ScorePlanner;
 
-    impl CallPlanner for Scores {
+    impl CallPlanner for ScorePlanner {
         fn plan(
             &mut self,
             call: &SearchCall<'_>,
@@ -359,7 +359,7 @@ mod tests {
         let written = selection_text(&text).unwrap();
         let mut ctx = PrepareContext::new("shop", "films", parsed.markers.len());
         let table = table(&["id"], &[]);
-        PlannedSelection::of(&select, &written, &table, &mut Scores, &mut ctx)
+        PlannedSelection::of(&select, &written, &table, &mut ScorePlanner, &mut ctx)
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn markers_of_searches_are_told_in_the_order_of_the_text() {
 }
 
 #[test]
-fn what_makes_no_sense_is_named() {
+fn queries_that_make_no_sense_are_named() {
     for (text, named) in [
         (
             "id FROM films ORDER BY BM25(name, ?)",
