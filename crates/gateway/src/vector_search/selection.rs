@@ -300,6 +300,10 @@ fn name_of(selector: &Selector) -> String {
         }
         Selector::Column(name) => name.clone(),
         Selector::Term(term) => term_text(term),
+        Selector::Hint {
+            data_type,
+            selector,
+        } => format!("({data_type}){}", name_of(selector)),
         // Of the rest only this is computed.
         _ => "count".to_owned(),
     }
