@@ -7,8 +7,8 @@
 //! would even fail when two snapshots come in a row, as they do: an index is first defined, then
 //! logged. So a statement is forgotten only when its own dependencies change:
 //!
-//! - only the text, for USE and for reads that are no nearest-neighbour queries;
-//! - the state of one table, for writes to one table, TRUNCATE and nearest-neighbour queries;
+//! - only the text, for USE and for reads that are no queries by searches;
+//! - the state of one table, for writes to one table, TRUNCATE and queries by searches;
 //! - the whole snapshot, for anything else, which is rare.
 //!
 //! The text shows them, and not the kind that it has under the present snapshot: an INSERT into a
@@ -21,7 +21,7 @@ use cql::ast::{Statement, TableName};
 use cql::parser::{ChangedData, changed, parse_statement};
 
 use crate::catalog::{DefinedIndex, IndexCatalogSnapshot, LoggedTable};
-use crate::recognise::{StatementVerb, may_order_by_ann};
+use crate::recognise::{StatementVerb, may_search};
 
 /// The facts that a prepared statement depends on.
 #[derive(Clone, Debug)]
@@ -127,10 +127,10 @@ fn depends_on(
     };
     match verb {
         StatementVerb::Use => DependsOn::Text,
-        StatementVerb::Select if !may_order_by_ann(text.as_bytes()) => DependsOn::Text,
+        StatementVerb::Select if !may_search(text.as_bytes()) => DependsOn::Text,
         StatementVerb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
             Ok(Statement::Select(select)) => known(select.table, true),
-            // Any other statement is no nearest-neighbour query.
+            // Any other statement is no query by searches.
             _ => DependsOn::Text,
         },
         StatementVerb::Write | StatementVerb::Truncate => match changed(text) {

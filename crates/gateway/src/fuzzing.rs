@@ -3,18 +3,18 @@
 use cql::ast::{OrderByItem, Statement};
 use cql::parser::parse_statement;
 
-use crate::recognise::{StatementVerb, may_order_by_ann, verb};
+use crate::recognise::{StatementVerb, may_search, verb};
 
 /// Takes the quick look at a text, and parses it.
 ///
 /// The quick look may take a statement for more than it is, and never for less. So the kind of
-/// every statement that can be parsed is recognised, and every query for neighbours is suspected.
+/// every statement that can be parsed is recognised, and every query by searches is suspected.
 ///
 /// # Panics
 /// If that does not hold.
 pub fn recognition(bytes: &[u8]) {
     let seen = verb(bytes);
-    let may_order = may_order_by_ann(bytes);
+    let is_suspected = may_search(bytes);
     let Ok(text) = str::from_utf8(bytes) else {
         return;
     };
@@ -24,7 +24,9 @@ pub fn recognition(bytes: &[u8]) {
     let expected = match &parsed.statement {
         Statement::Select(select) => {
             let is_ann = |ordering: &OrderByItem| matches!(ordering, OrderByItem::Ann { .. });
-            assert!(may_order || !select.order_by.iter().any(is_ann));
+            let searches =
+                select.order_by.iter().any(is_ann) || !query::word_columns(select).is_empty();
+            assert!(is_suspected || !searches);
             StatementVerb::Select
         }
         Statement::Insert(_)

@@ -9,8 +9,8 @@
 //!
 //! Several reads are on their way at once. The cluster returns the rows of a read in its own order,
 //! so the read also selects the key columns, which identify the rows, and removes them afterwards.
-//! It also selects the columns that WHERE names, and the vector if candidates are put in order by
-//! it.
+//! It also selects the columns that WHERE names, and those of the searches whose vectors or texts
+//! are needed: to put candidates in order by them, to give them true scores, for highlights.
 //!
 //! A [`TableRead`] reads all rows, for a query whose rows no index can name.
 //!
@@ -57,7 +57,7 @@ enum NeededPositions {
     /// All columns are selected: positions are found by the names of the columns in the answer.
     ByName {
         key: Vec<String>,
-        vector: String,
+        searched: Vec<String>,
         checked: Vec<String>,
     },
 }
@@ -65,12 +65,13 @@ enum NeededPositions {
 /// The layout of the rows that are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReadRowLayout {
-    /// The number of columns that the client selected. They come first.
+    /// The number of columns that the cluster reads for the client. They come first.
     pub(crate) shown: usize,
     /// The positions of the columns of the primary key.
     pub(crate) key: Vec<usize>,
-    /// The position of the vector; `None` if it is not read.
-    pub(crate) vector: Option<usize>,
+    /// The positions of the columns of searches, in the order in which they were given; `None` for
+    /// one that is not read.
+    pub(crate) searched: Vec<Option<usize>>,
     /// The positions of the columns outside of the key that WHERE names, in the order in which they
     /// were given.
     pub(crate) checked: Vec<usize>,
@@ -82,19 +83,26 @@ impl ReadRowLayout {
         ReadRowLayout {
             shown,
             key: Vec::new(),
-            vector: None,
+            searched: Vec::new(),
             checked: Vec::new(),
         }
     }
 }
 
+/// A column that searches look at: one of vectors, or of texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SearchedColumn {
+    /// The name of the column.
+    pub(crate) name: String,
+    /// Whether the value is read as it is stored, even if it is not selected.
+    pub(crate) is_needed: bool,
+}
+
 /// The columns that are read in addition to the primary key and those that the client selects.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct VectorReadColumns<'a> {
-    /// The vector column.
-    pub(crate) vector: &'a str,
-    /// Whether the vector is read as it is stored, even if it is not selected.
-    pub(crate) needs_vector: bool,
+pub(crate) struct NeededColumns<'a> {
+    /// The columns of searches.
+    pub(crate) searched: &'a [SearchedColumn],
     /// The columns outside of the key that WHERE names.
     pub(crate) checked: &'a [String],
 }
@@ -109,12 +117,13 @@ pub(crate) struct TableRead {
 }
 
 impl KeyRead {
-    /// Makes the statement for what a client selects. `selection` is the text of `projection`.
+    /// Makes the statement for what a client selects of the cluster. `selection` is the text of
+    /// `projection`, empty if that has no items.
     pub(crate) fn of(
         selection: &str,
         projection: &ProjectionList,
         table: &LoggedTable,
-        needed: VectorReadColumns<'_>,
+        needed: NeededColumns<'_>,
     ) -> KeyRead {
         let (head, places) = head(selection, projection, table, needed);
         KeyRead {
@@ -131,6 +140,16 @@ impl KeyRead {
     /// If these columns are not those that were selected.
     pub(crate) fn layout(&self, columns: &ColumnsMetadata) -> Result<ReadRowLayout, CqlError> {
         self.places.layout(columns)
+    }
+
+    /// Whether the rows are read with a column of searches.
+    pub(crate) fn reads(&self, searched: usize) -> bool {
+        match &self.places {
+            NeededPositions::Known(layout) => {
+                matches!(layout.searched.get(searched), Some(Some(_)))
+            }
+            NeededPositions::ByName { searched: all, .. } => searched < all.len(),
+        }
     }
 
     /// The bound values of the reads that together read the rows of `keys`, one list for each read.
@@ -181,16 +200,21 @@ impl KeyRead {
 }
 
 impl TableRead {
-    /// Makes the statement for what a client selects. `selection` is the text of `projection`. The
-    /// vector is read in any case, as rows come in no order of their own.
+    /// Makes the statement for what a client selects, as [`KeyRead::of`]. The columns of searches
+    /// are read in any case, as rows come in no order of their own.
     pub(crate) fn of(
         selection: &str,
         projection: &ProjectionList,
         table: &LoggedTable,
-        needed: VectorReadColumns<'_>,
+        needed: NeededColumns<'_>,
     ) -> TableRead {
-        let needed = VectorReadColumns {
-            needs_vector: true,
+        let read = |column: &SearchedColumn| SearchedColumn {
+            is_needed: true,
+            ..column.clone()
+        };
+        let searched: Vec<SearchedColumn> = needed.searched.iter().map(read).collect();
+        let needed = NeededColumns {
+            searched: &searched,
             ..needed
         };
         let (text, places) = head(selection, projection, table, needed);
@@ -213,7 +237,7 @@ impl NeededPositions {
             NeededPositions::Known(layout) => Some(layout.clone()),
             NeededPositions::ByName {
                 key,
-                vector,
+                searched,
                 checked,
             } => {
                 let place = |name: &String| {
@@ -226,7 +250,7 @@ impl NeededPositions {
                     Some(ReadRowLayout {
                         shown: count,
                         key,
-                        vector: Some(place(vector)?),
+                        searched: all(searched)?.into_iter().map(Some).collect(),
                         checked,
                     })
                 })
@@ -234,7 +258,7 @@ impl NeededPositions {
         };
         layout
             .filter(|layout| {
-                let places = layout.key.iter().chain(&layout.vector);
+                let places = layout.key.iter().chain(layout.searched.iter().flatten());
                 let last = places.chain(&layout.checked).max();
                 layout.shown <= count && last.is_some_and(|last| *last < count)
             })
@@ -252,13 +276,13 @@ fn head(
     selection: &str,
     projection: &ProjectionList,
     table: &LoggedTable,
-    needed: VectorReadColumns<'_>,
+    needed: NeededColumns<'_>,
 ) -> (String, NeededPositions) {
     let mut appended: Vec<&str> = Vec::new();
     let places = match projection {
         ProjectionList::All => NeededPositions::ByName {
             key: names(table),
-            vector: needed.vector.to_owned(),
+            searched: needed.searched.iter().map(|one| one.name.clone()).collect(),
             checked: needed.checked.to_vec(),
         },
         ProjectionList::Items(items) => {
@@ -269,7 +293,11 @@ fn head(
                 )
             };
             let mut place = |name| {
-                selected(name).unwrap_or_else(|| {
+                let before = selected(name).or_else(|| {
+                    let mut appended = appended.iter();
+                    Some(shown + appended.position(|one| *one == name)?)
+                });
+                before.unwrap_or_else(|| {
                     appended.push(name);
                     shown + appended.len() - 1
                 })
@@ -277,24 +305,26 @@ fn head(
             let key = table.primary_key().iter();
             let key = key.map(|column| place(&column.name)).collect();
             let checked = needed.checked.iter().map(|name| place(name)).collect();
-            let vector = match needed.needs_vector {
-                true => Some(place(needed.vector)),
-                false => selected(needed.vector),
-            };
+            let searched = needed.searched.iter().map(|one| match one.is_needed {
+                true => Some(place(&one.name)),
+                false => selected(&one.name),
+            });
+            let searched = searched.collect();
             NeededPositions::Known(ReadRowLayout {
                 shown,
                 key,
-                vector,
+                searched,
                 checked,
             })
         }
     };
     // The selection may end with a comment to the end of its line.
     let mut text = format!("SELECT {selection}\n");
-    for column in appended {
+    let appended: Vec<String> = appended.into_iter().map(quoted).collect();
+    if !selection.is_empty() && !appended.is_empty() {
         text += ", ";
-        text += &quoted(column);
     }
+    text += &appended.join(", ");
     text += &format!(" FROM {}.{}", quoted(&table.keyspace), quoted(&table.name));
     (text, places)
 }
@@ -350,9 +380,12 @@ mod tests {
             panic!("{select}")
         };
         let selection = selection_text(select).unwrap().text;
-        let needed = VectorReadColumns {
-            vector: "v",
-            needs_vector,
+        let searched = [SearchedColumn {
+            name: "v".to_owned(),
+            is_needed: needs_vector,
+        }];
+        let needed = NeededColumns {
+            searched: &searched,
             checked: &[],
         };
         KeyRead::of(selection, &parsed.projection, table, needed)
@@ -382,7 +415,7 @@ mod tests {
         let layout = ReadRowLayout {
             shown: 2,
             key: vec![2],
-            vector: None,
+            searched: vec![None],
             checked: Vec::new(),
         };
         assert_eq!(read.layout(&columns), Ok(layout));
@@ -407,8 +440,8 @@ mod tests {
         };
         let layout = all.layout(&columns).unwrap();
         assert_eq!(
-            (layout.shown, layout.key, layout.vector),
-            (3, vec![0], Some(2))
+            (layout.shown, layout.key, layout.searched),
+            (3, vec![0], vec![Some(2)])
         );
         let renamed = read("SELECT name AS id FROM films", &table, true);
         assert!(
@@ -416,6 +449,36 @@ mod tests {
                 .text
                 .starts_with("SELECT name AS id \n, \"id\", \"v\" FROM")
         );
+    }
+
+    #[test]
+    fn columns_of_searches_are_read_once_where_they_are_needed() {
+        let table = table(&["id"], &[]);
+        let column = |name: &str, is_needed| SearchedColumn {
+            name: name.to_owned(),
+            is_needed,
+        };
+        let searched = [column("v", true), column("name", true), column("w", false)];
+        let needed = NeededColumns {
+            searched: &searched,
+            checked: &["name".to_owned()],
+        };
+        let nothing = ProjectionList::Items(Vec::new());
+        let read = KeyRead::of("", &nothing, &table, needed);
+        assert_eq!(
+            read.text,
+            "SELECT \n\"id\", \"name\", \"v\" FROM \"shop\".\"films\" WHERE \"id\" IN ?"
+        );
+        let NeededPositions::Known(layout) = read.places else {
+            panic!("{read:?}")
+        };
+        assert_eq!(
+            (layout.shown, layout.key, layout.checked),
+            (0, vec![0], vec![1])
+        );
+        assert_eq!(layout.searched, [Some(2), Some(1), None]);
+        let scan = TableRead::of("", &nothing, &table, needed);
+        assert!(scan.text.contains("\"w\""), "{}", scan.text);
     }
 
     #[test]

@@ -68,9 +68,10 @@ pub(crate) fn may_read_ring(text: &[u8]) -> bool {
             .any(|word| contains_in_any_case(text, word))
 }
 
-/// Whether a SELECT may be a query for nearest neighbours.
-pub(crate) fn may_order_by_ann(text: &[u8]) -> bool {
-    contains_in_any_case(text, b"ann")
+/// Whether a SELECT may search for vectors or for words. Each search names one of two functions,
+/// also those of `RRF(...)` and of expressions.
+pub(crate) fn may_search(text: &[u8]) -> bool {
+    contains_in_any_case(text, b"ann") || contains_in_any_case(text, b"bm25")
 }
 
 /// A text without the blanks and comments before its first word.
@@ -114,10 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn queries_for_neighbours_are_suspected() {
-        assert!(may_order_by_ann(b"select a from t order by v Ann Of ?"));
-        assert!(may_order_by_ann(b"SELECT annual FROM t"));
-        assert!(!may_order_by_ann(b"SELECT a FROM t ORDER BY v"));
+    fn searches_are_suspected() {
+        assert!(may_search(b"select a from t order by v Ann Of ?"));
+        assert!(may_search(b"SELECT annual FROM t"));
+        assert!(may_search(b"SELECT a FROM t WHERE Bm25(body, ?) > 0"));
+        assert!(may_search(
+            b"SELECT a FROM t ORDER BY 2 * bm25_score(body, ?)"
+        ));
+        assert!(!may_search(b"SELECT a FROM t ORDER BY v"));
     }
 
     #[test]

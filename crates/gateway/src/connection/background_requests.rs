@@ -48,19 +48,19 @@ impl DeferredRequest {
 
 /// The kinds of requests that the gateway carries out.
 pub(super) enum DeferredJob {
-    /// PREPARE of a nearest-neighbour query, which depends on these facts and gets this id.
+    /// PREPARE of a query by searches, which depends on these facts and gets this id.
     Prepare {
         plan: Box<AnnPlan>,
         dependencies: StatementDependencies,
         id: Bytes,
         text_bytes: usize,
     },
-    /// QUERY of a nearest-neighbour query, which comes as text.
+    /// QUERY of a query by searches, which comes as text.
     Query {
         plan: Box<AnnPlan>,
         parameters: QueryParameters,
     },
-    /// EXECUTE of a prepared nearest-neighbour query.
+    /// EXECUTE of a prepared query by searches.
     Execute {
         statement: Arc<AnnStatement>,
         id: Bytes,

@@ -4,6 +4,7 @@
 mod as_text;
 mod filters;
 mod freshness;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;

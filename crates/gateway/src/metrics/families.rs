@@ -49,7 +49,7 @@ const WRITES: MetricDefinition = MetricDefinition {
 
 const SEARCHES: MetricDefinition = MetricDefinition {
     name: "gateway_ann_seconds",
-    help: "How long nearest-neighbour queries took",
+    help: "How long queries by searches took, for vectors or for words",
     label: None,
     kind: MetricType::HISTOGRAM,
 };

@@ -18,6 +18,7 @@ use schema::{Column, ColumnId, ColumnKind};
 use value::predicate::{ColumnObservation, Predicate};
 use value::token::{Partitioner, routing_key};
 
+use super::plan::is_search;
 use super::row::Row;
 use crate::catalog::{self, DefinedIndex, IndexCatalogSnapshot, LoggedTable};
 use crate::key_read::ReadRowLayout;
@@ -38,17 +39,19 @@ pub(super) struct QueryConditions {
     pub(super) all: Vec<SearchCondition>,
     /// The columns outside of the primary key that relations name.
     pub(super) checked: Vec<String>,
+    /// The indexes that search by the conditions.
+    indexes: Vec<Arc<DefinedIndex>>,
 }
 
 impl QueryConditions {
-    /// Resolves the WHERE of a query that uses `index`.
+    /// Resolves the WHERE of a query that uses `indexes`, but for the searches in it.
     ///
     /// # Errors
     /// Relations that make no sense, and columns that need ALLOW FILTERING.
     pub(super) fn of(
         select: &Select,
         table: &LoggedTable,
-        index: &Arc<DefinedIndex>,
+        indexes: Vec<Arc<DefinedIndex>>,
         snapshot: &IndexCatalogSnapshot,
         ctx: &mut PrepareContext,
     ) -> Result<QueryConditions, CqlError> {
@@ -65,11 +68,14 @@ impl QueryConditions {
             refuse_indexed_vector(&relation, table, snapshot)?;
             Ok(relation)
         };
-        let relations = select.relations.iter().map(prepare);
+        let relations = select.relations.iter();
+        let relations = relations.filter(|written| !is_search(&written.subject));
+        let relations = relations.map(prepare);
         let relations = relations.collect::<Result<Vec<PreparedRelation>, CqlError>>()?;
         conflicts::check(&relations)?;
         let support = |column: &Column| {
-            if index.names(&column.name) || table.is_kept_unnamed(&column.name) {
+            let are_named = indexes.iter().all(|index| index.names(&column.name));
+            if are_named || table.is_kept_unnamed(&column.name) {
                 FilterSupport::Kept
             } else if table.sai_columns.contains(&column.name) {
                 FilterSupport::Allowed
@@ -85,7 +91,20 @@ impl QueryConditions {
                 checked.push(column.name.clone());
             }
         }
-        Ok(QueryConditions { all, checked })
+        Ok(QueryConditions {
+            all,
+            checked,
+            indexes,
+        })
+    }
+
+    /// Whether all indexes name the column of a relation, or it is of the primary key.
+    pub(super) fn is_named(&self, relation: &PreparedRelation) -> bool {
+        relation.first_column().is_none_or(|column| {
+            let mut indexes = self.indexes.iter();
+            query::condition::is_key_column(column.kind)
+                || indexes.all(|index| index.names(&column.name))
+        })
     }
 
     /// The place of a column that a relation names.

@@ -94,6 +94,25 @@ fn index(table: &LoggedTable, name: &str, micros: i64) -> DefinedIndex {
     }
 }
 
+/// A full-text index on a column.
+pub(crate) fn full_text(table: &LoggedTable, name: &str, column: &str) -> DefinedIndex {
+    DefinedIndex {
+        class_name: index::full_text::CLASS.to_owned(),
+        target: StoredTarget::decode(column),
+        ..index(table, name, 1_000)
+    }
+}
+
+/// A snapshot with the index `vectors` on `v`, which keeps `name`, and the full-text index `texts`
+/// on `name`.
+pub(crate) fn words_snapshot() -> IndexCatalogSnapshot {
+    let table = table(&["id"], &[]);
+    let mut vectors = keeping(&table, &["name"]);
+    vectors.name = "vectors".to_owned();
+    let indexes = [vectors, full_text(&table, "texts", "name")];
+    snapshot_of(table, indexes)
+}
+
 /// A text column of a result.
 pub(crate) fn column(name: &str) -> ColumnSpec {
     ColumnSpec {

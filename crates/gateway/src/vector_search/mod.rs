@@ -1,5 +1,6 @@
-//! Queries with `ORDER BY v ANN OF ...` on a table with a vector index of the gateway's. The index
-//! service names the nearest keys, and the cluster has the rows.
+//! Queries by searches, for vectors (`ORDER BY v ANN OF ...`) or for words (`BM25(c, ...)`), on a
+//! table with an index of the gateway's. The index service names the best keys, and the cluster has
+//! the rows.
 //!
 //! ```text
 //! SELECT name FROM films ORDER BY v ANN OF ? LIMIT 10     the client's statement
@@ -10,12 +11,17 @@
 //!
 //! A query on a column that has only an index of Cassandra's own (SAI) goes to Cassandra as it is.
 //!
-//! - `plan`: decides whether a statement is such a query, and makes its plan (a value that prints);
+//! - `plan`: decides whether a statement is such a query, finds the indexes of its searches, and
+//!   makes its plan (a value that prints);
+//! - `selection`, `selection_items`: what the cluster reads for the client, and what the gateway
+//!   computes and puts between it;
 //! - `conditions`: the WHERE of a query, and the check of rows for it;
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
 //! - `execution`: the values of one execution, the search that it is, and what it reads;
-//! - `search`: carries out a query, prepared or not. The loop is that of `query::search`;
+//! - `search`: carries out a query, prepared or not. The loops are those of `query::search`;
+//! - `matching`: all rows that match words, in pages, for a query without an ordering;
 //! - `rows`: the rows of the cluster, and the answer that is made of them;
+//! - `computed`: scores, ranks and excerpts, which the gateway adds to the rows;
 //! - `covered`: the queries that the index can answer without rows;
 //! - `reader`: whether the client may read the table, for such answers;
 //! - `freshness`: the newest write to the table, which a search must know.
@@ -42,21 +48,32 @@
 //! The answer holds the rows as they are at this moment. A deleted row is left out, and so is a row
 //! that does not satisfy WHERE, or was read with its vector and has none. The next neighbours take
 //! their places (`query::search`). Where WHERE names a column that the index doesn't keep, and the
-//! neighbours that one answer can name hold too few rows that satisfy it, all rows are read. There
-//! are no pages; a client that requests pages gets a warning.
+//! neighbours that one answer can name hold too few rows that satisfy it, all rows are read.
+//!
+//! Words of WHERE are checked, too: the index service scores the texts that were read, as only it
+//! knows the analyzer. A search for the same words names rows by them, so no text is scored twice.
+//!
+//! A query with an ordering has no pages; a client that requests pages gets a warning. One without,
+//! by words of WHERE alone, has: its paging state is the place in the full-text index.
 
+mod computed;
 mod conditions;
 mod covered;
 mod execution;
 #[cfg(test)]
+mod execution_tests;
+#[cfg(test)]
 pub(crate) mod fixtures;
 mod freshness;
+mod matching;
 mod plan;
 mod prepared;
 mod reader;
 mod row;
 mod rows;
 mod search;
+mod selection;
+mod selection_items;
 
 pub(crate) use freshness::FreshSearches;
 pub(crate) use plan::AnnPlan;

@@ -1,4 +1,4 @@
-//! PREPARE of a nearest-neighbour query.
+//! PREPARE of a query by searches.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -9,7 +9,7 @@ use super::AnnPlan;
 use crate::key_read::ReadRowLayout;
 use crate::node_requests::{ClientRequestError, NodeRequestSender};
 
-/// A prepared nearest-neighbour query.
+/// A prepared query by searches.
 #[derive(Debug)]
 pub(crate) struct AnnStatement {
     /// The plan of the query.
@@ -53,11 +53,9 @@ pub(crate) async fn prepare(
     let (context, read) = prepare_read(&plan, node, traced).await?;
     let columns = read.result.unwrap_or_default();
     let layout = plan.read.layout(&columns)?;
-    let selection = read.bind.columns.get(..plan.selection_markers);
+    let selection = read.bind.columns.get(..plan.selection.markers.len());
     let variables = plan.variables(selection.unwrap_or_default());
-    let shown = ColumnsMetadata {
-        columns: columns.columns[..layout.shown].to_vec(),
-    };
+    let (shown, _) = plan.selection.answer(&columns.columns[..layout.shown]);
     let named = shown.columns.iter();
     let named = named.map(|column| (&*column.name, &column.cql_type));
     let columns_id = query::columns_id(b"annulus ann\0", named);

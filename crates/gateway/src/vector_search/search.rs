@@ -1,4 +1,4 @@
-//! Carries out a nearest-neighbour query: the search, with the rows of the cluster.
+//! Carries out a query by searches, with the rows of the cluster.
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
@@ -8,7 +8,7 @@ use query::search::{self, ServedIndexes};
 use super::execution::{AnnExecution, ReadBy};
 use super::freshness::FreshSearches;
 use super::rows::ClusterRows;
-use super::{AnnPlan, AnnStatement};
+use super::{AnnPlan, AnnStatement, matching};
 use crate::node_requests::{ClientRequestError, NodeRequestSender};
 
 /// Executes a prepared query. `id` is the id by which the client knows it.
@@ -72,8 +72,10 @@ async fn answer(
         stores: &searches.stores,
         key_columns: key_columns.map(|column| column.name.as_str()).collect(),
     };
-    let search = execution.search(searches);
-    let mut rows = ClusterRows::of(execution, by, node, searches.reader());
+    let mut rows = ClusterRows::of(execution, by, node, searches);
+    let Some(search) = execution.search(searches) else {
+        return matching::answer(execution, rows, searches).await;
+    };
     search::run(&search, &indexes, &mut rows).await?;
-    rows.into_answer().await
+    rows.into_answer(None).await
 }

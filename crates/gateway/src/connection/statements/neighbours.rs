@@ -1,4 +1,4 @@
-//! Nearest-neighbour queries: recognises them among the client's requests, and makes them jobs of
+//! Queries by searches, for vectors or for words: recognises them among the client's requests, and makes them jobs of
 //! background tasks. The node gets none of them, so no response is awaited here.
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::recognise::{self, StatementVerb};
 use crate::vector_search::{AnnPlan, AnnStatement, statement_id};
 use crate::writes::ClientRequest;
 
-/// Decides the way of a QUERY or PREPARE of a SELECT that may be a nearest-neighbour query; `None`
-/// if it is none, or uses no index of the gateway's.
+/// Decides the way of a QUERY or PREPARE of a SELECT that may be a query by searches; `None` if it
+/// is none, or uses no index of the gateway's.
 ///
 /// # Errors
 /// If the query cannot be carried out.
@@ -24,7 +24,7 @@ pub(in crate::connection) fn text(
     text: &[u8],
 ) -> Result<Option<RequestAction>, CqlError> {
     let (keyspace, snapshot) = (request.keyspace, request.snapshot);
-    if snapshot.is_empty() || !recognise::may_order_by_ann(text) {
+    if snapshot.is_empty() || !recognise::may_search(text) {
         return Ok(None);
     }
     let Ok(text) = std::str::from_utf8(text) else {
@@ -33,7 +33,7 @@ pub(in crate::connection) fn text(
     let Some(plan) = AnnPlan::of(text, keyspace, snapshot)? else {
         return Ok(None);
     };
-    tracing::debug!(%plan, "a nearest-neighbour query is planned");
+    tracing::debug!(%plan, "a query by searches is planned");
     let plan = Box::new(plan);
     let job = match request.decode()? {
         Request::Prepare { .. } => {
@@ -56,7 +56,7 @@ pub(in crate::connection) fn text(
     Ok(Some(begin(request, job)))
 }
 
-/// Decides the way of the EXECUTE of a prepared nearest-neighbour query.
+/// Decides the way of the EXECUTE of a prepared query by searches.
 ///
 /// # Errors
 /// If the body is malformed.

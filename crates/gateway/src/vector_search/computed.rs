@@ -1,0 +1,229 @@
+//! The values that the gateway computes for an answer: what searches know of a row, and what the
+//! index service makes of the texts that were read.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use cql::error::CqlError;
+use query::search::SearchHit;
+use query::values::EvaluationInputs;
+use query::{SearchCallPart, SearchesOfExecution};
+use store_api::{ClientError, IndexServices};
+
+use super::execution::AnnExecution;
+use super::row::AnswerRow;
+use super::selection::{ComputedItem, ComputedValue, TextCall, term_value};
+use crate::key_read::ReadRowLayout;
+
+/// The most texts that the index service gets at a time, and the bytes after which it gets no more.
+const TEXTS_AT_ONCE: usize = 1_024;
+const TEXT_BYTES_AT_ONCE: usize = 4 << 20;
+
+/// An item of the selection that the gateway computes, with its values.
+pub(super) enum BoundItem<'a> {
+    /// A part of the hit of a search.
+    Hit {
+        /// The position of the search among those of the execution.
+        search: usize,
+        /// The part of it.
+        part: SearchCallPart,
+    },
+    /// The score of a text.
+    Score(BoundText<'a>),
+    /// The place in a text where words occur.
+    Highlight(BoundText<'a>),
+    /// A value that is the same in all rows; `None` for null.
+    Value(Option<Bytes>),
+}
+
+/// Words that are looked for in texts, with their value.
+pub(super) struct BoundText<'a> {
+    call: &'a TextCall,
+    query: String,
+}
+
+impl<'a> BoundItem<'a> {
+    /// Evaluates an item.
+    ///
+    /// # Errors
+    /// Values that don't fit their places.
+    pub(super) fn of(
+        item: &'a ComputedItem,
+        searches: Option<&SearchesOfExecution>,
+        values: EvaluationInputs<'_>,
+    ) -> Result<BoundItem<'a>, CqlError> {
+        let text = |call: &'a TextCall| {
+            Ok::<_, CqlError>(BoundText {
+                call,
+                query: call.words.evaluate(values)?,
+            })
+        };
+        Ok(match &item.value {
+            ComputedValue::Hit { call, part } => {
+                let search = searches.and_then(|searches| searches.of_call.get(*call));
+                BoundItem::Hit {
+                    search: search.copied().unwrap_or(usize::MAX),
+                    part: *part,
+                }
+            }
+            ComputedValue::Score(call) => BoundItem::Score(text(call)?),
+            ComputedValue::Highlight(call) => BoundItem::Highlight(text(call)?),
+            ComputedValue::Term(term) => BoundItem::Value(term_value(term, values)?),
+            // The rows are counted in place of being answered.
+            ComputedValue::Count => BoundItem::Value(None),
+        })
+    }
+
+    /// The cell of a row with these hits, as far as it is known before texts are looked at.
+    pub(super) fn cell(&self, hits: &[SearchHit]) -> Option<Bytes> {
+        match self {
+            BoundItem::Hit { search, part } => hit_cell(hits.get(*search)?, *part),
+            BoundItem::Value(value) => value.clone(),
+            BoundItem::Score(_) | BoundItem::Highlight(_) => None,
+        }
+    }
+}
+
+/// The serialised part of a hit; `None` for null, as all of them are where the search knows nothing
+/// of the row.
+fn hit_cell(hit: &SearchHit, part: SearchCallPart) -> Option<Bytes> {
+    let score = hit.score.map(f32::to_be_bytes);
+    let rank = hit.rank.map(u32::to_be_bytes);
+    match part {
+        SearchCallPart::Score => score.map(|score| Bytes::copy_from_slice(&score)),
+        SearchCallPart::Rank => rank.map(|rank| Bytes::copy_from_slice(&rank)),
+        SearchCallPart::Hit if (score, rank) == (None, None) => None,
+        SearchCallPart::Hit => {
+            let mut out = BytesMut::with_capacity(16);
+            for field in [score, rank] {
+                match field {
+                    Some(field) => {
+                        out.put_i32(4);
+                        out.put_slice(&field);
+                    }
+                    None => out.put_i32(-1),
+                }
+            }
+            Some(out.freeze())
+        }
+        SearchCallPart::Highlight => None,
+    }
+}
+
+/// Has the index services compute the cells that are made of texts.
+///
+/// # Errors
+/// Failures of the services.
+pub(super) async fn fill_texts(
+    execution: &AnnExecution<'_>,
+    stores: &IndexServices,
+    layout: &ReadRowLayout,
+    rows: &mut [AnswerRow],
+) -> Result<(), ClientError> {
+    for (at, item) in execution.computed.iter().enumerate() {
+        let (BoundItem::Score(text) | BoundItem::Highlight(text)) = item else {
+            continue;
+        };
+        let Some(Some(column)) = layout.searched.get(text.call.searched) else {
+            continue;
+        };
+        let texts = rows.iter().map(|row| row.read.get(*column)?.clone());
+        let mut cells = Vec::with_capacity(rows.len());
+        for texts in batches(texts) {
+            let count = texts.len();
+            let some = match item {
+                BoundItem::Score(_) => scores(execution, stores, text, texts).await?,
+                _ => highlights(stores, text, texts).await?,
+            };
+            if some.len() != count {
+                return Err(ClientError::InvalidJson);
+            }
+            cells.extend(some);
+        }
+        for (row, cell) in rows.iter_mut().zip(cells) {
+            if let Some(place) = row.computed.get_mut(at) {
+                *place = cell;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn scores(
+    execution: &AnnExecution<'_>,
+    stores: &IndexServices,
+    text: &BoundText<'_>,
+    texts: Vec<Option<Bytes>>,
+) -> Result<Vec<Option<Bytes>>, ClientError> {
+    let index = &text.call.index;
+    let tenant = execution.tenant(index);
+    let (keyspace, query) = (&index.keyspace, text.query.clone());
+    let scores = stores.score_texts(keyspace, &index.name, query, tenant, texts);
+    let scores = scores.await?.into_iter();
+    let cell = |score: f32| Bytes::copy_from_slice(&score.to_be_bytes());
+    Ok(scores.map(|score| score.map(cell)).collect())
+}
+
+async fn highlights(
+    stores: &IndexServices,
+    text: &BoundText<'_>,
+    texts: Vec<Option<Bytes>>,
+) -> Result<Vec<Option<Bytes>>, ClientError> {
+    let index = &text.call.index;
+    let (keyspace, query) = (&index.keyspace, text.query.clone());
+    let excerpts = stores.highlight(keyspace, &index.name, query, texts);
+    let excerpts = excerpts.await?.into_iter();
+    Ok(excerpts.map(|excerpt| excerpt.map(Bytes::from)).collect())
+}
+
+/// Texts in the batches that the index service gets at a time.
+pub(super) fn batches(texts: impl Iterator<Item = Option<Bytes>>) -> Vec<Vec<Option<Bytes>>> {
+    let (mut batches, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for text in texts {
+        bytes += text.as_ref().map_or(0, Bytes::len);
+        batch.push(text);
+        if batch.len() >= TEXTS_AT_ONCE || bytes >= TEXT_BYTES_AT_ONCE {
+            batches.push(std::mem::take(&mut batch));
+            bytes = 0;
+        }
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hit_is_shown_in_whole_and_in_parts() {
+        let hit = SearchHit {
+            score: Some(0.5),
+            rank: Some(3),
+        };
+        let cell = |hit: &SearchHit, part| hit_cell(hit, part).map(|cell| cell.to_vec());
+        let score = 0.5f32.to_be_bytes();
+        assert_eq!(cell(&hit, SearchCallPart::Score), Some(score.to_vec()));
+        assert_eq!(cell(&hit, SearchCallPart::Rank), Some(vec![0, 0, 0, 3]));
+        let whole = [&[0, 0, 0, 4][..], &score, &[0, 0, 0, 4, 0, 0, 0, 3]].concat();
+        assert_eq!(cell(&hit, SearchCallPart::Hit), Some(whole));
+        let missed = SearchHit::default();
+        assert_eq!(cell(&missed, SearchCallPart::Rank), None);
+        assert_eq!(cell(&missed, SearchCallPart::Hit), None);
+        let scored = SearchHit { rank: None, ..hit };
+        let without_rank = [&[0, 0, 0, 4][..], &score, &[0xff; 4]].concat();
+        assert_eq!(cell(&scored, SearchCallPart::Hit), Some(without_rank));
+    }
+
+    #[test]
+    fn texts_are_sent_in_batches_of_bounded_size() {
+        let small = std::iter::repeat_n(Some(Bytes::from_static(b"a")), TEXTS_AT_ONCE + 1);
+        let lengths: Vec<usize> = batches(small).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [TEXTS_AT_ONCE, 1]);
+        let large = Bytes::from(vec![b'a'; TEXT_BYTES_AT_ONCE]);
+        let large = [Some(large.clone()), None, Some(large)];
+        let lengths: Vec<usize> = batches(large.into_iter()).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [1, 2]);
+        assert!(batches(std::iter::empty()).is_empty());
+    }
+}
