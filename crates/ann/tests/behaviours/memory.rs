@@ -88,17 +88,17 @@ fn codes_are_counted_apart_from_links() {
 #[test]
 fn the_dead_are_counted_until_their_room_is_free() {
     let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
-    insert(&index, 0..6_000);
+    insert(&index, 0..7_000);
     while index.maintain() {}
-    let before = index.maintenance_debt();
-    assert_eq!((before.dead, before.pending), (0, 0));
+    assert_eq!(index.maintenance_debt().pending, 0);
     for id in 0..2_000 {
         index.remove(id).expect("held");
     }
     let after = index.maintenance_debt();
-    assert!(after.dead > 0 && after.pending >= after.dead, "{after:?}");
+    // After so many changes all vectors get better links.
+    assert!(after.dead > 0 && after.pending >= 5_000, "{after:?}");
     while index.maintain() {}
     let tended = index.maintenance_debt();
     assert_eq!(tended.pending, 0, "{tended:?}");
-    assert!(tended.dead < after.dead.max(33), "{tended:?}");
+    assert!(tended.dead < 32, "{tended:?}");
 }

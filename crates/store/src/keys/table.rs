@@ -266,8 +266,13 @@ impl KeyTable {
         self.shown_bytes
     }
 
-    /// The bytes of memory held.
+    /// The bytes of memory held, those of the values of filter columns included.
     pub(crate) fn memory_bytes(&self) -> usize {
+        self.key_memory_bytes() + self.filters.memory_bytes()
+    }
+
+    /// The bytes of memory held for keys.
+    pub(crate) fn key_memory_bytes(&self) -> usize {
         let partitions = self.partitions.as_ref().map_or(0, |partitions| {
             partitions.heads.allocation_size()
                 + (partitions.next.capacity() + partitions.previous.capacity()) * size_of::<u32>()
@@ -277,7 +282,6 @@ impl KeyTable {
             + self.stored.capacity() * size_of::<(u32, Box<[u8]>)>()
             + (self.expiries.capacity() + self.filter_expiries.capacity()) * size_of::<(u32, u32)>()
             + self.ids.allocation_size()
-            + self.filters.memory_bytes()
             + partitions
     }
 }

@@ -22,6 +22,7 @@ use utoipa::OpenApi;
         super::state::index_status,
         super::state::metrics,
         super::ann::ann,
+        super::recall::measure,
         super::repair::start,
         super::repair::control,
         super::repair::status,

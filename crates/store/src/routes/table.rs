@@ -9,7 +9,9 @@ use http_server::{RequestRefusal, RequiredRight, RouteRow, RouteTable};
 use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
-use super::{ListenerContext, Shared, health, internals, openapi, repair, scrub, state, tasks};
+use super::{
+    ListenerContext, Shared, health, internals, openapi, recall, repair, scrub, state, tasks,
+};
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
@@ -52,12 +54,13 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 18] {
+fn rows() -> [RouteRow<Shared>; 19] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
     const BM25: &str = "/api/v1/indexes/{keyspace}/{index}/bm25";
     const HIGHLIGHT: &str = "/api/v1/indexes/{keyspace}/{index}/highlight";
+    const RECALL: &str = "/api/v1/indexes/{keyspace}/{index}/recall";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
     [
@@ -72,6 +75,7 @@ fn rows() -> [RouteRow<Shared>; 18] {
         search(ANN, super::ann::ann).direct(),
         search(BM25, state::no_text_index),
         search(HIGHLIGHT, state::no_text_index),
+        changes(POST, RECALL, recall::measure),
         RouteRow::new(GET, REPAIR, repair::status),
         changes(POST, REPAIR, repair::start),
         changes(PATCH, REPAIR, repair::control),

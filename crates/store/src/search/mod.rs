@@ -4,6 +4,7 @@
 mod admission;
 mod error;
 mod input;
+mod recall;
 mod table_rows;
 
 use std::collections::BTreeSet;
