@@ -60,9 +60,9 @@ impl RecallTotal {
 }
 
 /// The interval that has the mean of all rows with 95 % confidence, if that of `rows` drawn ones is
-/// `mean` (Wilson's formula). Each row counts as one trial, as if its share were all or nothing. Its
-/// ten neighbours are no trials of their own, as they are found or missed together. Shares vary less
-/// than that, so the interval is rather too wide.
+/// `mean` (Wilson's formula). Each row counts as one trial, as if its share were all or nothing.
+/// Its ten neighbours are no trials of their own, as they are found or missed together. Shares vary
+/// less than that, so the interval is rather too wide.
 fn interval(mean: f64, rows: f64) -> (f64, f64) {
     let squared = NORMAL_QUANTILE * NORMAL_QUANTILE;
     let shrunk = 1.0 + squared / rows;

@@ -19,6 +19,10 @@ use crate::indexes::surrounding_rows::SurroundingRows;
 /// The number of nearest rows that are compared.
 const COMPARED: usize = 10;
 
+/// The number of nearest vectors that the scan retains, as some of them may have changed or gone
+/// when the answer is compared.
+const RETAINED: usize = 2 * COMPARED;
+
 /// About the number of elements of vectors that one scan measures.
 const ELEMENTS_AT_ONCE: usize = 1 << 19;
 
@@ -111,12 +115,12 @@ impl VectorIndex {
             return Ok(false);
         }
         for query in &mut batch.queries {
-            let found = self.ann.scan(&query.vector, COMPARED, &ids)?;
+            let found = self.ann.scan(&query.vector, RETAINED, &ids)?;
             let is_old = |known: &ann::Neighbour| found.iter().any(|new| new.id == known.id);
             query.nearest.retain(|known| !is_old(known));
             query.nearest.extend(found);
             sort(&mut query.nearest);
-            query.nearest.truncate(COMPARED);
+            query.nearest.truncate(RETAINED);
         }
         Ok(true)
     }
@@ -233,7 +237,7 @@ mod tests {
     #[test]
     fn rows_that_are_farther_than_the_nearest_count_as_missed() {
         let own = (0.0, &b"own"[..]);
-        let nearest = [own, (1.0, b"a"), (2.0, b"b"), (2.0, b"c")];
+        let nearest: [(f32, &[u8]); 4] = [own, (1.0, b"a"), (2.0, b"b"), (2.0, b"c")];
         let outcome = |found: &[(f32, &[u8])]| {
             let outcome = compared(own, &nearest, found);
             (outcome.share, outcome.finds_itself)
