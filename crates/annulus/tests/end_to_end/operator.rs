@@ -1,4 +1,5 @@
-//! `annulus tasks`, `annulus repair`, `annulus check` and `annulus status` against a running service.
+//! `annulus tasks`, `annulus repair`, `annulus check` and `annulus status` against a running
+//! service.
 
 use std::path::Path;
 use std::process::{Command, Output};
