@@ -163,7 +163,11 @@ mod tests {
         assert!(compare("ks.i", &MEASURED, None).is_ok());
         assert!(compare("ks.i", &MEASURED, Some(0.975)).is_ok());
         let error = compare("ks.i", &MEASURED, Some(0.98)).unwrap_err();
-        assert!(error.to_string().starts_with("recall 0.9750 of ks.i is below"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("recall 0.9750 of ks.i is below")
+        );
         assert!(compare("ks.i", &MeasuredRecall::default(), Some(0.98)).is_ok());
     }
 }

@@ -41,8 +41,26 @@ fn memory_line(info: &IndexInfo) -> Option<[String; 12]> {
         other,
         mapped,
     } = status.memory?;
-    let parts = [graph, codes, vectors, text, keys, filter_values, other + fresh, mapped];
-    let [graph, codes, vectors, text, keys, filter_values, other, mapped] = parts.map(in_units);
+    let parts = [
+        graph,
+        codes,
+        vectors,
+        text,
+        keys,
+        filter_values,
+        other + fresh,
+        mapped,
+    ];
+    let [
+        graph,
+        codes,
+        vectors,
+        text,
+        keys,
+        filter_values,
+        other,
+        mapped,
+    ] = parts.map(in_units);
     Some([
         format!("{}.{}", info.keyspace, info.index),
         graph,

@@ -264,8 +264,14 @@ async fn recall_is_checked_from_the_command_line() {
 
     // The check knows every acknowledged write, as searches do.
     let checked = text(&ask(&http, &["check", "ks.i", "--target", "1"]));
-    assert!(checked.starts_with("ks.i: recall 1.0000 (95 % interval 0.9"), "{checked}");
-    assert!(checked.ends_with("self-recall 1.0000, of 40 rows\n"), "{checked}");
+    assert!(
+        checked.starts_with("ks.i: recall 1.0000 (95 % interval 0.9"),
+        "{checked}"
+    );
+    assert!(
+        checked.ends_with("self-recall 1.0000, of 40 rows\n"),
+        "{checked}"
+    );
     let few = text(&ask(&http, &["check", "ks.i", "--queries", "7", "--json"]));
     let few: Value = serde_json::from_str(&few).expect("JSON");
     assert_eq!((&few["queries"], &few["recall"]), (&7.into(), &1.0.into()));
@@ -274,27 +280,38 @@ async fn recall_is_checked_from_the_command_line() {
     let tasks = text(&ask(&http, &["tasks", "list"]));
     assert!(tasks.contains("  recall  "), "{tasks}");
     let help = text(&ask(&http, &["check", "--help"]));
-    assert!(help.contains("Wilson") && help.contains("--target 0.98"), "{help}");
+    assert!(
+        help.contains("Wilson") && help.contains("--target 0.98"),
+        "{help}"
+    );
 
+    checks_that_can_not_be_are_refused(&http);
+    let status = text(&ask(&http, &["status"]));
+    let lines = |begin: &str| {
+        status
+            .lines()
+            .filter(|line| line.starts_with(begin))
+            .count()
+    };
+    assert!(status.contains("  FILTERS  "), "{status}");
+    // State and memory of each index.
+    assert_eq!((lines("ks.i "), lines("ks.empty ")), (2, 2), "{status}");
+    drop(session);
+    server.stop();
+}
+
+fn checks_that_can_not_be_are_refused(http: &str) {
     for (arguments, code, complaint) in [
         (["check", "ks.none"].as_slice(), 1, "missing index: ks.none"),
         (&["check", "ks.i", "--queries", "0"], 1, "may be 1 to 10000"),
         (&["check", "ks.i", "--target", "2"], 2, "from 0 to 1"),
         (&["check"], 2, "KEYSPACE.INDEX"),
     ] {
-        let refused = ask(&http, arguments);
+        let refused = ask(http, arguments);
         let error = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(code), "{error}");
         assert!(error.contains(complaint), "{error}");
     }
     let nothing = ask("http://127.0.0.1:1", &["check", "ks.i"]);
     assert_eq!(nothing.status.code(), Some(1));
-
-    let status = text(&ask(&http, &["status"]));
-    let lines = |begin: &str| status.lines().filter(|line| line.starts_with(begin)).count();
-    assert!(status.contains("  FILTERS  "), "{status}");
-    // State and memory of each index.
-    assert_eq!((lines("ks.i "), lines("ks.empty ")), (2, 2), "{status}");
-    drop(session);
-    server.stop();
 }

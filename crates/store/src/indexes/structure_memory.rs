@@ -51,7 +51,13 @@ mod tests {
     #[test]
     fn all_bytes_are_in_some_part() {
         let memory = StructureMemory {
-            pinned: vec![("graph", 1), ("codes", 2), ("ids", 4), ("rows", 8), ("keys", 16)],
+            pinned: vec![
+                ("graph", 1),
+                ("codes", 2),
+                ("ids", 4),
+                ("rows", 8),
+                ("keys", 16),
+            ],
             mapped: 32,
         };
         let expected = IndexMemory {

@@ -8,6 +8,9 @@ impl TextStructure {
     /// are counted as memory.
     pub(crate) fn debt(&self) -> StructureDebt {
         let dead = self.index.memory().dead;
-        StructureDebt { dead, pending: dead }
+        StructureDebt {
+            dead,
+            pending: dead,
+        }
     }
 }

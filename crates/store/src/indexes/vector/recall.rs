@@ -193,11 +193,7 @@ impl VectorIndex {
 
 /// Compares the answer of a search with the nearest rows, of which there is at least one, and with
 /// the row that is the query. Rows are distances and keys, nearest first.
-fn compared(
-    own: (f32, &[u8]),
-    nearest: &[(f32, &[u8])],
-    found: &[(f32, &[u8])],
-) -> QueryRecall {
+fn compared(own: (f32, &[u8]), nearest: &[(f32, &[u8])], found: &[(f32, &[u8])]) -> QueryRecall {
     let farthest = nearest.last().map_or(own.0, |(distance, _)| *distance);
     let is_near = |key: &[u8]| nearest.iter().any(|(_, of_nearest)| *of_nearest == key);
     let hits = found
@@ -269,7 +265,14 @@ mod tests {
         }
         assert_eq!(
             taken,
-            [vec![0, 1], vec![2], vec![70], vec![200_000], vec![1], vec![9]]
+            [
+                vec![0, 1],
+                vec![2],
+                vec![70],
+                vec![200_000],
+                vec![1],
+                vec![9]
+            ]
         );
     }
 }

@@ -155,7 +155,10 @@ async fn a_check_that_is_aborted_is_a_conflict() {
     });
     is_locked.await.unwrap();
     let abort = async {
-        eventually("the check runs", async || !states_running(&service).is_empty()).await;
+        eventually("the check runs", async || {
+            !states_running(&service).is_empty()
+        })
+        .await;
         for id in states_running(&service) {
             service.work.abort(id).unwrap();
         }
