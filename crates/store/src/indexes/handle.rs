@@ -166,7 +166,7 @@ impl IndexHandle {
         let mut memory = self.content.memory();
         let (keys, filter_values) = {
             let keys = self.content.keys();
-            (keys.key_memory_bytes(), keys.filters().memory_bytes())
+            (keys.memory_bytes(), keys.filters().memory_bytes())
         };
         memory.pinned.extend([
             ("fresh", self.content.fresh_bytes()),

@@ -266,13 +266,8 @@ impl KeyTable {
         self.shown_bytes
     }
 
-    /// The bytes of memory held, those of the values of filter columns included.
+    /// The bytes of memory held, but for the values of filter columns, which count their own.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.key_memory_bytes() + self.filters.memory_bytes()
-    }
-
-    /// The bytes of memory held for keys.
-    pub(crate) fn key_memory_bytes(&self) -> usize {
         let partitions = self.partitions.as_ref().map_or(0, |partitions| {
             partitions.heads.allocation_size()
                 + (partitions.next.capacity() + partitions.previous.capacity()) * size_of::<u32>()
