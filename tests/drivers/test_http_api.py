@@ -72,6 +72,8 @@ def test_indexes(server, index):
     for each in (mine, alone):
         # These may change from one answer to the next.
         assert each.pop("lag_seconds") >= 0 and each.pop("changes_waiting", 1) > 0 and each.pop("tending", True)
+        assert sum(each.pop("memory").values()) > 500 * 8 * 4
+        assert each.pop("dead_entries", 1) > 0 and each.pop("maintenance_debt", 1) > 0
     assert list(mine) == list(alone)
     assert mine == alone == {
         "keyspace": keyspace,
@@ -90,10 +92,21 @@ def test_index_status(server, index):
     # As ScyllaDB's service tells it, how far it is behind, and which index of the name it is.
     told = re.fullmatch(
         r'{"status":"SERVING","count":500,"build_progress":100.0,(?:"changes_waiting":[1-9]\d*,)?"lag_seconds":[\d.]+,'
-        r'(?:"tending":true,)?"version":"([0-9a-f-]{36})"}',
+        r'(?:"tending":true,)?"version":"([0-9a-f-]{36})","memory":{[^}]*}'
+        r'(?:,"dead_entries":[1-9]\d*)?(?:,"maintenance_debt":[1-9]\d*)?}',
         text,
     )
     assert uuid.UUID(told[1]).version == 1
+
+
+def test_recall_is_measured_by_a_scan(server, index):
+    status, _, text = raw(server, "POST", f"{index}/recall", '{"queries": 50}', JSON)
+    answer = json.loads(text)
+    assert status == 200 and list(answer) == ["recall", "low", "high", "self_recall", "queries"]
+    assert answer["queries"] == 50 and answer["self_recall"] == 1.0
+    assert 0.9 < answer["low"] < answer["recall"] <= answer["high"] <= 1.0
+    status, _, text = raw(server, "POST", f"{index}/recall", '{"queries": 10001}', JSON)
+    assert (status, text) == (400, "queries is 10001, and may be 1 to 10000")
 
 
 def test_an_answer_has_a_column_for_each_key_and_two_scores(server, index):

@@ -131,6 +131,10 @@ def test_the_http_api_asks_for_the_same_logins_and_rights(server, admin):
     assert status == 403 and "User nobody has no SELECT permission on <table s.t>" in text
     repair = "/api/v1/indexes/s/i/repair"
     assert server.http(repair, {}, of("reader"))[0] == 403
+    recall = "/api/v1/indexes/s/i/recall"
+    assert server.http(recall, {}, of("reader"))[0] == 403
+    status, text = server.http(recall, {}, basic(*SUPERUSER))
+    assert status == 200 and '"recall":1.0' in text
     assert server.http("/api/v1/scrub", {}, of("reader"))[0] == 403
     assert server.http(repair, {}, basic(*SUPERUSER))[0] in (200, 202)
 

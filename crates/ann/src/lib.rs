@@ -146,6 +146,7 @@ pub use error::IndexError;
 pub use file_map::FileMap;
 pub use form::first_not_finite;
 pub use id_set::IdSet;
+pub use maintenance::MaintenanceDebt;
 pub use memory_use::ComponentMemory;
 pub use metric::DistanceMetric;
 pub use nearest::Neighbour;

@@ -15,7 +15,30 @@ use crate::neighbour_index::ScratchBuffers;
 /// Number of vectors that are renewed with every change, while there are any out of date.
 const RENEWED_PER_CHANGE: usize = 2;
 
+/// What changes have left behind in an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaintenanceDebt {
+    /// The number of dead entries: removed or replaced vectors that still take memory, and that
+    /// links may still lead through.
+    pub dead: usize,
+    /// The number of entries that [`NeighbourIndex::maintain`] has still to look at. A few dead
+    /// ones wait for more, and don't count.
+    pub pending: usize,
+}
+
 impl NeighbourIndex {
+    /// What changes have left behind. Others may make changes meanwhile.
+    pub fn maintenance_debt(&self) -> MaintenanceDebt {
+        let graph = &self.graph;
+        let dead = graph.dead_slots();
+        let to_mend = if graph.is_repaired() { 0 } else { dead };
+        let to_renew = self.renewal.left(self.len(), graph.slots().end());
+        MaintenanceDebt {
+            dead,
+            pending: to_mend + graph.outdated().len() + to_renew,
+        }
+    }
+
     /// Does a share of the work that changes have left to do: mends the graph where vectors were
     /// removed, and renews codes and links that could be better. Returns whether there is more to
     /// do.

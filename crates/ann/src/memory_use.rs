@@ -6,8 +6,11 @@ use crate::memory::{Footprint, RecordArray};
 /// Bytes of an index by component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ComponentMemory {
-    /// Codes, headers and links.
+    /// Headers and links, and the tables about them.
     pub graph: usize,
+    /// Codes, by which walks and scans estimate distances. In the forms where codes are the
+    /// vectors, these.
+    pub codes: usize,
     /// The table from ids to slots, and the ids outside the graph.
     pub ids: usize,
     /// Full vectors that stay in memory.
@@ -21,7 +24,7 @@ pub struct ComponentMemory {
 impl ComponentMemory {
     /// Bytes that have to stay in memory.
     pub fn anonymous(&self) -> usize {
-        self.graph + self.ids + self.vectors_pinned + self.workspaces
+        self.graph + self.codes + self.ids + self.vectors_pinned + self.workspaces
     }
 
     /// Bytes that the system may take back at any time.
@@ -48,8 +51,12 @@ impl NeighbourIndex {
         let used = |array: &RecordArray| array.footprint().used(slots * array.stride());
         let vectors = self.vectors.as_ref().map(|vectors| used(vectors.array()));
         let vectors = vectors.unwrap_or_default();
+        let blocks = used(self.graph.blocks()).anonymous;
+        let layout = self.graph.layout();
+        let codes = blocks / layout.stride * layout.code_bytes;
         ComponentMemory {
-            graph: used(self.graph.blocks()).anonymous + self.graph.tables_bytes(),
+            graph: blocks - codes + self.graph.tables_bytes(),
+            codes,
             ids: self.ids.memory_bytes()
                 + self.sharers.memory_bytes()
                 + self.undirected.read().memory_bytes(),

@@ -38,6 +38,16 @@ impl VectorRenewal {
         is_due || !self.slots.lock().is_empty()
     }
 
+    /// The number of slots that a renewal has still to look at, in an index of so many vectors and
+    /// `end` slots.
+    pub(crate) fn left(&self, held: usize, end: u32) -> usize {
+        let under_way = self.slots.lock().len();
+        match under_way {
+            0 if self.is_wanted(held) => end as usize,
+            left => left,
+        }
+    }
+
     /// The next slot to renew of an index of so many vectors and `end` slots, as far as `is_linked`
     /// admits them. A renewal that is due begins here.
     pub(crate) fn next(

@@ -14,7 +14,7 @@ use crate::nearest::TopNeighbours;
 use crate::neighbour_index::{NeighbourIndex, ScratchBuffers, Workspace};
 use crate::plan::{FrontierKind, SearchFacts, SearchStrategy, WalkPlan, default_beam};
 use crate::vectors::{FROM_UNDIRECTED, VectorScorer};
-use crate::{AccessPath, Explanation, IdFilter, IndexError, Neighbour, SearchOptions};
+use crate::{AccessPath, Explanation, IdFilter, IdSet, IndexError, Neighbour, SearchOptions};
 
 /// Number of codes that a scan measures in one go.
 const BATCH: usize = 16;
@@ -77,6 +77,23 @@ impl NeighbourIndex {
         let answer = self.with_workspace(|workspace| self.answer(query, search, workspace));
         self.verification.require_readable()?;
         Ok(answer)
+    }
+
+    /// Returns the `k` nearest of the vectors that have one of these ids, all of which are measured
+    /// in full: neither links nor codes have a part in it. So the answers of searches can be
+    /// compared with it. Fails as [`NeighbourIndex::search`] does.
+    pub fn scan(&self, query: &[f32], k: usize, ids: &IdSet) -> Result<Vec<Neighbour>, IndexError> {
+        self.check(query)?;
+        let search = SearchOptions {
+            exact: true,
+            filter: Some(IdFilter::Ids(ids)),
+            ..SearchOptions::new(k)
+        };
+        let plan = Some(SearchStrategy::Scan);
+        let (nearest, _) =
+            self.with_workspace(|workspace| self.answer_as(plan, query, &search, workspace));
+        self.verification.require_readable()?;
+        Ok(nearest)
     }
 
     /// Answers many queries, in their order. All are checked before the first is searched.

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::certificate::CertificateArguments;
 use crate::gateway_command::GatewayArguments;
+use crate::operator::check::CheckArguments;
 use crate::operator::repair::RepairArguments;
 use crate::operator::status::StatusArguments;
 use crate::operator::task_commands::TasksArguments;
@@ -83,8 +84,8 @@ pub enum ProgramCommand {
     /// does. All other settings need a restart.
     Gateway(Box<GatewayArguments>),
 
-    /// Show the state of a running service: whether it serves, its program and version, and whether
-    /// its machine's clock was set back
+    /// Show the state of a running service: whether it serves, its program and version, whether its
+    /// machine's clock was set back, and its indexes with their memory, their lag and their recall
     Status(Box<StatusArguments>),
 
     /// Show and stop the long work of an index service: scans, builds, catching up, repairs
@@ -95,6 +96,24 @@ pub enum ProgramCommand {
     /// Exit code 0 means that they are equal now. The counters say how many ranges and rows
     /// differed, or entries of a secondary index.
     Repair(Box<RepairArguments>),
+
+    /// Measure the recall of a vector index: how many of the ten nearest rows its searches find
+    ///
+    /// The service draws rows of the index by chance and searches for the vector of each in the
+    /// ordinary way. It compares the answers with the ten nearest of all rows, which it finds by
+    /// measuring every full vector of the index: neither the graph nor codes have a part in that.
+    /// The row itself counts as one of its ten neighbours, and one that is as near as the tenth
+    /// counts as found.
+    ///
+    /// Recall is the share that was found. With 95 % confidence that of all rows is in the interval
+    /// (Wilson's formula, with each drawn row as one trial; more --queries make it narrower).
+    /// Self-recall is the share of the rows that their own search answers first, ties aside. Other
+    /// work goes on meanwhile. Ctrl-C ends the check.
+    ///
+    /// Exit code 0 means that recall was measured, and is not below --target; 1 that it is below,
+    /// or could not be measured.
+    #[command(after_help = crate::operator::check::EXAMPLES)]
+    Check(Box<CheckArguments>),
 
     /// Make certificates for TLS: an authority of your own, and what it signs for this server and
     /// its clients

@@ -60,6 +60,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::ProgramCommand::Serve(arguments) => serve::run(*arguments),
         cli::ProgramCommand::Gateway(arguments) => gateway_command::run(*arguments),
+        cli::ProgramCommand::Check(arguments) => operator::check::run(*arguments),
         cli::ProgramCommand::Repair(arguments) => operator::repair::run(*arguments),
         cli::ProgramCommand::Status(arguments) => operator::status::run(*arguments),
         cli::ProgramCommand::Tasks(arguments) => operator::task_commands::run(*arguments),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use index::full_text::is_full_text_class;
 use index::target::is_filter_type;
-use schema::{Column, ColumnKind, Table, VectorIndexMetadata};
+use schema::{Column, ColumnKind, Table, SearchIndexMetadata};
 use storage::Storage;
 use store::database::{
     DiscoveredIndexes, FilterColumn, IndexIdentity, IndexName, IndexedColumnKind, KeyColumn,
@@ -98,7 +98,7 @@ impl SchemaFollower for StoredSchema {
 }
 
 /// The identity of an index, or the reason why it can't be built.
-pub fn identity(table: &Table, index: &VectorIndexMetadata) -> Result<IndexIdentity, &'static str> {
+pub fn identity(table: &Table, index: &SearchIndexMetadata) -> Result<IndexIdentity, &'static str> {
     let column = table.column(&index.column).ok_or("its column is gone")?;
     let columns = |columns: Vec<&Column>| {
         let columns = columns.into_iter().map(key_column);
@@ -135,7 +135,7 @@ pub fn identity(table: &Table, index: &VectorIndexMetadata) -> Result<IndexIdent
 /// The options of the structure of an index on a column.
 fn structure_options(
     name: &IndexName,
-    index: &VectorIndexMetadata,
+    index: &SearchIndexMetadata,
     column: &Column,
 ) -> Result<StructureOptions, &'static str> {
     let options: HashMap<String, String> = index.options.clone().into_iter().collect();
@@ -200,7 +200,7 @@ pub fn renamed(table: &Table, index: &IndexIdentity) -> Option<IndexIdentity> {
 /// an index of their own.
 fn filter_columns(
     table: &Table,
-    index: &VectorIndexMetadata,
+    index: &SearchIndexMetadata,
     keys: &KeySchema,
 ) -> Result<Vec<FilterColumn>, &'static str> {
     let named = index.local_key.iter().chain(&index.filter_columns);
@@ -329,7 +329,7 @@ mod tests {
         let mut after = before.clone();
         after.columns[0].name = "c".to_owned();
         after.columns[1].name = "p".to_owned();
-        let mut index = VectorIndexMetadata::clone(&after.indexes["i"]);
+        let mut index = SearchIndexMetadata::clone(&after.indexes["i"]);
         index.local_key[0] = "c".to_owned();
         after.indexes.insert("i".to_owned(), Arc::new(index));
         let now = told(&after);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schema::{Column, ColumnId, ColumnKind, Table, TableId, VectorIndexMetadata};
+use schema::{Column, ColumnId, ColumnKind, Table, TableId, SearchIndexMetadata};
 use uuid::Uuid;
 use value::{CqlType, token::Partitioner};
 
@@ -38,7 +38,7 @@ pub fn table(local_key: &[&str], filter_columns: &[&str]) -> Table {
         kind,
         cql_type,
     });
-    let index = VectorIndexMetadata {
+    let index = SearchIndexMetadata {
         name: "i".to_owned(),
         target: String::new(),
         column: "v".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cql::ast::{ComparisonSubject, Select};
-use schema::VectorIndexMetadata;
+use schema::SearchIndexMetadata;
 use uuid::Uuid;
 use value::timeuuid;
 
@@ -25,7 +25,7 @@ pub trait IndexDefinition {
     }
 }
 
-impl IndexDefinition for VectorIndexMetadata {
+impl IndexDefinition for SearchIndexMetadata {
     fn version(&self) -> Uuid {
         self.version
     }

@@ -198,9 +198,6 @@ pub struct SearchIndexMetadata {
     pub version: Uuid,
 }
 
-/// The name of [`SearchIndexMetadata`] before there were full-text indexes.
-pub type VectorIndexMetadata = SearchIndexMetadata;
-
 impl SearchIndexMetadata {
     /// The class of the index.
     pub fn class(&self) -> SearchClass {

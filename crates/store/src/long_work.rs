@@ -102,6 +102,16 @@ pub(crate) fn repair_of_rows(index: &IndexIdentity, rows: usize) -> TaskSpec {
     }
 }
 
+/// The check of an index's recall with so many rows as queries.
+pub(crate) fn recall(index: &IndexIdentity, queries: usize) -> TaskSpec {
+    TaskSpec {
+        units: "queries",
+        total: Some(queries as u64),
+        abortable: true,
+        ..spec("recall", of_index(index))
+    }
+}
+
 /// A scrub, which reads and checks all files, with its counters. Its scope is the whole node.
 pub(crate) fn scrub(counters: &'static [&'static str]) -> TaskSpec {
     TaskSpec {

@@ -33,10 +33,12 @@ const K: &[&str] = &["keyspace", "index_name", "k"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
 /// The parts of an index that have to stay in memory: the values of the label `component`. The last
-/// three are of all indexes, the others of the structure.
-const MEMORY_COMPONENTS: [&str; 8] = [
-    // The codes of vectors, and the links between them.
+/// four are of all indexes, the others of the structure.
+const MEMORY_COMPONENTS: [&str; 10] = [
+    // The links between vectors.
     "graph",
+    // The codes of vectors.
+    "codes",
     // The table of the ids in the structure.
     "ids",
     // Full vectors that are held in memory.
@@ -49,6 +51,8 @@ const MEMORY_COMPONENTS: [&str; 8] = [
     "fresh",
     // The rows' primary keys.
     "keys",
+    // The values of filter columns.
+    "filter_values",
     // The data that decides which reading of a row wins.
     "rows",
 ];
@@ -81,6 +85,8 @@ pub struct ServiceMetrics {
     behind: GaugeVec,
     changes_waiting: IntGaugeVec,
     tending: IntGaugeVec,
+    dead_entries: IntGaugeVec,
+    maintenance_debt: IntGaugeVec,
     recall_estimate: GaugeVec,
     walk_width: GaugeVec,
     rows_rejected: IntCounterVec,
@@ -132,6 +138,10 @@ pub struct IndexMetrics {
     pub waiting: IntGauge,
     /// 1 while there is work that changes have left to do in the graph.
     pub tending: IntGauge,
+    /// The number of entries of removed and changed rows that still take room.
+    pub dead: IntGauge,
+    /// The number of entries that the work in the background has still to look at.
+    pub debt: IntGauge,
     /// The recall that samples have shown, for each of [`SAMPLED_KS`].
     pub recall: [RecallMetrics; SAMPLED_KS.len()],
     /// The number of vectors that can't be indexed.
@@ -275,6 +285,18 @@ impl ServiceMetrics {
                 &registry,
                 "index_tending",
                 "1 while the graph is mended and renewed after changes",
+                INDEX,
+            ),
+            dead_entries: gauge(
+                &registry,
+                "index_dead_entries",
+                "Entries of removed and changed rows that still take room",
+                INDEX,
+            ),
+            maintenance_debt: gauge(
+                &registry,
+                "index_maintenance_debt",
+                "Entries that the work in the background has still to look at",
                 INDEX,
             ),
             recall_estimate: registered(
@@ -440,6 +462,8 @@ impl ServiceMetrics {
             behind: self.behind.with_label_values(&labels),
             waiting: self.changes_waiting.with_label_values(&labels),
             tending: self.tending.with_label_values(&labels),
+            dead: self.dead_entries.with_label_values(&labels),
+            debt: self.maintenance_debt.with_label_values(&labels),
             recall,
             rejected: self.rows_rejected.with_label_values(&labels),
             without_room: self.rows_without_room.with_label_values(&labels),
@@ -503,6 +527,8 @@ impl ServiceMetrics {
         let _ = self.behind.remove_label_values(&labels);
         let _ = self.changes_waiting.remove_label_values(&labels);
         let _ = self.tending.remove_label_values(&labels);
+        let _ = self.dead_entries.remove_label_values(&labels);
+        let _ = self.maintenance_debt.remove_label_values(&labels);
         let _ = self.rows_rejected.remove_label_values(&labels);
         let _ = self.rows_without_room.remove_label_values(&labels);
         let _ = self.write_time_regressions.remove_label_values(&labels);

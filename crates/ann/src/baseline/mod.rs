@@ -213,7 +213,7 @@ fn describe_graph(index: &NeighbourIndex, text: &mut String) -> std::fmt::Result
     writeln!(
         text,
         "\n  bytes a vector: {:.1} of the graph, {:.1} of the file",
-        a_vector(memory.graph),
+        a_vector(memory.graph + memory.codes),
         a_vector(memory.vectors_mapped)
     )
 }

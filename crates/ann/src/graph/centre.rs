@@ -66,7 +66,12 @@ impl StaleCodes {
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().queue.is_empty()
+        self.len() == 0
+    }
+
+    /// The number of slots.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().queue.len()
     }
 
     /// Takes one of the slots.

@@ -198,6 +198,14 @@ impl Graph {
         }
     }
 
+    /// The number of dead slots, which are not free yet.
+    pub(crate) fn dead_slots(&self) -> usize {
+        // One after the other: whoever closes a batch holds both locks in the other order.
+        let killed = self.killed.lock().len();
+        let mending = self.removal.lock().batch.len();
+        killed + mending
+    }
+
     /// Whether no dead slots are left to be mended out of the links, or so few that a sweep over
     /// all slots is not worth it.
     pub(crate) fn is_repaired(&self) -> bool {

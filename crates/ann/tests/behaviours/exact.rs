@@ -259,3 +259,35 @@ fn after_changes() {
     left.truncate(700);
     check_index(&index, &queries, &left);
 }
+
+/// A scan is the yardstick of searches: it measures all that it is given, in any pieces.
+#[test]
+fn a_scan_of_pieces_finds_the_nearest_of_all() {
+    let (vectors, queries) = made("clusters-200x150", 3_000);
+    for quantization in [VectorQuantization::F32, VectorQuantization::I8] {
+        let options = NeighbourIndexOptions {
+            metric: DistanceMetric::Euclidean,
+            quantization,
+            ..NeighbourIndexOptions::new(vectors[0].len())
+        };
+        let index = build(options, &vectors);
+        let held: IdSet = (0..vectors.len() as u32).collect();
+        for query in &queries {
+            let exact = SearchOptions {
+                exact: true,
+                ..SearchOptions::new(10)
+            };
+            let nearest = index.search_with(query, &exact).expect("search");
+            assert_eq!(index.scan(query, 10, &held), Ok(nearest.clone()));
+            let mut found = Vec::new();
+            for first in (0..vectors.len() as u32).step_by(700) {
+                // Ids that are not held are passed over.
+                let piece: IdSet = (first..first + 700).collect();
+                found.extend(index.scan(query, 10, &piece).expect("scan"));
+            }
+            found.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.id.cmp(&b.id)));
+            found.truncate(10);
+            assert_eq!(found, nearest);
+        }
+    }
+}

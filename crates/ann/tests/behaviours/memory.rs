@@ -74,3 +74,31 @@ fn ids_used_over_and_over_do_not_add_up() {
     let most = index.memory().mapped();
     assert!(most < full + full / 3, "{full} {most}");
 }
+
+#[test]
+fn codes_are_counted_apart_from_links() {
+    let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
+    insert(&index, 0..3_000);
+    let memory = index.memory();
+    // Four bits a dimension fill one line of the cache.
+    assert_eq!(memory.codes, 3_000 * DIMENSIONS / 2);
+    assert!(memory.graph >= 3_000 * 32 * 4, "{memory:?}");
+}
+
+#[test]
+fn the_dead_are_counted_until_their_room_is_free() {
+    let index = NeighbourIndex::new(NeighbourIndexOptions::new(DIMENSIONS)).expect("valid options");
+    insert(&index, 0..7_000);
+    while index.maintain() {}
+    assert_eq!(index.maintenance_debt().pending, 0);
+    for id in 0..2_000 {
+        index.remove(id).expect("held");
+    }
+    let after = index.maintenance_debt();
+    // After so many changes all vectors get better links.
+    assert!(after.dead > 0 && after.pending >= 5_000, "{after:?}");
+    while index.maintain() {}
+    let tended = index.maintenance_debt();
+    assert_eq!(tended.pending, 0, "{tended:?}");
+    assert!(tended.dead < 32, "{tended:?}");
+}

@@ -1,6 +1,6 @@
 //! The indexes of a service, as people read them.
 
-use store_api::types::{IndexInfo, IndexState, IndexStatus};
+use store_api::types::{IndexInfo, IndexMemory, IndexState, IndexStatus};
 
 use super::text_table::aligned;
 
@@ -11,6 +11,80 @@ const HEADING: [&str; 6] = ["INDEX", "STATE", "ROWS", "BUILT", "BEHIND", "WAITIN
 pub fn table(indexes: &[IndexInfo]) -> String {
     let lines: Vec<_> = indexes.iter().map(line).collect();
     aligned(HEADING, &lines)
+}
+
+const MEMORY_HEADING: [&str; 12] = [
+    "INDEX", "GRAPH", "CODES", "VECTORS", "TEXT", "KEYS", "FILTERS", "OTHER", "MAPPED", "DEAD",
+    "FRESH", "DEBT",
+];
+
+/// A line for each index whose memory is known: its memory by part, its dead and its fresh entries,
+/// and those that work in the background has still to look at. Empty if there is none.
+pub fn memory_table(indexes: &[IndexInfo]) -> String {
+    let lines: Vec<_> = indexes.iter().filter_map(memory_line).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => aligned(MEMORY_HEADING, &lines),
+    }
+}
+
+fn memory_line(info: &IndexInfo) -> Option<[String; 12]> {
+    let status = info.status.as_ref()?;
+    let IndexMemory {
+        graph,
+        codes,
+        vectors,
+        text,
+        keys,
+        filter_values,
+        fresh,
+        other,
+        mapped,
+    } = status.memory?;
+    let parts = [
+        graph,
+        codes,
+        vectors,
+        text,
+        keys,
+        filter_values,
+        other + fresh,
+        mapped,
+    ];
+    let [
+        graph,
+        codes,
+        vectors,
+        text,
+        keys,
+        filter_values,
+        other,
+        mapped,
+    ] = parts.map(in_units);
+    Some([
+        format!("{}.{}", info.keyspace, info.index),
+        graph,
+        codes,
+        vectors,
+        text,
+        keys,
+        filter_values,
+        other,
+        mapped,
+        status.dead_entries.to_string(),
+        status.changes_waiting.to_string(),
+        status.maintenance_debt.to_string(),
+    ])
+}
+
+/// A number of bytes, in the largest unit of which there is one.
+fn in_units(bytes: usize) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = units.iter().find(|(_, bits)| bytes >> bits > 0);
+    match unit {
+        Some((unit, bits)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << bits) as f64),
+        None => format!("{bytes} B"),
+    }
 }
 
 fn line(info: &IndexInfo) -> [String; 6] {
@@ -47,15 +121,30 @@ fn line(info: &IndexInfo) -> [String; 6] {
 mod tests {
     use super::*;
 
+    fn info(index: &str, status: &str) -> IndexInfo {
+        let json = format!(
+            r#"{{"keyspace": "ks", "index": "{index}",
+                "options": {{"type": "fulltext", "analyzer": "standard", "positions": true}}{status}}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn memory_is_shown_by_part() {
+        let here = r#", "status": "SERVING", "count": 12, "changes_waiting": 3, "dead_entries": 5,
+            "maintenance_debt": 7, "memory": {"graph": 1536, "codes": 100, "text": 3145728,
+            "fresh": 1, "other": 9, "mapped": 2147483648}"#;
+        let unknown = r#", "status": "SERVING", "count": 12"#;
+        assert_eq!(
+            memory_table(&[info("i", here), info("old", unknown), info("theirs", "")]),
+            "INDEX  GRAPH    CODES  VECTORS  TEXT     KEYS  FILTERS  OTHER  MAPPED   DEAD  FRESH  DEBT\n\
+             ks.i   1.5 KiB  100 B  0 B      3.0 MiB  0 B   0 B      10 B   2.0 GiB  5     3      7\n"
+        );
+        assert_eq!(memory_table(&[info("theirs", "")]), "");
+    }
+
     #[test]
     fn a_known_lag_is_shown() {
-        let info = |index: &str, status: &str| {
-            let json = format!(
-                r#"{{"keyspace": "ks", "index": "{index}",
-                    "options": {{"type": "fulltext", "analyzer": "standard", "positions": true}}{status}}}"#
-            );
-            serde_json::from_str::<IndexInfo>(&json).unwrap()
-        };
         let here = r#", "status": "SERVING", "count": 12, "build_progress": 100.0,
             "lag_seconds": 1.26, "changes_waiting": 3"#;
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The commands that send requests to a running service: `annulus tasks`, `annulus repair`,
-//! `annulus status`, `annulus scrub`.
+//! `annulus status`, `annulus check`, `annulus scrub`.
 
+pub mod check;
 mod indexes;
 pub mod progress;
 mod recall;

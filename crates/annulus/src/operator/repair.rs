@@ -90,9 +90,9 @@ struct SpeedArguments {
 
 /// An index: the names of its keyspace and of itself, case preserved.
 #[derive(Clone, Debug, PartialEq)]
-struct QualifiedIndex {
-    keyspace: String,
-    name: String,
+pub(super) struct QualifiedIndex {
+    pub(super) keyspace: String,
+    pub(super) name: String,
 }
 
 impl FromStr for QualifiedIndex {

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use store_api::types::{ClockStatus, IndexInfo, Info, NodeStatus};
 
-use super::indexes::table;
+use super::indexes::{memory_table, table};
 use super::recall::notes;
 use super::{ServiceArguments, block_on};
 
@@ -62,8 +62,15 @@ fn shown(answer: &ServiceReport) -> String {
     let indexes = match &**indexes {
         [] => String::new(),
         indexes => {
-            let notes: String = indexes.iter().map(notes).collect();
-            format!("\n{}{notes}", table(indexes))
+            let memory = match memory_table(indexes) {
+                memory if memory.is_empty() => memory,
+                memory => format!("\n{memory}"),
+            };
+            let notes = match indexes.iter().map(notes).collect::<String>() {
+                notes if notes.is_empty() || memory.is_empty() => notes,
+                notes => format!("\n{notes}"),
+            };
+            format!("\n{}{memory}{notes}", table(indexes))
         }
     };
     format!(

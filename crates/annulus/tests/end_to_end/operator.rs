@@ -1,4 +1,5 @@
-//! `annulus tasks`, `annulus repair` and `annulus status` against a running service.
+//! `annulus tasks`, `annulus repair`, `annulus check` and `annulus status` against a running
+//! service.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -227,4 +228,90 @@ async fn a_secondary_index_is_repaired_from_the_command_line() {
         assert_eq!(refused.status.code(), Some(1), "{error}");
         assert!(error.contains("neither a speed nor"), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recall_is_checked_from_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path());
+    let session = server.connect().await;
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY, n int, v vector<float, 2>)",
+        "CREATE CUSTOM INDEX i ON ks.t (v, n) USING 'vector_index'",
+        "CREATE TABLE ks.u (k int PRIMARY KEY, v vector<float, 2>)",
+        "CREATE CUSTOM INDEX empty ON ks.u (v) USING 'vector_index'",
+    ] {
+        session.query_unpaged(statement, ()).await.unwrap();
+    }
+    for k in 0..40 {
+        let insert = format!("INSERT INTO ks.t (k, n, v) VALUES ({k}, {k}, [1, 0.{k:02}])");
+        session.query_unpaged(insert, ()).await.unwrap();
+    }
+    let http = format!("http://{}", server.http);
+    let client = StoreClient::new(ClientOptions {
+        base_uris: vec![http.clone()],
+        ..ClientOptions::default()
+    })
+    .unwrap();
+    for index in ["i", "empty"] {
+        let serves = async || {
+            let status = client.index_status("ks", index).await;
+            status.is_ok_and(|status| status.status == IndexState::Serving)
+        };
+        eventually("the index serves", serves).await;
+    }
+
+    // The check knows every acknowledged write, as searches do.
+    let checked = text(&ask(&http, &["check", "ks.i", "--target", "1"]));
+    assert!(
+        checked.starts_with("ks.i: recall 1.0000 (95 % interval 0.9"),
+        "{checked}"
+    );
+    assert!(
+        checked.ends_with("self-recall 1.0000, of 40 rows\n"),
+        "{checked}"
+    );
+    let few = text(&ask(&http, &["check", "ks.i", "--queries", "7", "--json"]));
+    let few: Value = serde_json::from_str(&few).expect("JSON");
+    assert_eq!((&few["queries"], &few["recall"]), (&7.into(), &1.0.into()));
+    let empty = text(&ask(&http, &["check", "ks.empty", "--target", "1"]));
+    assert!(empty.contains("recall unknown"), "{empty}");
+    let tasks = text(&ask(&http, &["tasks", "list"]));
+    assert!(tasks.contains("  recall  "), "{tasks}");
+    let help = text(&ask(&http, &["check", "--help"]));
+    assert!(
+        help.contains("Wilson") && help.contains("--target 0.98"),
+        "{help}"
+    );
+
+    checks_that_can_not_be_are_refused(&http);
+    let status = text(&ask(&http, &["status"]));
+    let lines = |begin: &str| {
+        status
+            .lines()
+            .filter(|line| line.starts_with(begin))
+            .count()
+    };
+    assert!(status.contains("  FILTERS  "), "{status}");
+    // State and memory of each index.
+    assert_eq!((lines("ks.i "), lines("ks.empty ")), (2, 2), "{status}");
+    drop(session);
+    server.stop();
+}
+
+fn checks_that_can_not_be_are_refused(http: &str) {
+    for (arguments, code, complaint) in [
+        (["check", "ks.none"].as_slice(), 1, "missing index: ks.none"),
+        (&["check", "ks.i", "--queries", "0"], 1, "may be 1 to 10000"),
+        (&["check", "ks.i", "--target", "2"], 2, "from 0 to 1"),
+        (&["check"], 2, "KEYSPACE.INDEX"),
+    ] {
+        let refused = ask(http, arguments);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(code), "{error}");
+        assert!(error.contains(complaint), "{error}");
+    }
+    let nothing = ask("http://127.0.0.1:1", &["check", "ks.i"]);
+    assert_eq!(nothing.status.code(), Some(1));
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::{
     Catalog, Column, ColumnId, ColumnKind, IndexedPart, Keyspace, SecondaryIndex, Table, TableId,
-    VectorIndexMetadata,
+    SearchIndexMetadata,
 };
 use storage::mutation::{
     AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation,
@@ -102,7 +102,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
 fn add_index(table: &mut Table, version: u128) {
     let options = [("similarity_function", "euclidean")];
     let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let index = VectorIndexMetadata {
+    let index = SearchIndexMetadata {
         name: INDEX.to_owned(),
         target: r#"{"tc":"v","fc":["d"]}"#.to_owned(),
         column: "v".to_owned(),
@@ -112,7 +112,7 @@ fn add_index(table: &mut Table, version: u128) {
         class_name: "vector_index".to_owned(),
         version: Uuid::from_u128(version),
     };
-    let texts = VectorIndexMetadata {
+    let texts = SearchIndexMetadata {
         name: TEXT_INDEX.to_owned(),
         target: "w".to_owned(),
         column: "w".to_owned(),

@@ -13,8 +13,8 @@ use super::outgoing::RequestContent;
 use super::uri::segment;
 use crate::ClientError;
 use crate::types::{
-    ClockStatus, IndexInfo, Info, RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed,
-    RepairStatus, ScrubRequest, TaskStatus, TaskTree,
+    ClockStatus, IndexInfo, Info, MeasuredRecall, RecallRequest, RepairRequest, RepairSchedule,
+    RepairScheduleUpdate, RepairSpeed, RepairStatus, ScrubRequest, TaskStatus, TaskTree,
 };
 
 impl StoreClient {
@@ -114,6 +114,25 @@ impl StoreClient {
     ) -> Result<Option<RepairSchedule>, ClientError> {
         let path = index_path(keyspace, index, "repair/schedule");
         self.fetch(Method::PUT, path, &update).await
+    }
+
+    /// Measures the recall of an index. The request may take longer than others by `longer`. If
+    /// this future is dropped, the service stops measuring.
+    pub async fn measure_recall(
+        &self,
+        keyspace: &str,
+        index: &str,
+        request: RecallRequest,
+        longer: Duration,
+    ) -> Result<MeasuredRecall, ClientError> {
+        let path = index_path(keyspace, index, "recall");
+        let body = serde_json::to_vec(&request);
+        let question = RequestContent::Change {
+            method: Method::POST,
+            body: body.expect("a number always serialises").into(),
+        };
+        let answer = self.request_with_extra_time(path, question, longer).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
     /// Begins to read all files and to check their checksums, and returns the task.

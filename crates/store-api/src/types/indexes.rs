@@ -92,6 +92,49 @@ pub struct IndexStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub version: Option<Uuid>,
+    /// The memory of the index by part. Absent in answers of ScyllaDB's service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<IndexMemory>,
+    /// Entries of rows that were removed or changed and still take room; left out when there are
+    /// none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dead_entries: usize,
+    /// Entries that the work in the background has still to look at; left out when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub maintenance_debt: usize,
+}
+
+/// The memory of an index by part, in bytes. A part that takes none is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct IndexMemory {
+    /// Links between vectors.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub graph: usize,
+    /// Codes, by which distances are estimated; where they are the vectors, these.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub codes: usize,
+    /// Full vectors that have to stay in memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub vectors: usize,
+    /// Words of texts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub text: usize,
+    /// Primary keys.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub keys: usize,
+    /// Values of filter columns.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub filter_values: usize,
+    /// Changes that searches see and the structure does not have yet.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub fresh: usize,
+    /// All else that has to stay in memory: ids, states of rows, working memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub other: usize,
+    /// Full vectors or words in mapped files, which the system may take out of memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub mapped: usize,
 }
 
 /// The recall of an index, as samples of its data have shown it: walks were compared with the true
@@ -214,6 +257,22 @@ mod tests {
     }
 
     #[test]
+    fn memory_has_the_parts_that_take_any() {
+        let json = serde_json::json!({
+            "status": "SERVING",
+            "count": 4,
+            "build_progress": 100.0,
+            "memory": {"graph": 10, "codes": 20, "filter_values": 3, "mapped": 40},
+            "dead_entries": 2,
+            "maintenance_debt": 7,
+        });
+        let status: IndexStatus = serde_json::from_value(json.clone()).unwrap();
+        let memory = status.memory.unwrap();
+        assert_eq!((memory.codes, memory.vectors, memory.mapped), (20, 0, 40));
+        assert_eq!(serde_json::to_value(status).unwrap(), json);
+    }
+
+    #[test]
     fn an_earlier_index_of_the_name_is_not_the_one_that_was_made() {
         let version = |second| {
             let time = uuid::Timestamp::from_unix(uuid::NoContext, second, 0);
@@ -229,6 +288,9 @@ mod tests {
             recall: None,
             tending: false,
             version: served,
+            memory: None,
+            dead_entries: 0,
+            maintenance_debt: 0,
         };
         for (served, serves) in [(1, false), (2, true), (3, true)] {
             let status = status(Some(version(served)), IndexState::Serving);

@@ -3,6 +3,7 @@
 mod debug;
 mod filter;
 mod indexes;
+mod recall;
 mod repair;
 mod scrub;
 mod search;
@@ -12,7 +13,8 @@ mod words;
 
 pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, FilterNode, Restriction};
-pub use indexes::{IndexInfo, IndexOptions, IndexRecall, IndexState, IndexStatus};
+pub use indexes::{IndexInfo, IndexMemory, IndexOptions, IndexRecall, IndexState, IndexStatus};
+pub use recall::{MeasuredRecall, RecallRequest};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
 pub use scrub::ScrubRequest;
 pub use search::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys, SHORT_HEADER};

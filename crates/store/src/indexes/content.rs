@@ -1,6 +1,8 @@
 //! The content of an index: the structure of its values, and all around it that no structure has to
 //! know. Searches read it, and the changes of rows go to it.
 
+mod recall;
+
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store_api::types::{IndexInfo, IndexState, IndexStatus};
+use store_api::types::{IndexInfo, IndexMemory, IndexState, IndexStatus};
 
 use super::content::IndexContent;
 use super::filter_waits::ExpiredFilterWaits;
 use super::freshness::Freshness;
 use super::maintenance::PendingMaintenance;
 use super::request::StructureError;
+use super::structure_memory::StructureMemory;
 use crate::identity::IndexIdentity;
 use crate::metrics::IndexMetrics;
 use crate::options::IndexesOptions;
@@ -143,12 +144,41 @@ impl IndexHandle {
             keyspace: self.identity.name.keyspace.clone(),
             index: self.identity.name.index.clone(),
             options: self.identity.api_options(),
-            status: Some(self.status(now)),
+            status: Some(self.full_status(now)),
         }
     }
 
-    /// The status of the index in the HTTP API. `now` is the time since the epoch by the clock of
-    /// the database.
+    /// The status of the index in the HTTP API, with its memory and what changes have left behind,
+    /// which takes longer to find out. `now` is the time since the epoch by the clock of the
+    /// database.
+    pub(crate) fn full_status(&self, now: Duration) -> IndexStatus {
+        let debt = self.content.debt();
+        IndexStatus {
+            memory: Some(self.memory().by_part()),
+            dead_entries: debt.dead,
+            maintenance_debt: debt.pending,
+            ..self.status(now)
+        }
+    }
+
+    /// The bytes of all components, those around the structure as well.
+    fn memory(&self) -> StructureMemory {
+        let mut memory = self.content.memory();
+        let (keys, filter_values) = {
+            let keys = self.content.keys();
+            (keys.memory_bytes(), keys.filters().memory_bytes())
+        };
+        memory.pinned.extend([
+            ("fresh", self.content.fresh_bytes()),
+            ("keys", keys),
+            ("filter_values", filter_values),
+            ("rows", self.items_bytes.load(Ordering::Relaxed)),
+        ]);
+        memory
+    }
+
+    /// The status of the index in the HTTP API as far as it is at hand. `now` is the time since the
+    /// epoch by the clock of the database.
     pub(crate) fn status(&self, now: Duration) -> IndexStatus {
         IndexStatus {
             status: self.state(),
@@ -160,6 +190,9 @@ impl IndexHandle {
             recall: self.content.recall(),
             tending: self.tending.is_under_way(),
             version: self.identity.version,
+            memory: None,
+            dead_entries: 0,
+            maintenance_debt: 0,
         }
     }
 
@@ -181,17 +214,15 @@ impl IndexHandle {
         let is_tended = self.tending.is_under_way();
         self.metrics.tending.set(i64::from(is_tended));
         self.content.show_recall(&self.metrics);
-        let structure = self.content.memory();
-        let around = [
-            ("fresh", self.content.fresh_bytes()),
-            ("keys", self.content.keys().memory_bytes()),
-            ("rows", self.items_bytes.load(Ordering::Relaxed)),
-        ];
-        let memory = &self.metrics.memory;
-        for (component, bytes) in structure.pinned.into_iter().chain(around) {
-            memory.set(component, bytes);
+        let debt = self.content.debt();
+        self.metrics.dead.set(debt.dead as i64);
+        self.metrics.debt.set(debt.pending as i64);
+        let memory = self.memory();
+        let gauges = &self.metrics.memory;
+        for (component, bytes) in memory.pinned {
+            gauges.set(component, bytes);
         }
-        memory.mapped.set(structure.mapped as i64);
+        gauges.mapped.set(memory.mapped as i64);
         if let Some((bytes, segments)) = self.content.text_segments() {
             self.metrics.texts.set(bytes, segments);
         }

@@ -72,6 +72,7 @@ pub(crate) use ranked_rows::{JsonPage, JsonScoredRows, RankedRows};
 pub(crate) use request::{IndexSearch, StructureError, StructureQuery};
 pub(crate) use returned::RequestedColumn;
 pub(crate) use structure::{PreparedValue, Structure, check_files, check_query, file_memory};
+pub(crate) use vector::recall::{QueryRecall, RecallBatch};
 
 #[cfg(test)]
 pub(crate) mod tests;

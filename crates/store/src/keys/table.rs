@@ -266,7 +266,7 @@ impl KeyTable {
         self.shown_bytes
     }
 
-    /// The bytes of memory held.
+    /// The bytes of memory held, but for the values of filter columns, which count their own.
     pub(crate) fn memory_bytes(&self) -> usize {
         let partitions = self.partitions.as_ref().map_or(0, |partitions| {
             partitions.heads.allocation_size()
@@ -277,7 +277,6 @@ impl KeyTable {
             + self.stored.capacity() * size_of::<(u32, Box<[u8]>)>()
             + (self.expiries.capacity() + self.filter_expiries.capacity()) * size_of::<(u32, u32)>()
             + self.ids.allocation_size()
-            + self.filters.memory_bytes()
             + partitions
     }
 }

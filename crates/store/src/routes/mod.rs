@@ -20,6 +20,7 @@ mod local;
 mod openapi;
 mod query_string;
 pub(crate) mod quick_json;
+mod recall;
 mod repair;
 mod request;
 mod scrub;

@@ -26,6 +26,7 @@ use utoipa::OpenApi;
         super::words::highlight,
         super::words::matches,
         super::words::scores,
+        super::recall::measure,
         super::repair::start,
         super::repair::control,
         super::repair::status,

@@ -96,7 +96,7 @@ pub(super) async fn index_status(
     let name = IndexName::from(path);
     let engine = &shared.api.engine;
     match engine.find(&name) {
-        Ok(index) => Ok(Json(index.status(engine.now()))),
+        Ok(index) => Ok(Json(index.full_status(engine.now()))),
         Err(NoRoute::Missing) => Err(SearchError::MissingIndex(name).into()),
         Err(_) => Ok(Json(IndexStatus {
             status: IndexState::Initializing,
@@ -108,6 +108,9 @@ pub(super) async fn index_status(
             recall: None,
             tending: false,
             version: None,
+            memory: None,
+            dead_entries: 0,
+            maintenance_debt: 0,
         })),
     }
 }

@@ -9,7 +9,9 @@ use http_server::{RequestRefusal, RequiredRight, RouteRow, RouteTable};
 use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
-use super::{ListenerContext, Shared, health, internals, openapi, repair, scrub, state, tasks};
+use super::{
+    ListenerContext, Shared, health, internals, openapi, recall, repair, scrub, state, tasks,
+};
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
@@ -52,7 +54,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 20] {
+fn rows() -> [RouteRow<Shared>; 21] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -60,6 +62,7 @@ fn rows() -> [RouteRow<Shared>; 20] {
     const HIGHLIGHT: &str = "/api/v1/indexes/{keyspace}/{index}/highlight";
     const MATCHES: &str = "/api/v1/indexes/{keyspace}/{index}/matches";
     const SCORES: &str = "/api/v1/indexes/{keyspace}/{index}/scores";
+    const RECALL: &str = "/api/v1/indexes/{keyspace}/{index}/recall";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
     [
@@ -76,6 +79,7 @@ fn rows() -> [RouteRow<Shared>; 20] {
         search(HIGHLIGHT, super::words::highlight),
         search(MATCHES, super::words::matches),
         search(SCORES, super::words::scores),
+        changes(POST, RECALL, recall::measure),
         RouteRow::new(GET, REPAIR, repair::status),
         changes(POST, REPAIR, repair::start),
         changes(PATCH, REPAIR, repair::control),

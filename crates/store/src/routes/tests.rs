@@ -22,6 +22,7 @@ mod binary;
 mod health;
 mod local;
 mod long_work;
+mod recall;
 mod returned;
 mod sockets;
 mod tokens;

@@ -7,6 +7,7 @@ mod error;
 mod input;
 mod page;
 mod question;
+mod recall;
 mod table_rows;
 mod texts;
 mod words;

@@ -9,6 +9,7 @@
 
 mod faults;
 mod files;
+mod upkeep;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

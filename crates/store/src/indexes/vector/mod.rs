@@ -8,6 +8,7 @@
 mod faults;
 mod files;
 mod options;
+pub(super) mod recall;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,7 +27,7 @@ use super::plan::ExecutedPlan;
 use super::ranked_rows::RankedRows;
 use super::request::{IndexSearch, StructureError};
 use super::selection::RowSelection;
-use super::structure_memory::StructureMemory;
+use super::structure_memory::{StructureDebt, StructureMemory};
 use super::surrounding_rows::SurroundingRows;
 use crate::items::ChangeKind;
 use crate::keys::KeyTable;
@@ -121,11 +122,21 @@ impl VectorIndex {
         StructureMemory {
             pinned: vec![
                 ("graph", memory.graph),
+                ("codes", memory.codes),
                 ("ids", memory.ids),
                 ("vectors", memory.vectors_pinned),
                 ("workspaces", memory.workspaces),
             ],
             mapped: memory.vectors_mapped,
+        }
+    }
+
+    /// What changes have left behind in the graph.
+    pub(crate) fn debt(&self) -> StructureDebt {
+        let debt = self.ann.maintenance_debt();
+        StructureDebt {
+            dead: debt.dead,
+            pending: debt.pending,
         }
     }
 
@@ -370,15 +381,25 @@ impl VectorIndex {
         id: u32,
         fresh: &HashMap<u32, Option<&V>>,
     ) -> Option<Cow<'static, [u8]>> {
-        let vector = match fresh.get(&id) {
+        let vector = self.vector_now(id, fresh)?;
+        let bytes = vector.iter().flat_map(|element| element.to_be_bytes());
+        Some(Cow::Owned(bytes.collect()))
+    }
+
+    /// The vector of an id at the precision of the index; `None` if it has none any more. `fresh`
+    /// are the changes that the graph may not have yet.
+    fn vector_now<V: AsVector>(
+        &self,
+        id: u32,
+        fresh: &HashMap<u32, Option<&V>>,
+    ) -> Option<Vec<f32>> {
+        match fresh.get(&id) {
             Some(changed) => {
                 let prepared = changed.and_then(V::as_vector);
                 prepared.map(|prepared| self.ann.vector_of(prepared))
             }
             None => self.ann.vector(id),
-        }?;
-        let bytes = vector.iter().flat_map(|element| element.to_be_bytes());
-        Some(Cow::Owned(bytes.collect()))
+        }
     }
 
     /// Brings a vector into the form of the index.

@@ -29,12 +29,41 @@ async fn the_service_reports_its_status_its_version_and_its_indexes() {
             "similarity_function": "EUCLIDEAN",
             "quantization": "F32",
     });
-    assert_eq!(service.get("/api/v1/indexes/ks/idx").await.json(), info);
-    assert_eq!(service.get("/api/v1/indexes").await.json(), json!([info]));
-    assert_eq!(
-        service.get("/api/v1/indexes/ks/idx/status").await.json(),
-        status
-    );
+    let shown = async |path: &str| without_memory(service.get(path).await.json());
+    assert_eq!(shown("/api/v1/indexes/ks/idx").await, info);
+    assert_eq!(shown("/api/v1/indexes/ks/idx/status").await, status);
+    let all = service.get("/api/v1/indexes").await.json();
+    assert_eq!(without_memory(all[0].clone()), info);
+    assert_eq!(all[1], json!(null));
+}
+
+/// The status of an index without the memory that it takes.
+fn without_memory(mut status: Value) -> Value {
+    let memory = status.as_object_mut().unwrap().remove("memory");
+    assert!(memory.is_some_and(|memory| memory.is_object()), "{status}");
+    status
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_memory_of_an_index_is_shown_by_part() {
+    let service = Service::serving().await;
+    let status = service.get("/api/v1/indexes/ks/idx/status").await.json();
+    let part = |name: &str| status["memory"][name].as_u64().unwrap_or_default();
+    for name in ["graph", "codes", "keys", "other"] {
+        assert!(part(name) > 0, "{name}: {status}");
+    }
+    // Codes of two dimensions are the vectors.
+    assert_eq!((part("vectors"), part("mapped")), (0, 0), "{status}");
+    let metrics = service.get("/metrics").await.body;
+    for name in ["codes", "vectors", "keys", "filter_values"] {
+        let series = format!("component=\"{name}\",index_name=\"idx\",keyspace=\"ks\"}} ");
+        let line = format!("index_memory_bytes{{{series}{}\n", part(name));
+        assert!(metrics.contains(&line), "{line} not in\n{metrics}");
+    }
+    for name in ["index_dead_entries", "index_maintenance_debt"] {
+        let line = format!("{name}{{index_name=\"idx\",keyspace=\"ks\"}} 0\n");
+        assert!(metrics.contains(&line), "{line} not in\n{metrics}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,7 +95,7 @@ async fn an_index_that_is_not_ready() {
         r#"{"reason":"INDEX_BUILDING","message":"Index ks.later is still being constructed: 12.500% done"}"#,
     );
     assert_eq!(
-        service.get("/api/v1/indexes/ks/later/status").await.json(),
+        without_memory(service.get("/api/v1/indexes/ks/later/status").await.json()),
         json!({"status": "INITIALIZING", "count": 0, "build_progress": 12.5, "version": identity("later").version})
     );
 }
@@ -184,6 +213,7 @@ async fn the_document_names_every_route() {
         ("/api/v1/indexes/{keyspace}/{index}/highlight", "post"),
         ("/api/v1/indexes/{keyspace}/{index}/matches", "post"),
         ("/api/v1/indexes/{keyspace}/{index}/scores", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/recall", "post"),
         ("/metrics", "get"),
     ] {
         assert!(document["paths"][path][method].is_object(), "{path}");

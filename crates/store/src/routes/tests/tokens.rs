@@ -49,6 +49,7 @@ async fn requests_of_a_database_need_no_token() {
         ("GET", "/api/v1/clock"),
         ("GET", "/api/v1/indexes"),
         ("GET", "/api/v1/indexes/ks/none"),
+        ("POST", "/api/v1/indexes/ks/none/recall"),
         ("GET", "/api/v1/indexes/ks/none/repair"),
         ("POST", "/api/v1/indexes/ks/none/repair"),
         ("PATCH", "/api/v1/indexes/ks/none/repair"),
