@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use index::full_text::is_full_text_class;
 use index::target::is_filter_type;
-use schema::{Column, ColumnKind, Table, SearchIndexMetadata};
+use schema::{Column, ColumnKind, SearchIndexMetadata, Table};
 use storage::Storage;
 use store::database::{
     DiscoveredIndexes, FilterColumn, IndexIdentity, IndexName, IndexedColumnKind, KeyColumn,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schema::{Column, ColumnId, ColumnKind, Table, TableId, SearchIndexMetadata};
+use schema::{Column, ColumnId, ColumnKind, SearchIndexMetadata, Table, TableId};
 use uuid::Uuid;
 use value::{CqlType, token::Partitioner};
 

@@ -8,7 +8,7 @@
 use crate::TextIndex;
 use crate::places::DocumentPlace;
 use crate::segment::{MergeInput, TextSegment};
-use crate::state::{TextState, SegmentPart};
+use crate::state::{SegmentPart, TextState};
 
 /// How many segments of a tier are merged, and how many times as many documents the next tier is
 /// for.
@@ -126,5 +126,7 @@ fn next_merge(state: &TextState) -> Vec<SegmentPart> {
 fn tier(part: &SegmentPart) -> u32 {
     let times = part.live.count.div_ceil(LOWEST_TIER).max(1);
     // The logarithm rounded up, so that eight small ones together are of the next.
-    (0..).find(|tier| (TIER as u64).pow(*tier) >= u64::from(times)).unwrap_or(0)
+    (0..)
+        .find(|tier| (TIER as u64).pow(*tier) >= u64::from(times))
+        .unwrap_or(0)
 }

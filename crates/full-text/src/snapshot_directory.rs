@@ -84,8 +84,7 @@ impl SnapshotFolder {
 
     /// Waits until the names of the directory's files are on the disk.
     pub fn sync(&self) -> Result<(), TextFileError> {
-        files::sync(&self.handle, &self.path)
-            .map_err(TextFileError::system("write", &self.path))
+        files::sync(&self.handle, &self.path).map_err(TextFileError::system("write", &self.path))
     }
 }
 
@@ -105,7 +104,6 @@ impl NewSnapshotFile {
 
     /// Waits until the file is on the disk.
     pub fn sync(&self) -> Result<(), TextFileError> {
-        files::sync(&self.file, &self.path)
-            .map_err(TextFileError::system("write", &self.path))
+        files::sync(&self.file, &self.path).map_err(TextFileError::system("write", &self.path))
     }
 }

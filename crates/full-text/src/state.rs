@@ -245,7 +245,9 @@ impl TextState {
         for part in &self.waiting {
             let texts = part.documents.read();
             let documents = texts.with_term(term).iter();
-            sum += documents.filter(|document| part.is_live(**document)).count() as u64;
+            sum += documents
+                .filter(|document| part.is_live(**document))
+                .count() as u64;
         }
         Ok(sum)
     }

@@ -9,7 +9,7 @@ use crate::TextIndexError;
 use crate::document::AnalysedText;
 use crate::query::TextQuery;
 use crate::segment::{Admission, SegmentScores, SegmentSearch};
-use crate::state::{TextState, PlacedDocuments};
+use crate::state::{PlacedDocuments, TextState};
 use crate::statistics::QueryStatistics;
 
 /// A filter of ids is the way of the search itself if it has fewer than one id for so many
@@ -146,7 +146,9 @@ impl<'a> TextView<'a> {
         let mut frequencies = vec![0; terms.len()];
         for (part, documents) in self.state.segments.iter().zip(&placed.segments) {
             statistics.documents += documents.len() as u64;
-            let lengths = documents.iter().map(|document| part.segment.length(*document));
+            let lengths = documents
+                .iter()
+                .map(|document| part.segment.length(*document));
             statistics.tokens += lengths.map(u64::from).sum::<u64>();
             for (term, frequency) in terms.iter().zip(&mut frequencies) {
                 *frequency += part.segment.frequency_among(term, documents)?;

@@ -101,7 +101,11 @@ impl WaitingTexts {
     fn with_terms(&self, mut is_wanted: impl FnMut(&str) -> bool) -> Vec<u32> {
         let terms = self.documents.iter();
         let wanted = terms.filter(|(term, _)| is_wanted(term));
-        sorted(wanted.flat_map(|(_, documents)| documents.iter().copied()).collect())
+        sorted(
+            wanted
+                .flat_map(|(_, documents)| documents.iter().copied())
+                .collect(),
+        )
     }
 }
 

@@ -46,7 +46,11 @@ fn segments_are_merged_until_few_are_left() {
     let index = TextIndex::new(options());
     fill(&index, 0..6000);
     while index.maintain(&|| true) {}
-    assert!((1..=14).contains(&index.segment_count()), "{}", index.segment_count());
+    assert!(
+        (1..=14).contains(&index.segment_count()),
+        "{}",
+        index.segment_count()
+    );
     assert_eq!(found(&index, "common").len(), 6000);
     assert_eq!(found(&index, "number4711"), [4711]);
 }
@@ -61,7 +65,11 @@ fn dead_documents_are_taken_out() {
     }
     assert!(index.memory().dead > 1500);
     while index.maintain(&|| true) {}
-    assert!(index.memory().dead * 4 <= 1000 + 1024, "{:?}", index.memory());
+    assert!(
+        index.memory().dead * 4 <= 1000 + 1024,
+        "{:?}",
+        index.memory()
+    );
     assert_eq!(found(&index, "common").len(), 1000);
     for id in 2000..3000 {
         index.remove(id);
@@ -133,7 +141,9 @@ fn searches_see_each_document_once_while_it_is_replaced_and_merged() {
             assert_eq!(view.len(), IDS as usize);
             let statistics = view.statistics(&query, None).unwrap();
             let all = full_text::AdmittedIds::All;
-            let best = view.best(&query, &statistics, 2 * IDS as usize, all).unwrap();
+            let best = view
+                .best(&query, &statistics, 2 * IDS as usize, all)
+                .unwrap();
             assert_eq!(best.len(), IDS as usize);
         }
     });
@@ -161,9 +171,14 @@ fn segments_in_files_are_linked_by_the_next_snapshot() {
     set(&index, 900, "late");
     index.remove(3);
     index.save_while(&second, |_| true).unwrap();
-    let segments = fs::read_dir(&second).unwrap().map(|entry| entry.unwrap().file_name());
+    let segments = fs::read_dir(&second)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
     let segments: Vec<_> = segments
-        .filter(|name| name.to_str().is_some_and(|name| name.starts_with("segment")))
+        .filter(|name| {
+            name.to_str()
+                .is_some_and(|name| name.starts_with("segment"))
+        })
         .collect();
     assert_eq!(segments.len(), index.segment_count());
     let inode = |path: std::path::PathBuf| fs::metadata(path).unwrap().ino();
@@ -192,7 +207,10 @@ fn a_save_that_is_stopped_is_an_error_and_leaves_the_index() {
             calls += 1;
             calls <= allowed
         });
-        assert!(matches!(stopped, Err(TextFileError::Unusable(_))), "{stopped:?}");
+        assert!(
+            matches!(stopped, Err(TextFileError::Unusable(_))),
+            "{stopped:?}"
+        );
         assert!(TextIndex::open(options(), &to).is_err());
         assert!(index.memory().segments > 0);
     }

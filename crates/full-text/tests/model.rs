@@ -75,14 +75,16 @@ fn counted(documents: &Documents, query: &TextQuery, within: Option<&IdSet>) -> 
     let texts = documents.iter();
     let texts = texts.filter(|(id, _)| within.is_none_or(|ids| ids.contains(**id)));
     let texts: Vec<&AnalysedText> = texts.map(|(_, text)| text).collect();
-    let having = |term: &str| texts.iter().filter(|text| text.positions_of(term).is_some());
+    let having = |term: &str| {
+        let texts = texts.iter();
+        let having = texts.filter(|text| text.positions_of(term).is_some());
+        having.count() as u64
+    };
     let terms = query.terms().into_iter();
     QueryStatistics {
         documents: texts.len() as u64,
         tokens: texts.iter().map(|text| u64::from(text.length())).sum(),
-        frequencies: terms
-            .map(|term| (term.to_owned(), having(term).count() as u64))
-            .collect(),
+        frequencies: terms.map(|term| (term.to_owned(), having(term))).collect(),
     }
 }
 
@@ -100,7 +102,10 @@ fn assert_statistics(found: &QueryStatistics, expected: &QueryStatistics, is_exa
     for (term, expected) in &expected.frequencies {
         let found = found.frequencies[term];
         let allowed = if is_exact { 0 } else { 1 + expected / 50 };
-        assert!(found.abs_diff(*expected) <= allowed, "{term}: {found} {expected}");
+        assert!(
+            found.abs_diff(*expected) <= allowed,
+            "{term}: {found} {expected}"
+        );
     }
 }
 
@@ -126,7 +131,9 @@ fn assert_best(
     let ids: BTreeSet<u32> = found.iter().map(|found| found.id).collect();
     assert_eq!(ids.len(), found.len(), "each id once");
     for (found, expected) in found.iter().zip(expected) {
-        let own = scores.get(&found.id).unwrap_or_else(|| panic!("{found:?} {query:?}"));
+        let own = scores
+            .get(&found.id)
+            .unwrap_or_else(|| panic!("{found:?} {query:?}"));
         assert_near(found.score, *own, 1e-5, "the score of the document");
         assert_near(found.score, expected, 0.01, "the score of the rank");
     }
@@ -218,7 +225,11 @@ fn assert_equal_with_fresh(index: &TextIndex, documents: &Documents, random: &mu
 fn reopened(index: &TextIndex, directory: &std::path::Path) -> TextIndex {
     std::fs::create_dir(directory).unwrap();
     index.save_while(directory, |_| true).unwrap();
-    assert_eq!(index.memory().segments, 0, "segments are used in their files");
+    assert_eq!(
+        index.memory().segments,
+        0,
+        "segments are used in their files"
+    );
     let files = check_snapshot(directory, &mut |_| true).unwrap();
     assert_eq!(files, 2 + index.segment_count() as u64);
     let opened = TextIndex::open(index.options(), directory).unwrap();
@@ -298,7 +309,9 @@ fn scores_of_long_documents_are_those_of_the_formula() {
         let exact = counted(&documents, &query, None);
         let statistics = view.statistics(&query, None).unwrap();
         assert_statistics(&statistics, &exact, false);
-        let found = view.best(&query, &statistics, 50, AdmittedIds::All).unwrap();
+        let found = view
+            .best(&query, &statistics, 50, AdmittedIds::All)
+            .unwrap();
         assert!(!found.is_empty());
         for found in found {
             let expected = query.score(&documents[&found.id], &exact).unwrap();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{
-    Catalog, Column, ColumnId, ColumnKind, IndexedPart, Keyspace, SecondaryIndex, Table, TableId,
-    SearchIndexMetadata,
+    Catalog, Column, ColumnId, ColumnKind, IndexedPart, Keyspace, SearchIndexMetadata,
+    SecondaryIndex, Table, TableId,
 };
 use storage::mutation::{
     AtomicWrite, CellChange, CellOperation, PartitionChange, PartitionMutation,

@@ -232,7 +232,11 @@ mod tests {
     fn a_container_is_read_as_it_was_written_and_each_damage_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let folder = SnapshotFolder::open(directory.path()).unwrap();
-        let files = [("meta", vec![1; 5]), ("empty", Vec::new()), ("postings", vec![7; 40])];
+        let files = [
+            ("meta", vec![1; 5]),
+            ("empty", Vec::new()),
+            ("postings", vec![7; 40]),
+        ];
         let files = files.map(|(name, bytes)| (PathBuf::from(name), OwnedBytes::new(bytes)));
         write(&folder, "segment-1", &files, &mut |_| true).unwrap();
         let path = directory.path().join("segment-1");

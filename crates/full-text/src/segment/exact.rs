@@ -48,7 +48,10 @@ impl ExactScores<'_> {
     fn of_term(&self, term: &str, boost: f32, documents: &[u32]) -> tantivy::Result<Scored> {
         let option = IndexRecordOption::WithFreqs;
         let term_of_field = Term::from_field_text(TEXT, term);
-        let postings = self.segment.terms()?.read_postings(&term_of_field, option)?;
+        let postings = self
+            .segment
+            .terms()?
+            .read_postings(&term_of_field, option)?;
         let Some(mut postings) = postings else {
             return Ok(Vec::new());
         };
@@ -81,7 +84,10 @@ impl ExactScores<'_> {
             parts.push((*offset, postings));
         }
         let mut phrase = LoosePhrase::new(parts, slop);
-        let idf: f32 = terms.iter().map(|(_, term)| self.statistics.idf(term)).sum();
+        let idf: f32 = terms
+            .iter()
+            .map(|(_, term)| self.statistics.idf(term))
+            .sum();
         Ok(matching(documents, |document| {
             let frequency = phrase.frequency_in(document);
             let length = self.segment.length(document);

@@ -3,9 +3,7 @@
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::SegmentReader;
 use tantivy::postings::{Postings, SegmentPostings};
-use tantivy::query::{
-    Bm25Weight, EmptyScorer, EnableScoring, Explanation, Query, Scorer, Weight,
-};
+use tantivy::query::{Bm25Weight, EmptyScorer, EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, DocSet, Score, TERMINATED, Term};
 

@@ -238,7 +238,9 @@ impl TextSegment {
     pub fn frequency_among(&self, term: &str, documents: &[u32]) -> Result<u64, TextIndexError> {
         self.guarded(|| {
             let term = Term::from_field_text(schema::TEXT, term);
-            let postings = self.terms()?.read_postings(&term, IndexRecordOption::Basic)?;
+            let postings = self
+                .terms()?
+                .read_postings(&term, IndexRecordOption::Basic)?;
             let Some(mut postings) = postings else {
                 return Ok(0);
             };
@@ -297,7 +299,10 @@ fn count_live<D: DocSet>(postings: &mut D, most: u32, live: &LiveDocuments) -> (
 /// for.
 fn number(bytes: &OwnedBytes, at: u32) -> u32 {
     let (words, _) = bytes.as_slice().as_chunks();
-    words.get(at as usize).copied().map_or(0, u32::from_le_bytes)
+    words
+        .get(at as usize)
+        .copied()
+        .map_or(0, u32::from_le_bytes)
 }
 
 /// The bytes of numbers, for a file.

@@ -21,7 +21,10 @@ pub(crate) fn schema(positions: bool) -> Schema {
         .set_index_option(record)
         .set_fieldnorms(true);
     let mut schema = Schema::builder();
-    schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
+    schema.add_text_field(
+        "text",
+        TextOptions::default().set_indexing_options(indexing),
+    );
     schema.build()
 }
 

@@ -52,7 +52,9 @@ impl Bm25StatisticsProvider for SegmentScores<'_> {
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
         let term = std::str::from_utf8(term.serialized_value_bytes());
-        let frequency = term.ok().and_then(|term| self.statistics.frequencies.get(term));
+        let frequency = term
+            .ok()
+            .and_then(|term| self.statistics.frequencies.get(term));
         Ok(frequency.copied().unwrap_or(0))
     }
 }

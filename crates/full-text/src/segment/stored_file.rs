@@ -72,7 +72,9 @@ impl StoredFile {
             let part = all.slice(entry.range.start as usize..entry.range.end as usize);
             let is_needed = is_small
                 || length <= SMALL_BYTES
-                || needed.iter().any(|needed| entry.name.as_os_str() == *needed);
+                || needed
+                    .iter()
+                    .any(|needed| entry.name.as_os_str() == *needed);
             if !is_sound && is_needed && !container::is_sound(entry, part.as_slice()) {
                 let what = format!("{} in it is not as it was written", entry.name.display());
                 return Err(TextFileError::damaged(&path, &what));
@@ -190,6 +192,8 @@ impl StoredFile {
 }
 
 fn total(entries: &[ContainedFile]) -> u64 {
-    let lengths = entries.iter().map(|entry| entry.range.end - entry.range.start);
+    let lengths = entries
+        .iter()
+        .map(|entry| entry.range.end - entry.range.start);
     lengths.sum()
 }

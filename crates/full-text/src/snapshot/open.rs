@@ -11,7 +11,7 @@ use crate::damage::DamageNote;
 use crate::live_documents::LiveDocuments;
 use crate::segment::TextSegment;
 use crate::snapshot_directory::SnapshotFolder;
-use crate::state::{TextState, SegmentPart};
+use crate::state::{SegmentPart, TextState};
 use crate::{TextFileError, TextIndex};
 
 impl TextIndex {
@@ -69,7 +69,10 @@ impl TextIndex {
             // Its segment has no document of this id that lives, or two would.
             if !index.add_waiting(*id, text) {
                 let what = "a document in it is in a segment, too";
-                return Err(TextFileError::damaged(&folder.path_of(DOCUMENTS_FILE.name), what));
+                return Err(TextFileError::damaged(
+                    &folder.path_of(DOCUMENTS_FILE.name),
+                    what,
+                ));
             }
         }
         Ok(index)

@@ -118,7 +118,9 @@ fn write_segment(
     segment: &TextSegment,
     steps: &mut SaveSteps<'_>,
 ) -> Result<(), TextFileError> {
-    let linked = segment.stored().is_some_and(|stored| stored.link(name, folder));
+    let linked = segment
+        .stored()
+        .is_some_and(|stored| stored.link(name, folder));
     match linked {
         true if steps.passed(segment.bytes()) => Ok(()),
         true => Err(TextFileError::stopped()),

@@ -35,12 +35,6 @@ impl DefinedIndex {
         SearchClass::of(&self.class_name)
     }
 
-    /// Whether it is a full-text index. It names rows by the words of its column, and serves no
-    /// search for vectors.
-    pub(crate) fn is_full_text(&self) -> bool {
-        self.class() == Some(SearchClass::FullText)
-    }
-
     /// The word for an index of the class, as messages have it within a sentence.
     pub(crate) fn noun(&self) -> &'static str {
         self.class().map_or("index", SearchClass::noun)

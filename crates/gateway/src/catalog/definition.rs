@@ -279,9 +279,8 @@ mod tests {
             super::definition(row).unwrap().index
         };
         assert_eq!(read(None).class(), Some(SearchClass::Vector));
-        assert!(!read(None).is_full_text());
         let full_text = read(Some("fulltext_index"));
-        assert!(full_text.is_full_text());
+        assert_eq!(full_text.class(), Some(SearchClass::FullText));
         let newer = read(Some("graph_index"));
         assert_eq!((newer.class(), newer.noun()), (None, "index"));
         assert_eq!(newer.class_name, "graph_index");

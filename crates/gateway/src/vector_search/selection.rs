@@ -187,7 +187,7 @@ impl ComputedValue {
             ComputedValue::Score(_) => SearchCallPart::Score.cql_type(),
             ComputedValue::Highlight(_) => SearchCallPart::Highlight.cql_type(),
             ComputedValue::Term(term) => term.cql_type.clone(),
-            ComputedValue::Count => CqlType::BigInt,
+            ComputedValue::Count => CqlType::Bigint,
         }
     }
 }

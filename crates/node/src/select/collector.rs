@@ -20,6 +20,7 @@ use super::group::PageGroups;
 use super::page::ResultPage;
 use super::paging::PagingState;
 use super::plan::ResolvedSelect;
+use super::projection::ResolvedSelection;
 use super::retained_rows::{HeldRow, charge_rows};
 
 /// The most bytes that the values take which `min` and `max` keep.
@@ -51,6 +52,17 @@ pub(super) enum RowSink {
     Ranking(VectorRanking),
     /// Some rows are held, until they are taken out.
     Batch(RowBatch),
+}
+
+impl RowSink {
+    /// The sink of all rows of a selection that has aggregates.
+    pub(super) fn aggregate(selection: &ResolvedSelection) -> RowSink {
+        let calls = selection.aggregates.iter();
+        RowSink::Aggregate {
+            accumulators: calls.map(Accumulator::new).collect(),
+            first: None,
+        }
+    }
 }
 
 /// Rows that are taken out some at a time.

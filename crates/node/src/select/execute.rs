@@ -18,7 +18,6 @@ use tokio::time::Instant;
 use value::token::routing_key;
 
 use super::access::{IndexUse, PartitionAccess};
-use super::aggregate::Accumulator;
 use super::blocking::on_blocking_thread;
 use super::clustering::{self, RowSlices};
 use super::collector::{PageProgress, RowCollector, RowSink};
@@ -500,11 +499,7 @@ fn cursor(
         )?,
     };
     let output = if is_aggregate {
-        let calls = plan.projection.aggregates.iter();
-        RowSink::Aggregate {
-            accumulators: calls.map(Accumulator::new).collect(),
-            first: None,
-        }
+        RowSink::aggregate(&plan.projection)
     } else {
         let page_rows = page_rows.filter(|_| is_paged);
         let page = ResultPage::new(page_rows, &parameters.memory);

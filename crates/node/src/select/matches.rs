@@ -19,7 +19,6 @@ use storage::read::{Row, RowPosition};
 use store_api::{ClientError, ColumnsPredicate, MatchedRows, WordMatches};
 use tokio::time::Instant;
 
-use super::aggregate::Accumulator;
 use super::collector::{PageProgress, RowCollector, RowSink};
 use super::hits::RowWithHits;
 use super::neighbours::{Key, SearchExecution, ViewRows, word_predicate};
@@ -123,15 +122,7 @@ fn collector(
     remaining: Option<u32>,
 ) -> RowCollector {
     let output = match plan.is_one_group() {
-        true => RowSink::Aggregate {
-            accumulators: plan
-                .projection
-                .aggregates
-                .iter()
-                .map(Accumulator::new)
-                .collect(),
-            first: None,
-        },
+        true => RowSink::aggregate(&plan.projection),
         false => {
             // A page size of 0 turns paging off.
             let page_rows = parameters.page_size.filter(|rows| *rows > 0);

@@ -14,6 +14,7 @@ use super::group::ResolvedGroupBy;
 use super::order::ResultOrder;
 use super::plan::ResolvedSelect;
 use super::projection::ResolvedSelection;
+use super::searches::SearchOrder;
 use super::selected_table::SelectedTable;
 use super::{order, projection, searches};
 use crate::database::CqlDatabase;
@@ -40,42 +41,9 @@ pub(super) fn prepare(
         .as_ref()
         .map(|timeout| StatementTimeout::prepare(timeout, &mut ctx))
         .transpose()?;
-    let ordering = RowOrdering::of(select)?;
-    let searched = match &ordering {
-        RowOrdering::Searched(ordering) => Some(ordering),
-        RowOrdering::Clustering(_) => None,
-    };
-    let mut words = Vec::new();
-    for relation in &select.relations {
-        words.extend(WordRelation::of((&*table).into(), relation, &mut ctx)?);
-    }
-    let is_search = searched.is_some() || !words.is_empty();
-    if !is_search && !projection.searches.is_empty() {
-        return Err(no_search());
-    }
-    let mut search = match is_search {
-        // Its checks come first, as it allows fewer clauses than other orderings do.
-        true => Some(searches::prepare(
-            &table,
-            searched,
-            words,
-            select,
-            &projection,
-            &mut ctx,
-        )?),
-        false => None,
-    };
-    let relations = select
-        .relations
-        .iter()
-        .filter(|relation| !is_of_words(relation))
-        .map(|relation| relation::prepare(TableColumns::from(&*table), relation, &mut ctx))
-        .collect::<Result<Vec<_>, _>>()?;
-    let is_in_one_partition = access::names_one_partition(&table, &relations);
-    let relations: Vec<PreparedRelation> = relations
-        .into_iter()
-        .map(|relation| relation.with_indexes(&table, is_in_one_partition))
-        .collect();
+    // Its checks come first, as it allows fewer clauses than other orderings do.
+    let mut search = search(&table, select, &projection, &mut ctx)?;
+    let relations = relations(&table, select, &mut ctx)?;
     if let Some(search) = &mut search {
         search.restrict(&relations, select.allow_filtering)?;
         if !select.distinct {
@@ -118,6 +86,50 @@ pub(super) fn prepare(
         limit,
         per_partition_limit,
     })
+}
+
+/// Resolves the searches of ORDER BY and WHERE; `None` without any.
+fn search(
+    table: &Table,
+    select: &ast::Select,
+    projection: &ResolvedSelection,
+    ctx: &mut PrepareContext,
+) -> Result<Option<SearchOrder>, CqlError> {
+    let ordering = RowOrdering::of(select)?;
+    let searched = match &ordering {
+        RowOrdering::Searched(ordering) => Some(ordering),
+        RowOrdering::Clustering(_) => None,
+    };
+    let mut words = Vec::new();
+    for relation in &select.relations {
+        words.extend(WordRelation::of(table.into(), relation, ctx)?);
+    }
+    if searched.is_some() || !words.is_empty() {
+        return searches::prepare(table, searched, words, select, projection, ctx).map(Some);
+    }
+    match projection.searches.is_empty() {
+        true => Ok(None),
+        false => Err(no_search()),
+    }
+}
+
+/// Resolves the relations of WHERE that are not on words.
+fn relations(
+    table: &Table,
+    select: &ast::Select,
+    ctx: &mut PrepareContext,
+) -> Result<Vec<PreparedRelation>, CqlError> {
+    let relations = select
+        .relations
+        .iter()
+        .filter(|relation| !is_of_words(relation))
+        .map(|relation| relation::prepare(table.into(), relation, ctx))
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_in_one_partition = access::names_one_partition(table, &relations);
+    let relations = relations.into_iter();
+    Ok(relations
+        .map(|relation| relation.with_indexes(table, is_in_one_partition))
+        .collect())
 }
 
 /// Whether a relation is on words, and so was prepared as such.

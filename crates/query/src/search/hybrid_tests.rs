@@ -247,11 +247,7 @@ fn words<'a>() -> WordOrdering<'a> {
     }
 }
 
-fn search<'a>(
-    searches: Vec<IndexOrdering<'a>>,
-    ranking: SearchRanking,
-    limit: usize,
-) -> RowSearch<'a> {
+fn search(searches: Vec<IndexOrdering<'_>>, ranking: SearchRanking, limit: usize) -> RowSearch<'_> {
     RowSearch {
         candidates: (ranking != SearchRanking::Single).then_some(20),
         searches,

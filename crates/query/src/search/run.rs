@@ -56,7 +56,7 @@ struct NamedRows<K> {
     is_short: bool,
 }
 
-impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
+impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
     async fn answer(mut self) -> Result<(), R::Error> {
         if self.rows.are_few(self.asker.is_whole()) {
             traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());

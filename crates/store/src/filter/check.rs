@@ -34,7 +34,7 @@ pub(super) struct CheckedRow<'a> {
 
 impl CheckedRow<'_> {
     /// The value of a column; `None` for null.
-    pub fn value(&self, place: ColumnPlace) -> Option<Cow<'_, [u8]>> {
+    pub(super) fn value(&self, place: ColumnPlace) -> Option<Cow<'_, [u8]>> {
         match place {
             ColumnPlace::Key(at) => EncodedValues::of(self.key).nth(at).map(Cow::Borrowed),
             ColumnPlace::Filter(at) => self.table.filters().value(at, self.id),
@@ -44,7 +44,7 @@ impl CheckedRow<'_> {
 
 impl RowCheck {
     /// Whether the condition holds for a row.
-    pub fn holds(&self, row: &CheckedRow<'_>) -> bool {
+    pub(super) fn holds(&self, row: &CheckedRow<'_>) -> bool {
         match self {
             RowCheck::OneOf(at, values) => {
                 let value = EncodedValues::of(row.key).nth(*at);
@@ -65,7 +65,7 @@ impl RowCheck {
     }
 
     /// Whether the condition is on a column outside the primary key.
-    pub fn has_filter_columns(&self) -> bool {
+    pub(super) fn has_filter_columns(&self) -> bool {
         let is_filter = |place: &ColumnPlace| matches!(place, ColumnPlace::Filter(_));
         match self {
             RowCheck::OneOf(..) | RowCheck::Token(..) => false,

@@ -12,7 +12,7 @@ use super::*;
 use crate::identity::{FilterColumn, IndexIdentity};
 use crate::indexes::tests::{identity, in_memory, insert};
 use crate::indexes::{IndexHandle, IndexSearch};
-use crate::keys::{KeyColumn, KeySchema};
+use crate::keys::{self, KeyColumn, KeySchema};
 use crate::metrics::ServiceMetrics;
 
 /// A row by the JSON of its columns `p`, `c`, `n` and `t`. The last two may be null.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store_api::types::{IndexInfo, IndexMemory, IndexState, IndexStatus};
+use store_api::types::{IndexInfo, IndexState, IndexStatus};
 
 use super::content::IndexContent;
 use super::filter_waits::ExpiredFilterWaits;

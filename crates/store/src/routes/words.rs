@@ -104,7 +104,7 @@ pub(super) async fn bm25(
     let found = searches
         .search(path.into(), search, admission, lacking, write)
         .await;
-    answered(found, answer)
+    Ok(answered(found.map_err(refused)?, answer))
 }
 
 /// Finds all rows whose texts match a query, page by page, in an order of the index's own.
@@ -142,7 +142,7 @@ pub(super) async fn matches(
     let found = searches
         .search(path.into(), search, admission, lacking, write)
         .await;
-    answered(found, BodyFormat::Json)
+    Ok(answered(found.map_err(refused)?, BodyFormat::Json))
 }
 
 fn received_matches(request: MatchesRequest) -> Result<ReceivedSearch, ApiError> {
@@ -290,11 +290,7 @@ fn json_of(rows: &impl serde::Serialize) -> Result<Bytes, String> {
     json.map_err(|error| error.to_string())
 }
 
-fn answered(
-    found: Result<IndexAnswer<Bytes>, SearchError>,
-    form: BodyFormat,
-) -> Result<Response, Response> {
-    let found = found.map_err(refused)?;
+fn answered(found: IndexAnswer<Bytes>, form: BodyFormat) -> Response {
     let media_type = HeaderValue::from_static(match form {
         BodyFormat::Json => "application/json",
         BodyFormat::Binary => ANSWER_MEDIA_TYPE,
@@ -304,7 +300,7 @@ fn answered(
         let headers = response.headers_mut();
         headers.insert(SHORT_HEADER, HeaderValue::from_static("true"));
     }
-    Ok(response)
+    response
 }
 
 fn refused(error: SearchError) -> Response {

@@ -89,7 +89,9 @@ impl VectorSearcher {
             return Err(SearchError::Behind(index.identity.name.clone()));
         }
         let content = index.content.clone();
-        let sample = self.compute.background(move || content.sample(queries));
+        let sample = self
+            .compute
+            .long_background(move |_| content.sample(queries));
         let sample = sample.await.map_err(stopping)?;
         task.set_total(sample.len() as u64);
         let mut total = RecallTotal::default();
@@ -97,7 +99,7 @@ impl VectorSearcher {
             let (content, sampled) = (index.content.clone(), ids.to_vec());
             let begun = self
                 .compute
-                .background(move || content.begin_recall(&sampled));
+                .long_background(move |_| content.begin_recall(&sampled));
             let batch = begun.await.map_err(stopping)??;
             let Some(mut batch) = self.scan_for_recall(index, batch, task).await? else {
                 return Ok(None);
@@ -128,7 +130,7 @@ impl VectorSearcher {
                 return Ok(None);
             }
             let content = index.content.clone();
-            let piece = self.compute.background(move || {
+            let piece = self.compute.long_background(move |_| {
                 let is_more = content.scan_for_recall(&mut batch);
                 (batch, is_more)
             });
@@ -151,7 +153,7 @@ impl VectorSearcher {
             None => 0,
         };
         let content = index.content.clone();
-        let piece = self.compute.background(move || {
+        let piece = self.compute.long_background(move |_| {
             for _ in 0..SEARCHES_OF_A_PIECE {
                 if let Some(outcome) = content.judge_recall(&mut batch, now_s)? {
                     total.add(outcome);

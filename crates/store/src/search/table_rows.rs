@@ -21,6 +21,7 @@ use super::{IndexAnswer, PreparedSearch, SearchError, VectorSearcher};
 use crate::compute::NotSearched;
 use crate::database::{RowReader, SourceDatabase, TablePart};
 use crate::feed::TablePager;
+use crate::identity::IndexIdentity;
 use crate::indexes::{
     ChangeBlock, ChangeBlocks, FreshChange, IndexContent, IndexSearch, PreparedValue, RankedRows,
     StructureError, StructureQuery,
@@ -137,35 +138,7 @@ impl<W> PreparedSearch<W> {
         means: &PageMeans,
     ) -> Result<Vec<NearestCandidate>, SearchError> {
         let identity = &self.question.routed.index.identity;
-        let indexes = IndexesOptions {
-            vectors: FullVectorPlacement::Memory,
-            ..IndexesOptions::default()
-        };
-        let keys = identity.keys.clone();
-        let content = IndexContent::new(&identity.options, keys.clone(), &indexes)?;
-        let mut items = IndexedRows::new(keys);
-        let mut changes = Vec::new();
-        let mut keys = content.keys_mut();
-        keys.keep_filters(identity.filter_types());
-        for (key, cell) in rows {
-            // A row without a value, or with one that makes no sense, is in no index.
-            let ReadCell::Value(cell) = cell else {
-                continue;
-            };
-            let state = RowState::Present(cell);
-            let change = items.observe(&mut keys, 1, RowObservation { key, state });
-            if let Some(StructureChange::Insert { id, value }) = change {
-                let prepared = content.prepare(&value);
-                let prepared =
-                    prepared.map_err(|error| SearchError::Internal(error.to_string()))?;
-                let value = Some(prepared);
-                changes.push(FreshChange { id, value });
-            }
-        }
-        drop(keys);
-        let block = Arc::new(ChangeBlock::new(changes));
-        let blocks = vec![block.clone()];
-        content.publish(ChangeBlocks { first: 0, blocks }, &[]);
+        let (content, block) = content_of(identity, rows)?;
         let question = &self.question;
         let named = means.filter.as_ref().map(|named| &named.filter);
         let (query, limit) = match &question.subject {
@@ -268,4 +241,40 @@ fn keep_nearest(rows: &mut Vec<NearestCandidate>, limit: usize) {
     });
     rows.dedup_by(|a, b| a.key == b.key);
     rows.truncate(limit);
+}
+
+/// The content of an index that has only these rows, all of them as fresh changes.
+fn content_of(
+    identity: &IndexIdentity,
+    rows: Vec<(PrimaryKey, ReadCell)>,
+) -> Result<(IndexContent, Arc<ChangeBlock<PreparedValue>>), SearchError> {
+    let indexes = IndexesOptions {
+        vectors: FullVectorPlacement::Memory,
+        ..IndexesOptions::default()
+    };
+    let keys = identity.keys.clone();
+    let content = IndexContent::new(&identity.options, keys.clone(), &indexes)?;
+    let mut items = IndexedRows::new(keys);
+    let mut changes = Vec::new();
+    let mut keys = content.keys_mut();
+    keys.keep_filters(identity.filter_types());
+    for (key, cell) in rows {
+        // A row without a value, or with one that makes no sense, is in no index.
+        let ReadCell::Value(cell) = cell else {
+            continue;
+        };
+        let state = RowState::Present(cell);
+        let change = items.observe(&mut keys, 1, RowObservation { key, state });
+        if let Some(StructureChange::Insert { id, value }) = change {
+            let prepared = content.prepare(&value);
+            let prepared = prepared.map_err(|error| SearchError::Internal(error.to_string()))?;
+            let value = Some(prepared);
+            changes.push(FreshChange { id, value });
+        }
+    }
+    drop(keys);
+    let block = Arc::new(ChangeBlock::new(changes));
+    let blocks = vec![block.clone()];
+    content.publish(ChangeBlocks { first: 0, blocks }, &[]);
+    Ok((content, block))
 }

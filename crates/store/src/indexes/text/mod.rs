@@ -84,11 +84,6 @@ impl TextStructure {
         }
     }
 
-    /// The options of the index.
-    pub(crate) fn options(&self) -> FullTextOptions {
-        self.index.options()
-    }
-
     /// The words of a text, in the form of the index.
     pub(crate) fn prepare(&self, text: &str) -> AnalysedText {
         AnalysedText::of(text, self.index.options())

@@ -146,7 +146,7 @@ async fn a_check_that_is_aborted_is_a_conflict() {
     let index = service.engine.index(&identity("many").name).unwrap();
     // Searches wait for the keys, so that the check can't be done before it is aborted.
     let (locked, is_locked) = tokio::sync::oneshot::channel();
-    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (release, released) = std::sync::mpsc::sync_channel::<()>(1);
     let writer = std::thread::spawn(move || {
         let keys = index.content.keys_mut();
         let _ = locked.send(());
