@@ -1,6 +1,6 @@
 """Pastes what the pages show, in the order of reading: every SQL statement into cqlsh, every curl into a shell.
 
-All pages share the shop of README's five minutes."""
+All pages share the shop of README's five minutes, and README has the films of the sample, too."""
 
 import pathlib
 import re
@@ -20,8 +20,16 @@ LOCAL = re.compile(r"(localhost|127\.0\.0\.1):6080")
 
 # The answers that a reader sees, in their order.
 ANSWERS = {
-    README: ["tea", "cocoa", "spade", r"\['tea', 'cocoa'\]", "products_v", "SERVING", r'"primary_keys":\{"id":\[1,2\]\}'],
-    "docs/http.md": [r'"id":\[1,2\]', r'"id":\[3\]', r'"colour":\["red"\]', "SERVING", '"kind":"repair"', r'"id":\[1\]'],
+    README: [
+        *["tea", "cocoa", "spade", "'Chappie', 'Heartbeeps'"],
+        *["products_v", "SERVING", r'"primary_keys":\{"id":\[1,2\]\}'],
+    ],
+    "docs/text.md": ["tea", "cocoa", "tea", "cocoa", "tea", "cocoa", r"\b3\b", "cocoa", "tea", "green <b>tea</b>"],
+    "docs/hybrid.md": ["cocoa", "tea", "spade", "cocoa", "tea", "tea", "cocoa", "spade"],
+    "docs/http.md": [
+        *[r'"id":\[1,2\]', r'"id":\[1,2\]', r"\[Tea\] &amp; cocoa", r'"id":\[3\]', r'"colour":\["red"\]', r'"id":\[2,3\]'],
+        *["SERVING", '"kind":"repair"', r'"id":\[1\]'],
+    ],
     "docs/search.md": [r"3 \| *spade", r"3 \| *spade"],
     "docs/indexes.md": ["tea", r"1 \| *Mellow"],
     "docs/tables.md": [],
@@ -76,7 +84,7 @@ def read(server, page, *options):
 
 @pytest.fixture
 def shop(tmp_path):
-    with Server(tmp_path / "data") as server:
+    with Server(tmp_path / "data", "--sample", "movies") as server:
         yield server
 
 
