@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_annulus._connection import Connection, Statement
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
 _NAMESPACE = "namespace"
 _COLUMNS = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?"
+_INDEXES = "SELECT options FROM system_schema.indexes WHERE keyspace_name = ? AND table_name = ?"
+
+
+class TextIndex(NamedTuple):
+    """The full-text index of a column, the analyzer if that matters, and the statement that makes it."""
+
+    column: str
+    analyzer: str | None
+    create: str
 
 
 class Definition(NamedTuple):
-    """The columns of a table with their types, its key, and the statement that makes its index."""
+    """The columns of a table with their types, its key, the statement that makes its index, and its
+    full-text index."""
 
     columns: Mapping[str, str]
     primary_key: str
     create_index: str | None = None
+    text_index: TextIndex | None = None
 
 
 class Table:
@@ -38,14 +50,14 @@ class Table:
         self._is_there = False
 
     def set_up(self) -> None:
-        """Makes the table and its index, if they aren't there."""
+        """Makes the table and its indexes, if they aren't there."""
         with self._lock:
             if not self._is_there:
                 self._make(self._define())
                 self._is_there = True
 
     async def aset_up(self) -> None:
-        """Makes the table and its index, if they aren't there."""
+        """Makes the table and its indexes, if they aren't there."""
         if not self._is_there:
             await asyncio.to_thread(self.set_up)
 
@@ -63,8 +75,34 @@ class Table:
                     f"the table {'.'.join(self._names)} exists with other columns: this store needs {name} {kind}, "
                     f"and {found}; give the store another table, or the arguments that it was made with"
                 )
+        # First: a table that has the other index, and not this one, was made without it.
+        if definition.text_index is not None:
+            self._make_text_index(definition.text_index)
         if definition.create_index is not None:
             self._connection.define(definition.create_index)
+
+    def _make_text_index(self, index: TextIndex) -> None:
+        """Makes the full-text index of a new table; of one that was made without it, that is refused."""
+        table = ".".join(self._names)
+        (rows,) = self._connection.execute([Statement(_INDEXES, self._names)])
+        indexes: list[dict[str, str]] = [dict(options) for (options,) in rows]
+        of_text = [options for options in indexes if _class_of(options) == "fulltext_index"]
+        analyzers = [
+            options.get("analyzer", "standard").lower() for options in of_text if _target_of(options) == index.column
+        ]
+        if not analyzers:
+            if any(_class_of(options) == "vector_index" for options in indexes):
+                raise ValueError(
+                    f"the table {table} exists without a full-text index, which searches for words need: "
+                    f"make it by the statement {index.create}; or give the store another table, "
+                    "or search_mode='vector' without text_index="
+                )
+            self._connection.define(index.create)
+        elif index.analyzer is not None and index.analyzer.lower() not in analyzers:
+            raise ValueError(
+                f"the full-text index of the table {table} has the analyzer {analyzers[0]}, not {index.analyzer}: "
+                "give the store analyzer= as it is, or drop the index and make it again"
+            )
 
     def _refuse_other_namespaces(self, has: bool, needs: bool) -> None:
         table = ".".join(self._names)
@@ -77,3 +115,15 @@ class Table:
 def quoted(name: str) -> str:
     """A name as CQL has it where case counts."""
     return f'"{name}"'
+
+
+def _class_of(options: Mapping[str, str]) -> str:
+    """The class of an index with these options."""
+    return options.get("class_name", "").lower()
+
+
+def _target_of(options: Mapping[str, str]) -> Any:
+    """The column that an index with these options searches."""
+    target = options.get("target", "")
+    # With filter columns or a local key it is an object of JSON.
+    return json.loads(target)["tc"] if target.startswith("{") else target.strip('"')

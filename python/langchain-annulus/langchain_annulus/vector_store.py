@@ -7,17 +7,17 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
-from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_annulus import _metadata
 from langchain_annulus._connection import Connection, Row, Statement, batched
 from langchain_annulus._filter import Alternative, Filter, alternatives
 from langchain_annulus._metadata import Fields
-from langchain_annulus._table import Definition, Table, quoted
+from langchain_annulus._search import MODES, Fusion, Hit, Search, SearchMode, document_of
+from langchain_annulus._table import Definition, Table, TextIndex, quoted
+from langchain_annulus.retriever import AnnulusRetriever
 
 if TYPE_CHECKING:
     from cassandra.cluster import Session
@@ -28,19 +28,31 @@ _KEYS_AT_ONCE = 100
 _DOCUMENT = "id, body, metadata"
 
 
-class _Hit(NamedTuple):
-    """A row that a search found."""
+class _Options(NamedTuple):
+    """What a call says beside the text; None what the store's own says."""
 
-    document: Document
-    score: float
-    embedding: list[float]
+    filter: Filter | None = None
+    search_mode: SearchMode | None = None
+    query_language: bool | None = None
+    scores_key: str | None = None
 
 
 class AnnulusVectorStore(VectorStore):
-    """A vector store in one table with one index.
+    """A vector store in one table with an index of vectors, and on request one of words.
 
-    The table and the index are made at the first use. The keyspace must be there. All that was added
+    The table and its indexes are made at the first use. The keyspace must be there. All that was added
     before a search is found by it, without a wait.
+
+    | `search_mode` | what a search for a text finds | scores |
+    | --- | --- | --- |
+    | `vector` | the documents nearest to its vector | 1 for equal vectors, and down to 0 |
+    | `text` | those that match its words best; it needs no embedding | BM25, from 0 without a bound |
+    | `hybrid` | the best of both | the sum of `weight / (rank_constant + rank)` of both |
+
+    Each search takes `search_mode=`, too, for itself, of a store that has a full-text index. Relevance
+    scores, which `score_threshold` compares with, are from 0 to 1: that of a vector is its score, that
+    of words `score / (score + 1)`, and that of both a part of the score that the first document of both
+    would have. Searches by a vector alone are of the mode `vector` in every store.
 
     A filter is a mapping: `{"colour": "red"}`, `{"year": {"$gte": 1990, "$lt": 2000}}`,
     `{"$or": [{"tags": {"$contains": "new"}}, {"author": {"$in": ["Ann", "Bo"]}}]}`. Several entries
@@ -72,6 +84,20 @@ class AnnulusVectorStore(VectorStore):
         index_options: more options of the index, such as `{"quantization": "i8"}`.
         dimensions: the length of a vector; by default that of a first text.
         ttl: seconds that a document lives; 0 is for ever.
+        search_mode: `vector`, `text` or `hybrid`.
+        text_index: whether a new table gets a full-text index; those modes that search for words need
+            one, and get it unsaid. A table that was made without it is refused, in words that name the
+            statement which makes the index.
+        analyzer: what makes words of texts: `standard`, `simple`, `whitespace`, `cjk`, or the name of a
+            language, such as `english`. By default a new index is `standard`, and one that is there
+            is taken as it is.
+        text_index_options: more options of the full-text index, such as `{"positions": "false"}`.
+        query_language: whether texts to search for are in the language of text queries (`AND`, `NOT`,
+            `"a phrase"`, `wor*`); otherwise their words are taken as they are.
+        candidates: the documents that each search of a hybrid one is asked for, `k` at least; by
+            default 100. If a filter has alternatives, 1,000 at most.
+        rank_constant: the constant of a hybrid score: the larger, the less do the first ranks stand out.
+        weights: the weights of a hybrid score, that of vectors and that of words.
     """
 
     def __init__(
@@ -88,6 +114,14 @@ class AnnulusVectorStore(VectorStore):
         index_options: Mapping[str, str] | None = None,
         dimensions: int | None = None,
         ttl: int = 0,
+        search_mode: SearchMode = "vector",
+        text_index: bool = False,
+        analyzer: str | None = None,
+        text_index_options: Mapping[str, str] | None = None,
+        query_language: bool = False,
+        candidates: int | None = None,
+        rank_constant: int = 60,
+        weights: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         self._embedding = embedding
         self._connection = Connection(session)
@@ -97,7 +131,15 @@ class AnnulusVectorStore(VectorStore):
         self._index_options = {"similarity_function": similarity} | dict(index_options or {})
         self._dimensions = dimensions
         self._ttl = ttl
-        self._index = quoted(f"{table}_embedding")
+        self._has_text_index = text_index or search_mode != "vector"
+        if not self._has_text_index and (analyzer is not None or text_index_options):
+            raise ValueError("analyzer= and text_index_options= are of the full-text index: give text_index=True, too")
+        self._analyzer = analyzer
+        self._text_index_options = ({} if analyzer is None else {"analyzer": analyzer}) | dict(text_index_options or {})
+        self._search_mode = self._mode(search_mode)
+        self._query_language = query_language
+        self._fusion = Fusion(candidates, rank_constant, weights)
+        self._index, self._text_index = quoted(f"{table}_embedding"), quoted(f"{table}_body")
         self._table = Table(self._connection, keyspace, table, self._definition)
 
     @property
@@ -283,11 +325,11 @@ class AnnulusVectorStore(VectorStore):
     # Searching
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
-        """Returns the `k` documents nearest to a text, of those that satisfy `filter`."""
+        """Returns the `k` best documents for a text, as `similarity_search_with_score` does."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
-        """Returns the `k` documents nearest to a text, of those that satisfy `filter`."""
+        """Returns the `k` best documents for a text, as `similarity_search_with_score` does."""
         return [document for document, _ in await self.asimilarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
@@ -299,50 +341,116 @@ class AnnulusVectorStore(VectorStore):
         return [document for document, _ in await self.asimilarity_search_with_score_by_vector(embedding, k, **kwargs)]
 
     def similarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_mode: SearchMode | None = None,
+        query_language: bool | None = None,
+        scores_key: str | None = None,
+        **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        """Returns the `k` documents nearest to a text, of those that satisfy `filter`, with scores.
+        """Returns the `k` best documents for a text, of those that satisfy `filter`, with scores.
 
-        A score is the database's own: 1 for equal vectors, and down to 0 as they differ more. Of
-        `dot_product` that holds for vectors of length 1."""
+        A score is the database's own. By vectors it is 1 for equal ones, and down to 0 as they differ
+        more; of `dot_product` that holds for vectors of length 1. By words it is BM25.
+
+        Args:
+            query: the text.
+            k: the most documents to return.
+            filter: what their metadata must satisfy.
+            search_mode: `vector`, `text` or `hybrid`; by default that of the store.
+            query_language: whether the text is in the language of text queries; by default as the
+                store has it.
+            scores_key: the entry of the metadata that gets all that the search knows of a document, as
+                `AnnulusRetriever` describes it; by default none does.
+        """
         _refuse(kwargs)
-        return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, filter=filter)
+        options = _Options(filter, search_mode, query_language, scores_key)
+        _, hits = self._found(query, k, options)
+        return [(hit.document, hit.score) for hit in hits]
 
     async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        search_mode: SearchMode | None = None,
+        query_language: bool | None = None,
+        scores_key: str | None = None,
+        **kwargs: Any,
     ) -> list[tuple[Document, float]]:
         """Returns documents with scores, as `similarity_search_with_score` does."""
         _refuse(kwargs)
-        vector = await self._embedding.aembed_query(query)
-        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
+        options = _Options(filter, search_mode, query_language, scores_key)
+        _, hits = await self._afound(query, k, options)
+        return [(hit.document, hit.score) for hit in hits]
 
     def similarity_search_with_score_by_vector(
         self, embedding: list[float], k: int = 4, *, filter: Filter | None = None
     ) -> list[tuple[Document, float]]:
         """Returns the `k` documents nearest to a vector with scores."""
-        return [(hit.document, hit.score) for hit in self._search(embedding, k, filter)]
+        return [(hit.document, hit.score) for hit in self._hits(self._nearest(embedding, k), filter)]
 
     async def asimilarity_search_with_score_by_vector(
         self, embedding: list[float], k: int = 4, *, filter: Filter | None = None
     ) -> list[tuple[Document, float]]:
         """Returns the `k` documents nearest to a vector with scores."""
-        return [(hit.document, hit.score) for hit in await self._asearch(embedding, k, filter)]
+        return [(hit.document, hit.score) for hit in await self._ahits(self._nearest(embedding, k), filter)]
 
     def max_marginal_relevance_search(
-        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        search_mode: SearchMode | None = None,
+        query_language: bool | None = None,
+        scores_key: str | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
-        """Returns `k` of the `fetch_k` documents nearest to a text, near to it and far from one another.
+        """Returns `k` of the `fetch_k` best documents for a text, good ones that are far from one another.
 
-        `lambda_mult` is 1 for near alone, and 0 for far alone."""
-        vector = self._embedding.embed_query(query)
-        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
+        By vectors, good is near to the text; by words, and by both, it is the score as a part of the best
+        document's. How far documents are from one another, their vectors say.
+
+        Args:
+            query: the text.
+            k: the most documents to return.
+            fetch_k: the documents of which they are chosen.
+            lambda_mult: 1 for good alone, and 0 for far alone.
+            filter: as in `similarity_search_with_score`.
+            search_mode: as in `similarity_search_with_score`.
+            query_language: as in `similarity_search_with_score`.
+            scores_key: as in `similarity_search_with_score`.
+        """
+        _refuse(kwargs)
+        options = _Options(filter, search_mode, query_language, scores_key)
+        search, hits = self._found(query, max(k, fetch_k), options, True)
+        return [hit.document for hit in search.diverse(hits, k, lambda_mult)]
 
     async def amax_marginal_relevance_search(
-        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        search_mode: SearchMode | None = None,
+        query_language: bool | None = None,
+        scores_key: str | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """Returns documents as `max_marginal_relevance_search` does."""
-        vector = await self._embedding.aembed_query(query)
-        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
+        _refuse(kwargs)
+        options = _Options(filter, search_mode, query_language, scores_key)
+        search, hits = await self._afound(query, max(k, fetch_k), options, True)
+        return [hit.document for hit in search.diverse(hits, k, lambda_mult)]
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -354,9 +462,10 @@ class AnnulusVectorStore(VectorStore):
         filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Returns documents as `max_marginal_relevance_search` does."""
+        """Returns `k` of the `fetch_k` documents nearest to a vector that are far from one another."""
         _refuse(kwargs)
-        return _diverse(self._search(embedding, max(k, fetch_k), filter, True), embedding, k, lambda_mult)
+        search = self._nearest(embedding, max(k, fetch_k), True)
+        return [hit.document for hit in search.diverse(self._hits(search, filter), k, lambda_mult)]
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -368,12 +477,94 @@ class AnnulusVectorStore(VectorStore):
         filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Returns documents as `max_marginal_relevance_search` does."""
+        """Returns documents as `max_marginal_relevance_search_by_vector` does."""
         _refuse(kwargs)
-        return _diverse(await self._asearch(embedding, max(k, fetch_k), filter, True), embedding, k, lambda_mult)
+        search = self._nearest(embedding, max(k, fetch_k), True)
+        return [hit.document for hit in search.diverse(await self._ahits(search, filter), k, lambda_mult)]
+
+    def as_scored_retriever(self, *, scores_key: str = "scores", **kwargs: Any) -> AnnulusRetriever:
+        """Returns a retriever whose documents show their scores, as `AnnulusRetriever` describes.
+
+        Args:
+            scores_key: the entry of the metadata that has them.
+            **kwargs: `search_type` and `search_kwargs`, as `as_retriever` takes them.
+        """
+        tags = [*(kwargs.pop("tags", None) or []), *self._get_retriever_tags()]
+        return AnnulusRetriever(vectorstore=self, scores_key=scores_key, tags=tags, **kwargs)
+
+    def _similarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        search, hits = self._found(query, k, _options(kwargs))
+        return [(hit.document, search.relevance(hit.score)) for hit in hits]
+
+    async def _asimilarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        search, hits = await self._afound(query, k, _options(kwargs))
+        return [(hit.document, search.relevance(hit.score)) for hit in hits]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        return float
+        text = None if self._search_mode == "vector" else ""
+        return Search(1, None if self._search_mode == "text" else [], text, fusion=self._fusion).relevance
+
+    def _mode(self, mode: SearchMode | None) -> SearchMode:
+        """The mode of a search that is asked for this one."""
+        if mode is None:
+            return self._search_mode
+        if mode not in MODES:
+            raise ValueError(f"search_mode is {', '.join(MODES[:-1])} or {MODES[-1]}, unlike {mode!r}")
+        if mode != "vector" and not self._has_text_index:
+            raise ValueError(
+                f"search_mode={mode!r} needs a full-text index, which this store has none of: make the store with "
+                "text_index=True, or with that search_mode"
+            )
+        return mode
+
+    def _nearest(self, vector: list[float], k: int, with_vectors: bool = False) -> Search:
+        """The search for what is nearest to a vector."""
+        return Search(k, vector, with_vectors=with_vectors, similarity=self._similarity)
+
+    def _searched(
+        self, query: str, vector: list[float] | None, k: int, options: _Options, mode: SearchMode, with_vectors: bool
+    ) -> Search:
+        """The search for a text, whose vector this is."""
+        uses_language = self._query_language if options.query_language is None else options.query_language
+        return Search(
+            k,
+            vector,
+            None if mode == "vector" else query,
+            uses_language=uses_language,
+            with_vectors=with_vectors,
+            similarity=self._similarity,
+            fusion=self._fusion,
+        )
+
+    def _found(self, query: str, k: int, options: _Options, with_vectors: bool = False) -> tuple[Search, list[Hit]]:
+        """The search for a text, and what it finds."""
+        mode = self._mode(options.search_mode)
+        vector = None if mode == "text" else self._embedding.embed_query(query)
+        search = self._searched(query, vector, k, options, mode, with_vectors)
+        return search, _scored(search, self._hits(search, options.filter), options)
+
+    async def _afound(
+        self, query: str, k: int, options: _Options, with_vectors: bool = False
+    ) -> tuple[Search, list[Hit]]:
+        """The search for a text, and what it finds."""
+        mode = self._mode(options.search_mode)
+        vector = None if mode == "text" else await self._embedding.aembed_query(query)
+        search = self._searched(query, vector, k, options, mode, with_vectors)
+        return search, _scored(search, await self._ahits(search, options.filter), options)
+
+    def _hits(self, search: Search, filter: Filter | None) -> list[Hit]:
+        statements = self._statements(search, filter)
+        self._table.set_up()
+        return search.hits(self._connection.execute(statements))
+
+    async def _ahits(self, search: Search, filter: Filter | None) -> list[Hit]:
+        statements = self._statements(search, filter)
+        await self._table.aset_up()
+        return search.hits(await self._connection.aexecute(statements))
 
     # Statements
 
@@ -381,16 +572,25 @@ class AnnulusVectorStore(VectorStore):
         dimensions = self._dimensions or len(self._embedding.embed_query("a text"))
         columns = {"id": "text", "body": "text", "metadata": "text", "embedding": f"vector<float, {dimensions}>"}
         columns |= self._fields.columns()
-        kept = ", ".join(["embedding", *(quoted(column) for column in self._fields.columns())])
         key = "id"
         if self._namespace:
-            columns, kept, key = {"namespace": "text"} | columns, f"(namespace), {kept}", "(namespace), id"
-        options = ", ".join(f"{_text(name)}: {_text(value)}" for name, value in self._index_options.items())
-        index = (
-            f"CREATE CUSTOM INDEX IF NOT EXISTS {self._index} ON {self._table.full_name} ({kept}) "
-            f"USING 'vector_index' WITH OPTIONS = {{{options}}}"
+            columns, key = {"namespace": "text"} | columns, "(namespace), id"
+        index = self._index_on("embedding", self._index, "vector_index", self._index_options)
+        if not self._has_text_index:
+            return Definition(columns, key, index)
+        of_text = self._index_on("body", self._text_index, "fulltext_index", self._text_index_options)
+        return Definition(columns, key, index, TextIndex("body", self._analyzer, of_text))
+
+    def _index_on(self, column: str, name: str, kind: str, options: Mapping[str, str]) -> str:
+        """The statement that makes an index, which keeps what filters compare with."""
+        kept = ", ".join([column, *(quoted(column) for column in self._fields.columns())])
+        if self._namespace:
+            kept = f"(namespace), {kept}"
+        listed = ", ".join(f"{_text(name)}: {_text(value)}" for name, value in options.items())
+        return (
+            f"CREATE CUSTOM INDEX IF NOT EXISTS {name} ON {self._table.full_name} ({kept}) USING '{kind}'"
+            + (f" WITH OPTIONS = {{{listed}}}" if listed else "")
         )
-        return Definition(columns, key, index)
 
     def _batches(self, documents: list[Document], size: int) -> list[tuple[list[str], list[list[object]]]]:
         """The texts of documents, and their rows without vectors.
@@ -442,20 +642,9 @@ class AnnulusVectorStore(VectorStore):
             for where, values in map(self._where, alternatives(filter, self._fields))
         ]
 
-    def _searches(self, vector: list[float], k: int, filter: Filter | None, with_vectors: bool) -> list[Statement]:
-        """Searches of which the nearest rows together are those of all."""
-        if k < 1:
-            return []
-        columns = f"{_DOCUMENT}, similarity_{self._similarity}(embedding, ?) AS score"
-        if with_vectors:
-            columns += ", embedding"
-        return [
-            Statement(
-                f"SELECT {columns} FROM {self._table.full_name}{where} ORDER BY embedding ANN OF ? LIMIT ?",
-                [vector, *values, vector, k],
-            )
-            for where, values in map(self._where, alternatives(filter, self._fields))
-        ]
+    def _statements(self, search: Search, filter: Filter | None) -> list[Statement]:
+        wheres = [self._where(alternative) for alternative in alternatives(filter, self._fields)]
+        return search.statements(self._table.full_name, wheres)
 
     def _where(self, alternative: Alternative) -> tuple[str, list[Any]]:
         relations = [("namespace = ?", namespace) for namespace in self._namespace] + alternative.relations()
@@ -465,18 +654,6 @@ class AnnulusVectorStore(VectorStore):
 
     def _where_namespace(self) -> str:
         return "namespace = ? AND " if self._namespace else ""
-
-    def _search(self, vector: list[float], k: int, filter: Filter | None, with_vectors: bool = False) -> list[_Hit]:
-        searches = self._searches(vector, k, filter, with_vectors)
-        self._table.set_up()
-        return _nearest(self._connection.execute(searches), k)
-
-    async def _asearch(
-        self, vector: list[float], k: int, filter: Filter | None, with_vectors: bool = False
-    ) -> list[_Hit]:
-        searches = self._searches(vector, k, filter, with_vectors)
-        await self._table.aset_up()
-        return _nearest(await self._connection.aexecute(searches), k)
 
 
 def _text(value: str) -> str:
@@ -516,23 +693,28 @@ def _embedded(
     return documents, {document.id: vector for document, (_, vector) in zip(documents, pairs, strict=True)}
 
 
-def _document(id: str, body: str | None, metadata: str | None) -> Document:
-    return Document(body or "", id=id, metadata=_metadata.from_text(metadata or "{}"))
-
-
 def _in_order(ids: Sequence[str], answers: list[list[Row]]) -> list[Document]:
     found = {row[0]: row for rows in answers for row in rows}
-    return [_document(*found[id]) for id in ids if id in found]
+    return [document_of(*found[id]) for id in ids if id in found]
 
 
-def _nearest(answers: list[list[Row]], k: int) -> list[_Hit]:
-    """The nearest rows of all answers, each once, the nearest first."""
-    rows = {row[0]: row for answer in answers for row in answer}.values()
-    ordered = sorted(rows, key=lambda row: -float(row[3])) if len(answers) > 1 else list(rows)
-    return [_Hit(_document(*row[:3]), row[3], row[4] if len(row) > 4 else []) for row in ordered[:k]]
+def _options(arguments: Mapping[str, Any]) -> _Options:
+    """The options of a call that has no names for them."""
+    _refuse({name: value for name, value in arguments.items() if name not in _Options._fields})
+    return _Options(**arguments)
 
 
-def _diverse(hits: list[_Hit], vector: list[float], k: int, lambda_mult: float) -> list[Document]:
-    embeddings = [hit.embedding for hit in hits]
-    chosen = maximal_marginal_relevance(numpy.array(vector), embeddings, lambda_mult, k) if hits else []
-    return [hits[number].document for number in chosen]
+def _scored(search: Search, hits: list[Hit], options: _Options) -> list[Hit]:
+    """The rows, whose documents say what the search knows of them if that is asked for."""
+    if options.scores_key is not None:
+        for rank, hit in enumerate(hits, start=1):
+            hit.document.metadata[options.scores_key] = {
+                "rank": rank,
+                "score": hit.score,
+                "relevance": search.relevance(hit.score),
+                "vector_score": hit.vector_score,
+                "vector_rank": hit.vector_rank,
+                "text_score": hit.text_score,
+                "text_rank": hit.text_rank,
+            }
+    return hits

@@ -18,6 +18,8 @@ def test_the_start_prints_what_it_stored(server):
         exec(program.replace(at_home, f"{at_home}, port={server.cql_port}"), names)
     names["session"].cluster.shutdown()
     first, second, values = printed.getvalue().splitlines()
-    assert first == "1.0 black tea {'year': 2020, 'kind': 'drink'}"
-    assert second.endswith("a red spade {'year': 2003, 'kind': 'tool'}")
+    near = {first.split()[1], second.split()[1]}
+    assert near == {"1", "2"}, "both are candidates of the search for the vector"
+    assert first.startswith("1 ") and first.endswith(" 1 black tea {'year': 2020, 'kind': 'drink'}")
+    assert second.startswith("2 ") and second.endswith(" None a red spade {'year': 2003, 'kind': 'tool'}")
     assert values == "[b'two'] ['a', 'b']"

@@ -26,6 +26,14 @@ class TestVectorStoreWithColumns(VectorStoreTests):
     options = {"metadata_columns": {"id": int}}
 
 
+class TestVectorStoreByBoth(VectorStoreTests):
+    options = {"search_mode": "hybrid"}
+
+
+class TestVectorStoreOfANamespaceByBoth(VectorStoreTests):
+    options = {"search_mode": "hybrid", "namespace": "one"}
+
+
 class ByteStoreTests:
     options = {}
 
