@@ -401,6 +401,13 @@ $(RECALL_VENV)/.installed: benchmarks/ann/peers/requirements-recall.txt
 	$(RECALL_VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
+.PHONY: bench-text
+bench-text: ## Full-text searches compared with Lucene, FTS5 and zvec (MADE=100000 ROUNDS=3: ten minutes), hybrid searches with their parts, and what they find (needs Java 17 and Maven)
+	benchmarks/text/run
+	benchmarks/text/hybrid
+	benchmarks/text/unused
+	benchmarks/quality/run
+
 .PHONY: bench
 bench: ## A short form of every measurement, and one report: target/bench/short.html (15 minutes)
 	cargo build --release --locked -p annulus -p annulus-bench

@@ -354,7 +354,7 @@ fn the_product_has_nothing_of_test_support() {
 }
 
 /// Workspaces of their own, which use crates of this one and are built with `--locked`.
-const OTHER_WORKSPACES: [&str; 2] = ["benchmarks/ann", "fuzz"];
+const OTHER_WORKSPACES: [&str; 3] = ["benchmarks/ann", "benchmarks/text", "fuzz"];
 
 #[test]
 fn lock_files_of_other_workspaces_fit_the_crates() {
