@@ -108,9 +108,14 @@ def main():
     # By their words alone: the text, and the crates that come with it.
     texts = {normal(apache): (apache, ["Annulus", "Roboto"])}
     bare = []
-    for crate, (licence, _) in crates:
+    # Some repositories put their text into their main package alone.
+    of_repository = {}
+    for crate, (licence, repository) in crates:
+        of_repository.setdefault((repository, licence), []).extend(texts_in(where[crate]))
+    for crate, (licence, repository) in crates:
         name = " ".join(crate)
-        own = {normal(text): text for text in texts_in(where[crate])}
+        found = list(texts_in(where[crate])) or of_repository[repository, licence]
+        own = {normal(text): text for text in found}
         if not own and licence not in WITHOUT_A_TEXT:
             if "Apache-2.0" not in re.split(r"[ /]+", licence):
                 raise SystemExit(f"{name}: the package holds no text of {licence}")

@@ -113,7 +113,7 @@ async fn rows_that_match_come_in_pages() {
 }
 
 #[tokio::test]
-async fn scores_and_excerpts_stand_at_their_places() {
+async fn scores_and_excerpts_have_their_places() {
     let mut setup = setup_for_words().await;
     let text = "SELECT BM25(name, 'sea'), id, BM25_HIGHLIGHT(name, 'sea') AS mark FROM films \
                 ORDER BY BM25(name, 'sea') LIMIT 2";
@@ -137,7 +137,7 @@ async fn scores_and_excerpts_stand_at_their_places() {
     let columns = told.metadata.unwrap().columns;
     let names: Vec<&str> = columns.iter().map(|spec| &*spec.name).collect();
     assert_eq!(names, ["system.bm25(name, 'sea')", "id", "mark"]);
-    assert_eq!(columns[0].cql_type.to_string(), "tuple<float, int>");
+    assert_eq!(columns[0].cql_type.to_string(), "frozen<tuple<float, int>>");
     let hit = |score: f32, rank: u8| {
         let score = score.to_be_bytes();
         Bytes::from([&[0, 0, 0, 4][..], &score, &[0, 0, 0, 4, 0, 0, 0, rank]].concat())
