@@ -15,7 +15,7 @@ use crate::neighbour_index::ScratchBuffers;
 /// Number of vectors that are renewed with every change, while there are any out of date.
 const RENEWED_PER_CHANGE: usize = 2;
 
-/// What changes have left behind in an index.
+/// The work that changes have left in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceDebt {
     /// The number of dead entries: removed or replaced vectors that still take memory, and that
@@ -27,7 +27,7 @@ pub struct MaintenanceDebt {
 }
 
 impl NeighbourIndex {
-    /// What changes have left behind. Others may make changes meanwhile.
+    /// The work that changes have left. Others may make changes meanwhile.
     pub fn maintenance_debt(&self) -> MaintenanceDebt {
         let graph = &self.graph;
         let dead = graph.dead_slots();

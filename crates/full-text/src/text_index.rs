@@ -156,7 +156,7 @@ impl TextIndex {
         memory
     }
 
-    /// What one search looks at: all documents as they are now, with fresh ones in place of those
+    /// A view for one search: all documents as they are now, with fresh ones in place of those
     /// of the same ids.
     pub fn view<'a>(&self, fresh: FreshTexts<'a>) -> TextView<'a> {
         let state = self.state.lock().clone();

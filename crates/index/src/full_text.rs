@@ -52,7 +52,7 @@ pub enum TextAnalyzer {
     Standard,
     /// Runs of letters and digits in lower case.
     Simple,
-    /// What stands between white space, as it is.
+    /// The texts between white space, as they are.
     Whitespace,
     /// Stems of English words.
     English,

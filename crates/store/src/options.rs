@@ -37,8 +37,8 @@ pub struct StoreOptions {
     pub listeners: Vec<ApiSocketOptions>,
     /// The interval at which the database is queried for changes of its schema.
     pub discovery_interval: Duration,
-    /// Whether indexes on texts are built. If not, they are as if they were not there. A database in
-    /// the same process has all its indexes built.
+    /// Whether indexes on texts are built. If not, they are as if they were not there. A database
+    /// in the same process has all its indexes built.
     pub full_text_indexes: bool,
     /// The options for following the log.
     pub cdc: LogReadingOptions,

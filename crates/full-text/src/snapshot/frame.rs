@@ -1,5 +1,4 @@
-//! What the files `index` and `documents` have in common: a mark at the begin, a checksum at the
-//! end.
+//! The frame of the files `index` and `documents`: a mark at the begin, a checksum at the end.
 
 use std::path::Path;
 

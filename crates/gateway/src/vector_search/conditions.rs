@@ -7,18 +7,17 @@ use std::sync::Arc;
 
 use cql::ast::{ComparisonSubject, Relation as Written, Select};
 use cql::error::CqlError;
-use query::IndexDefinition as _;
 use query::bind::PrepareContext;
 use query::condition::{FilterSupport, SearchCondition, conditions};
 use query::functions::TokenKey;
 use query::relation::{self, PreparedRelation, conflicts};
 use query::resolve::TableColumns;
 use query::row_filter::{BoundRelation, FilteredRow};
+use query::{IndexDefinition as _, SearchCall};
 use schema::{Column, ColumnId, ColumnKind};
 use value::predicate::{ColumnObservation, Predicate};
 use value::token::{Partitioner, routing_key};
 
-use super::plan::is_search;
 use super::row::Row;
 use crate::catalog::{self, DefinedIndex, IndexCatalogSnapshot, LoggedTable};
 use crate::key_read::ReadRowLayout;
@@ -236,5 +235,13 @@ impl FilteredRow<ConditionColumn> for CheckedRow<'_> {
         });
         let key: Vec<_> = key.map(bytes::Bytes::copy_from_slice).collect();
         Partitioner::Murmur3.token(&routing_key(&key)).0
+    }
+}
+/// Whether a relation of WHERE is a call of a search.
+pub(super) fn is_search(subject: &ComparisonSubject) -> bool {
+    match subject {
+        // A call that makes no sense is one, too.
+        ComparisonSubject::Function(call) => !matches!(SearchCall::of(call), Ok(None)),
+        _ => false,
     }
 }

@@ -23,7 +23,7 @@ use query::{
 use store_api::{ClientError, ColumnsPredicate};
 use value::timeuuid;
 
-use super::computed::BoundItem;
+use super::computed_item::BoundItem;
 use super::conditions::{self, ConditionColumn};
 use super::freshness::FreshSearches;
 use super::plan::WordsInWhere;

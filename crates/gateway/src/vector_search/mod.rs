@@ -57,6 +57,7 @@
 //! by words of WHERE alone, has: its paging state is the place in the full-text index.
 
 mod computed;
+mod computed_item;
 mod conditions;
 mod covered;
 mod execution;

@@ -5,7 +5,7 @@ mod searched;
 use std::fmt;
 use std::sync::Arc;
 
-use cql::ast::{ComparisonSubject, ProjectionList, Select, Selector, Statement};
+use cql::ast::{ProjectionList, Select, Selector, Statement};
 use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, ColumnsMetadata};
@@ -13,8 +13,8 @@ use index::CandidateRule;
 use query::bind::{PrepareContext, PreparedTerm};
 use query::resolve::TableColumns;
 use query::{
-    AnnOptions, RowOrdering, SearchCall, SearchForm, SearchKind, SearchPlan, SearchTerm,
-    SearchedOrdering, bounds, clauses, limit,
+    AnnOptions, RowOrdering, SearchForm, SearchKind, SearchPlan, SearchTerm, SearchedOrdering,
+    bounds, clauses, limit,
 };
 
 pub(super) use self::searched::WordsInWhere;
@@ -337,15 +337,6 @@ fn counts_rows(select: &Select) -> bool {
             matches!(&items[..], [item] if item.selector == Selector::CountAll)
         }
         ProjectionList::All => false,
-    }
-}
-
-/// Whether a relation of WHERE is a call of a search.
-pub(super) fn is_search(subject: &ComparisonSubject) -> bool {
-    match subject {
-        // A call that makes no sense is one, too.
-        ComparisonSubject::Function(call) => !matches!(SearchCall::of(call), Ok(None)),
-        _ => false,
     }
 }
 

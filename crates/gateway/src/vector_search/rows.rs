@@ -14,7 +14,8 @@ use query::search::{
 use query::{TopScored, key_values};
 use store_api::{ClientError, IndexServices, KeyValue, NearestRows};
 
-use super::computed::{self, BoundItem};
+use super::computed;
+use super::computed_item::BoundItem;
 use super::execution::{AnnExecution, ClientAnswer, ReadBy, add_to, unreadable};
 use super::freshness::FreshSearches;
 use super::prepared::prepare_read;

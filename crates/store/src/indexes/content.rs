@@ -24,7 +24,7 @@ use super::ranked_rows::RankedRows;
 use super::request::{IndexSearch, StructureError};
 use super::selection::SharedKeys;
 use super::structure::{PreparedValue, Structure};
-use super::structure_memory::StructureMemory;
+use super::structure_memory::{StructureDebt, StructureMemory};
 use super::surrounding_rows::SurroundingRows;
 use crate::filter::SearchFilter;
 use crate::identity::StructureOptions;
@@ -177,6 +177,11 @@ impl IndexContent {
         while self.len() < rows {
             self.grown.notified().await;
         }
+    }
+
+    /// The work that changes have left in the structure.
+    pub(crate) fn debt(&self) -> StructureDebt {
+        self.structure.debt()
     }
 
     /// The bytes held by the structure.

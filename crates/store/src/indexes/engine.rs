@@ -357,7 +357,7 @@ impl IndexEngine {
         index.state() == IndexState::Serving && self.is_current(index)
     }
 
-    /// What a look for an index finds, once an index that is about to come is there.
+    /// The outcome of a look for an index, once an index that is about to come is there.
     async fn when_current<T>(
         &self,
         name: &IndexName,

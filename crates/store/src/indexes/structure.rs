@@ -14,7 +14,7 @@ use super::files::{FilesFault, FilesProgress, FilesState};
 use super::fresh::FreshValue;
 use super::ranked_rows::RankedRows;
 use super::request::{IndexSearch, StructureError, StructureQuery};
-use super::structure_memory::StructureMemory;
+use super::structure_memory::{StructureDebt, StructureMemory};
 use super::surrounding_rows::SurroundingRows;
 use super::text::{self, AsText, TextStructure};
 use super::vector::{self, AsVector, PreparedVector, VectorIndex};
@@ -249,6 +249,27 @@ impl Structure {
         match self {
             Structure::Vector(index) => index.show_recall(metrics),
             Structure::Text(_) => {}
+        }
+    }
+
+    /// The structure of vectors.
+    ///
+    /// # Errors
+    /// If it is one of texts.
+    pub(crate) fn vectors(&self) -> Result<&VectorIndex, StructureError> {
+        match self {
+            Structure::Vector(index) => Ok(index),
+            Structure::Text(_) => Err(StructureError::Query(
+                "the index has no vectors, whose recall could be measured".to_owned(),
+            )),
+        }
+    }
+
+    /// The work that changes have left in the structure.
+    pub(crate) fn debt(&self) -> StructureDebt {
+        match self {
+            Structure::Vector(index) => index.debt(),
+            Structure::Text(index) => index.debt(),
         }
     }
 

@@ -35,7 +35,7 @@ impl StructureMemory {
     }
 }
 
-/// What changes have left behind in a structure.
+/// The work that changes have left in a structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StructureDebt {
     /// The number of entries of removed and changed rows that still take room.

@@ -109,7 +109,7 @@ impl VectorSearcher {
     }
 }
 
-/// What all pages of a search are looked at by.
+/// The means by which all pages of a search are looked at.
 struct PageMeans {
     /// The filter by the rows that its words name; `None` without words.
     filter: Option<NamingFilter>,

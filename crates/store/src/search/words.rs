@@ -40,7 +40,7 @@ pub(super) struct WordsSource {
 pub(super) struct NamingFilter {
     /// The filter.
     pub filter: SearchFilter,
-    /// What keeps the ids of the indexes from going to other rows.
+    /// The epochs of the indexes, which keep their ids from going to other rows.
     ids: Vec<Arc<()>>,
 }
 

@@ -37,12 +37,9 @@ const OF_ONE_CLASS: [&str; 7] = [
 ];
 
 /// Modules that plan a statement about indexes, or the answer of one that describes them.
-const PLANNERS: [&str; 6] = [
+const PLANNERS: [&str; 3] = [
     "gateway::catalog::base_table",
-    "gateway::catalog::define",
     "gateway::catalog::statement",
-    "gateway::overlay::describe",
-    "gateway::overlay::indexes",
     "node::schema_changes::indexes",
 ];
 

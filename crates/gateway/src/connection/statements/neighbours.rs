@@ -1,5 +1,5 @@
-//! Queries by searches, for vectors or for words: recognises them among the client's requests, and makes them jobs of
-//! background tasks. The node gets none of them, so no response is awaited here.
+//! Queries by searches, for vectors or for words: recognises them among the client's requests, and
+//! makes them jobs of background tasks. The node gets none of them, so no response is awaited here.
 
 use std::sync::Arc;
 

@@ -14,9 +14,10 @@ use query::{
 };
 use value::CqlType;
 
-use super::{IndexedCall, PlannedOrder, is_search};
+use super::{IndexedCall, PlannedOrder};
 use crate::catalog::{DefinedIndex, IndexCatalogSnapshot, LoggedTable};
 use crate::key_read::SearchedColumn;
+use crate::vector_search::conditions::is_search;
 use crate::vector_search::selection::{CallPlanner, ComputedValue, TextCall, without_ordering};
 
 /// The table of a statement, as a snapshot knows it.

@@ -1,4 +1,4 @@
-//! The check of an index's recall, and what changes have left behind in it.
+//! The check of an index's recall.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -7,21 +7,10 @@ use filter_columns::IdSet;
 
 use super::IndexContent;
 use crate::indexes::request::StructureError;
-use crate::indexes::structure::Structure;
-use crate::indexes::structure_memory::StructureDebt;
 use crate::indexes::surrounding_rows::SurroundingRows;
-use crate::indexes::vector::VectorIndex;
 use crate::indexes::vector::recall::{QueryRecall, RecallBatch};
 
 impl IndexContent {
-    /// What changes have left behind in the structure.
-    pub(crate) fn debt(&self) -> StructureDebt {
-        match &self.structure {
-            Structure::Vector(index) => index.debt(),
-            Structure::Text(index) => index.debt(),
-        }
-    }
-
     /// Draws `count` rows of the index by chance, or takes all if there are no more.
     pub(crate) fn sample(&self, count: usize) -> Vec<u32> {
         let mut ids = self.structure.ids();
@@ -38,7 +27,7 @@ impl IndexContent {
     /// If the index has no vectors.
     pub(crate) fn begin_recall(&self, sampled: &[u32]) -> Result<RecallBatch, StructureError> {
         let _epoch = self.epoch.load_full();
-        let vectors = self.vectors()?;
+        let vectors = self.structure.vectors()?;
         Ok(vectors.begin_recall(&self.rows_around(), sampled))
     }
 
@@ -47,7 +36,7 @@ impl IndexContent {
     /// # Errors
     /// If the index has no vectors, or is at fault.
     pub(crate) fn scan_for_recall(&self, batch: &mut RecallBatch) -> Result<bool, StructureError> {
-        let scanned = self.vectors()?.scan_for_recall(batch);
+        let scanned = self.structure.vectors()?.scan_for_recall(batch);
         self.look_for_damage();
         scanned
     }
@@ -66,19 +55,11 @@ impl IndexContent {
         // Held from before the first id is seen until its key has been looked up.
         let _epoch = self.epoch.load_full();
         let judged = self
+            .structure
             .vectors()?
             .judge_recall(&self.rows_around(), batch, now_s);
         self.look_for_damage();
         judged
-    }
-
-    fn vectors(&self) -> Result<&VectorIndex, StructureError> {
-        match &self.structure {
-            Structure::Vector(index) => Ok(index),
-            Structure::Text(_) => Err(StructureError::Query(
-                "the index has no vectors, whose recall could be measured".to_owned(),
-            )),
-        }
     }
 
     fn rows_around(&self) -> SurroundingRows<'_, super::PreparedValue> {

@@ -168,7 +168,8 @@ fn fresh_texts_count_in_statistics_and_matches() {
 
 #[test]
 fn texts_wait_for_a_segment_until_the_index_is_tended() {
-    let index = index(&[("red", 0)]);
+    let rows: Vec<(&str, i32)> = (0..200).map(|_| ("red", 0)).collect();
+    let index = index(&rows);
     let texts = index.structure().as_text().unwrap();
     assert!(texts.waiting_bytes() > 0);
     assert_eq!(texts.segment_count(), 0);

@@ -1,4 +1,4 @@
-//! What changes have left behind in an index of texts.
+//! The work that changes have left in an index of texts.
 
 use super::TextStructure;
 use crate::indexes::structure_memory::StructureDebt;

@@ -131,7 +131,7 @@ impl VectorIndex {
         }
     }
 
-    /// What changes have left behind in the graph.
+    /// The work that changes have left in the graph.
     pub(crate) fn debt(&self) -> StructureDebt {
         let debt = self.ann.maintenance_debt();
         StructureDebt {

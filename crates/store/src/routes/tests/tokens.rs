@@ -37,8 +37,8 @@ async fn requests_of_a_database_need_no_token() {
         ("GET", "/api/v1/indexes/ks/none/status", 404),
         ("POST", "/api/v1/indexes/ks/none/ann", 404),
         ("POST", "/api/v1/indexes/k%73/none/ann", 404),
-        ("POST", "/api/v1/indexes/ks/none/bm25", 404),
-        ("POST", "/api/v1/indexes/ks/none/highlight", 404),
+        ("POST", "/api/v1/indexes/ks/none/bm25", 400),
+        ("POST", "/api/v1/indexes/ks/none/highlight", 400),
     ] {
         let got = asked(&service, method, path, None).await;
         assert!(got == status || got == 503, "{method} {path}: {got}");
