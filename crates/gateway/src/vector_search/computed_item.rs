@@ -100,3 +100,28 @@ fn hit_cell(hit: &SearchHit, part: SearchCallPart) -> Option<Bytes> {
         SearchCallPart::Highlight => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hit_is_shown_in_whole_and_in_parts() {
+        let hit = SearchHit {
+            score: Some(0.5),
+            rank: Some(3),
+        };
+        let cell = |hit: &SearchHit, part| hit_cell(hit, part).map(|cell| cell.to_vec());
+        let score = 0.5f32.to_be_bytes();
+        assert_eq!(cell(&hit, SearchCallPart::Score), Some(score.to_vec()));
+        assert_eq!(cell(&hit, SearchCallPart::Rank), Some(vec![0, 0, 0, 3]));
+        let whole = [&[0, 0, 0, 4][..], &score, &[0, 0, 0, 4, 0, 0, 0, 3]].concat();
+        assert_eq!(cell(&hit, SearchCallPart::Hit), Some(whole));
+        let missed = SearchHit::default();
+        assert_eq!(cell(&missed, SearchCallPart::Rank), None);
+        assert_eq!(cell(&missed, SearchCallPart::Hit), None);
+        let scored = SearchHit { rank: None, ..hit };
+        let without_rank = [&[0, 0, 0, 4][..], &score, &[0xff; 4]].concat();
+        assert_eq!(cell(&scored, SearchCallPart::Hit), Some(without_rank));
+    }
+}
