@@ -1,6 +1,7 @@
 //! The way to a CQL server: its address, login and certificates, as flags, and a session made of
 //! them.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -118,6 +119,25 @@ impl CqlFlags {
         self.cql.join(",")
     }
 
+    /// The flags as another program of this crate takes them.
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments = vec![OsString::from("--cql"), self.addresses().into()];
+        if let Some(user) = &self.user {
+            arguments.extend(["--user".into(), user.into()]);
+        }
+        for (flag, path) in [
+            ("--password-file", &self.password_file),
+            ("--ca", &self.ca_cert_path),
+            ("--cert", &self.cert_path),
+            ("--key", &self.key_path),
+        ] {
+            if let Some(path) = path {
+                arguments.extend([flag.into(), path.into()]);
+            }
+        }
+        arguments
+    }
+
     fn tls(&self) -> Result<Option<TlsContext>, ToolError> {
         let Some(authorities) = &self.ca_cert_path else {
             return Ok(None);
@@ -185,6 +205,11 @@ mod tests {
         let flags = parsed(&["--cql", "a:1,b:2", "-u", "ada", "--password-file", "/p"]).unwrap();
         assert_eq!(flags.cql, ["a:1", "b:2"]);
         assert_eq!(flags.addresses(), "a:1,b:2");
+        let again = flags.arguments();
+        assert_eq!(
+            again,
+            ["--cql", "a:1,b:2", "--user", "ada", "--password-file", "/p"]
+        );
     }
 
     #[tokio::test]
