@@ -155,8 +155,9 @@ impl CqlFlags {
 
     /// Explains the driver's error in a user's words.
     fn explain(&self, error: &str) -> ToolError {
-        let is_of_login = ["uthentica", "redential", "assword"];
-        let is_of_login = is_of_login.iter().any(|word| error.contains(word));
+        let words = error.to_ascii_lowercase();
+        let is_of_login = ["auth_response", "authentic", "credential", "password"];
+        let is_of_login = is_of_login.iter().any(|word| words.contains(word));
         let remedy = match (is_of_login, &self.user, &self.ca_cert_path) {
             (true, None, _) => "log in with --user and --password-file",
             (true, Some(_), _) => "check --user and --password-file",

@@ -200,7 +200,7 @@ pub(super) fn completions(before: &str, names: &SchemaNames) -> (usize, Vec<Stri
     {
         return (
             first.range.start,
-            matching(COMMANDS, &before[first.range.start..]),
+            matching(&COMMANDS, &before[first.range.start..]),
         );
     }
     (start, following(before, &earlier, prefix, names))
@@ -230,7 +230,7 @@ fn following(
             let mut found = identifiers(tables, prefix);
             found.extend(identifiers(names.keyspaces.keys(), prefix));
             if word.starts_with("DESC") {
-                found.extend(in_case(matching(DESCRIBED, prefix), prefix));
+                found.extend(in_case(matching(&DESCRIBED, prefix), prefix));
             }
             found
         }
@@ -239,7 +239,7 @@ fn following(
             let mut found = identifiers(tables.into_iter().flatten(), prefix);
             // Without a beginning all keywords would be a wall of words.
             if !prefix.is_empty() {
-                found.extend(in_case(matching(KEYWORDS, prefix), prefix));
+                found.extend(in_case(matching(&KEYWORDS, prefix), prefix));
             } else if earlier.is_empty() {
                 found.extend(BEGINS.map(str::to_owned));
             }
@@ -319,7 +319,7 @@ fn identifiers<'n>(names: impl Iterator<Item = &'n String>, prefix: &str) -> Vec
 }
 
 /// Words that begin with a prefix, in whatever case.
-fn matching<const N: usize>(words: [&str; N], prefix: &str) -> Vec<String> {
+fn matching(words: &[&str], prefix: &str) -> Vec<String> {
     let upper = prefix.to_ascii_uppercase();
     let found = words
         .iter()

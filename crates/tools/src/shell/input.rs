@@ -10,8 +10,8 @@ pub(super) type InputPieces = mpsc::Receiver<Result<String, String>>;
 /// The bytes that are read at once.
 const READ_BYTES: usize = 1 << 16;
 
-/// Reads an input on a thread of its own: a pipe may be silent for long, and meanwhile Ctrl-C must
-/// work.
+/// Reads an input on a thread of its own: a pipe may be silent for long, and the driver's tasks
+/// must go on meanwhile.
 ///
 /// # Errors
 /// If the system has no thread for it.

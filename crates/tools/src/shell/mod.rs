@@ -22,7 +22,6 @@ use std::io::{Cursor, IsTerminal as _, Read};
 use std::sync::Arc;
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use self::format::AnswerFormat;
 use self::runner::{ShellFlow, ShellRunner};
@@ -73,10 +72,6 @@ impl ShellFlags {
 /// If the server can't be reached, or a statement of a script fails.
 pub async fn run(flags: ShellFlags) -> Result<(), ToolError> {
     let session = flags.connection.connect().await?;
-    // From here on Ctrl-C ends a statement and not the process. Whoever waits for something listens
-    // for it.
-    let interrupts = signal(SignalKind::interrupt());
-    let _interrupts = interrupts.map_err(|error| ToolError::Usage(format!("Ctrl-C: {error}")))?;
     if let Some(keyspace) = &flags.keyspace {
         let used = session.use_keyspace(keyspace, true).await;
         used.map_err(|error| ToolError::Statement(format!("--keyspace {keyspace}: {error}")))?;

@@ -10,6 +10,7 @@ use scylla::observability::tracing::TracingInfo;
 use scylla::response::query_result::QueryResult;
 use scylla::response::{PagingState, PagingStateResponse};
 use scylla::statement::{Consistency, SerialConsistency, Statement};
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use super::answer::ShownAnswer;
@@ -91,6 +92,11 @@ impl ShellRunner {
         let prompt = LinePrompt::start(self.session.clone(), self.has_colours);
         let prompt = prompt.map_err(|error| ToolError::File(format!("the prompt: {error}")))?;
         self.prompt = Some(prompt);
+        // From here on Ctrl-C ends a statement, or the program that a command runs, and not the
+        // shell. Whoever waits for something listens for it.
+        let interrupts = signal(SignalKind::interrupt());
+        let _interrupts =
+            interrupts.map_err(|error| ToolError::File(format!("Ctrl-C: {error}")))?;
         let name = self.session.get_cluster_state().cluster_name().to_owned();
         let addresses = self.flags.addresses();
         self.output.put(&format!(
@@ -156,7 +162,7 @@ impl ShellRunner {
         let mut splitter = StatementSplitter::default();
         let mut is_last = false;
         while !is_last {
-            match or_interrupted(pieces.recv()).await? {
+            match or_interrupted(self.prompt.is_some(), pieces.recv()).await? {
                 Some(Ok(text)) => splitter.push(&text),
                 Some(Err(why)) => return Err(ToolError::File(format!("{origin}: {why}"))),
                 None => is_last = true,
@@ -316,7 +322,7 @@ impl ShellRunner {
         loop {
             let begun = Instant::now();
             let request = self.request(statement.clone(), state);
-            let (answer, next) = or_interrupted(request).await??;
+            let (answer, next) = or_interrupted(self.prompt.is_some(), request).await??;
             time += begun.elapsed();
             for warning in answer.warnings() {
                 output::complain(&format!("warning: {warning}"));
@@ -398,7 +404,8 @@ impl ShellRunner {
     }
 
     async fn show_trace(&mut self, id: &Uuid) -> Result<(), ToolError> {
-        let trace = or_interrupted(self.session.get_tracing_info(id)).await?;
+        let trace = self.session.get_tracing_info(id);
+        let trace = or_interrupted(self.prompt.is_some(), trace).await?;
         match trace {
             Ok(trace) => {
                 let text = trace_text(id, &trace);
@@ -441,8 +448,15 @@ fn on_off(is_on: bool) -> &'static str {
     }
 }
 
-/// The outcome of some work, unless the user presses Ctrl-C before its end.
-async fn or_interrupted<T>(work: impl Future<Output = T>) -> Result<T, ToolError> {
+/// The outcome of some work, unless the user presses Ctrl-C at the prompt before its end. A script
+/// ends by that signal.
+async fn or_interrupted<T>(
+    is_at_prompt: bool,
+    work: impl Future<Output = T>,
+) -> Result<T, ToolError> {
+    if !is_at_prompt {
+        return Ok(work.await);
+    }
     tokio::select! {
         outcome = work => Ok(outcome),
         _ = tokio::signal::ctrl_c() => Err(ToolError::Interrupted),
