@@ -33,7 +33,7 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -111,6 +111,10 @@ test-cqlsh: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-cqlsh-all
 test-cqlsh-all: $(VENVS)/cassandra/.installed test-programs ## The tests of cqlsh, with 100,000 rows that go out by COPY TO and come in by COPY FROM
 	COPY_ROWS=$${COPY_ROWS:-100000} $(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
+
+.PHONY: test-shell
+test-shell: $(VENVS)/cassandra/.installed test-programs
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/shell
 
 .PHONY: test-compat
 test-compat: $(VENVS)/cassandra/.installed test-programs

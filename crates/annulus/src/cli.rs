@@ -153,6 +153,13 @@ pub enum ProgramCommand {
     /// exit code is then 5 with DIR, and 1 for a service.
     Scrub(Box<ScrubArguments>),
 
+    /// Execute CQL at a prompt, or of a script, on this server or any other
+    ///
+    /// At a terminal: completion, history, several lines, tables that fit, and cqlsh's commands.
+    /// Else the statements of -e, -f or stdin, with their rows as tables, JSON or CSV.
+    #[command(visible_alias = "sql")]
+    Shell(Box<tools::shell::ShellFlags>),
+
     /// Print the licences of what this program and `annulus-bench` contain
     Licences,
 }

@@ -32,6 +32,7 @@ mod settings_file;
 #[cfg(test)]
 mod settings_page;
 mod settings_table;
+mod shell_command;
 mod shown_settings;
 mod size;
 mod span;
@@ -70,6 +71,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::ProgramCommand::Recover(arguments) => recover::run(arguments),
         cli::ProgramCommand::Role(arguments) => role::run(arguments),
         cli::ProgramCommand::Scrub(arguments) => scrub::run(*arguments),
+        cli::ProgramCommand::Shell(flags) => shell_command::run(*flags),
         cli::ProgramCommand::Certificate(arguments) => certificate::run(&arguments),
         cli::ProgramCommand::Bench { arguments } => bench_program::run(&arguments),
         cli::ProgramCommand::Licences => licences::run(),

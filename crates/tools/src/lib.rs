@@ -1,0 +1,14 @@
+//! Programs that a user runs against a CQL server: `annulus shell`, `import`, `export` and `mcp`.
+//!
+//! They are clients like any other: each opens a session of the driver ([`connection`]) and knows
+//! of the server only what CQL shows. So they work with `annulus serve`, with a gateway, and with
+//! Cassandra and ScyllaDB.
+
+#![warn(clippy::unwrap_used)]
+
+pub mod connection;
+mod error;
+pub mod shell;
+
+pub use connection::CqlFlags;
+pub use error::{ToolError, exit_code};
