@@ -101,7 +101,7 @@ pub fn processor() -> DoctorFinding {
         VectorUnits::Neither => DoctorFinding::advice(
             SUBJECT,
             found("neither AVX2 with FMA and F16C nor AVX-512"),
-            "take another machine where searches must be fast: they take several times as long here",
+            "take another machine where searches must be fast: they are slower here",
         ),
     }
 }
