@@ -36,7 +36,8 @@ COMPLETIONS = {
 
 def dependencies(binary):
     """The field Depends, by the libraries that the program names."""
-    packages = {f"libc6 (>= {'.'.join(map(str, needed_glibc(binary)))})", "adduser"}
+    # The unit reloads by /bin/kill.
+    packages = {f"libc6 (>= {'.'.join(map(str, needed_glibc(binary)))})", "adduser", "procps"}
     for library in needed_libraries(binary):
         if not OF_GLIBC.match(library):
             if library not in PACKAGES:

@@ -62,7 +62,7 @@ def debian():
             shutil.rmtree(base, ignore_errors=True)
             base.parent.mkdir(parents=True, exist_ok=True)
             debootstrap = tool("debootstrap", "debootstrap")
-            include = "--include=adduser,python3,python3-venv"
+            include = "--include=adduser,procps,python3,python3-venv"
             subprocess.run([debootstrap, "--variant=minbase", include, release, base], check=True)
             (base / "done").touch()
         system = Chroot(folder / release)
