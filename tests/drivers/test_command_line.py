@@ -69,11 +69,10 @@ def test_a_hang_up_ends_no_server_without_tls(tmp_path):
 
 
 def test_the_unit_for_systemd_is_complete(tmp_path):
-    """Runs what the unit on the page of deployment runs, with a directory and ports of its own."""
-    page = (ROOT / "docs/deploy.md").read_text()
+    """Runs what the unit of the Debian package runs, with a directory and ports of its own."""
     unit = configparser.ConfigParser(strict=True)
     unit.optionxform = str
-    unit.read_string(page.split("```ini\n")[1].split("```")[0])
+    unit.read_string((ROOT / "packaging/deb/annulus.service").read_text())
     assert set(unit) == {"DEFAULT", "Unit", "Service", "Install"}
     service = unit["Service"]
     program, *arguments = service["ExecStart"].split()

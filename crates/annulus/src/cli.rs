@@ -5,7 +5,10 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::certificate::CertificateArguments;
+use crate::completions::CompletionsArguments;
+use crate::doctor::DoctorArguments;
 use crate::gateway_command::GatewayArguments;
+use crate::man_pages::ManArguments;
 use crate::operator::check::CheckArguments;
 use crate::operator::repair::RepairArguments;
 use crate::operator::status::StatusArguments;
@@ -14,13 +17,14 @@ use crate::recover::RecoverArguments;
 use crate::role::RoleArguments;
 use crate::scrub::ScrubArguments;
 use crate::serve::ServeArguments;
+use crate::settings_template::TemplateArguments;
 use crate::store_service::StoreSettings;
 
 /// Vector search for CQL databases.
 #[derive(Debug, Parser)]
 #[command(
     name = "annulus",
-    version,
+    version = env!("ANNULUS_VERSION"),
     propagate_version = true,
     after_help = "Exit codes: 0 stopped on request, 1 failed, 2 bad command line or configuration, \
                   3 address in use, 4 data directory in use, 5 data directory unreadable or damaged, 124 not in time."
@@ -159,6 +163,26 @@ pub enum ProgramCommand {
     /// Else the statements of -e, -f or stdin, with their rows as tables, JSON or CSV.
     #[command(visible_alias = "sql")]
     Shell(Box<tools::shell::ShellFlags>),
+    /// Check this machine and the server on it: limits, disk, clock, ports, processor, memory
+    ///
+    /// It takes the settings of `annulus serve`, from the same sources, and prints one line for
+    /// each thing it looks at, with what to change. It writes a file of some KiB into the data
+    /// directory, to time the disk, and deletes it; it changes nothing else. Exit code 0 means that
+    /// nothing is wrong, advice aside, and 1 that something is.
+    ///
+    /// With --bundle it also writes what a maintainer wants to see into a tar file: these findings,
+    /// the settings without secrets, and the state, the tasks and the end of the log of the server.
+    /// Rows are not in it, but names of tables and indexes are, and the log as it is.
+    Doctor(Box<DoctorArguments>),
+
+    /// Print a file of settings for --config, with each setting explained and commented out
+    Settings(TemplateArguments),
+
+    /// Print the completions of this command line for a shell
+    Completions(CompletionsArguments),
+
+    /// Print the manual page of this program or of one of its commands (man -l reads it)
+    Man(ManArguments),
 
     /// Print the licences of what this program and `annulus-bench` contain
     Licences,

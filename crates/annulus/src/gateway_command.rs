@@ -23,6 +23,7 @@ use crate::gateway_settings::{GatewaySettings, ResolvedGatewaySettings};
 use crate::gateway_tls::{CassandraCertificates, GatewayTls};
 use crate::heap;
 use crate::logging;
+use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
 use crate::settings_file;
@@ -146,6 +147,7 @@ async fn serve(
             Some(store) => store.keep(ready).await,
             None => {
                 ready.await?;
+                notify::ready(&format!("CQL on {}", gateway.address()));
                 std::future::pending().await
             }
         }
@@ -158,6 +160,7 @@ async fn serve(
     if let Ok(signal) = outcome {
         tracing::info!(signal, "stopping");
     }
+    notify::stopping();
     let began = Instant::now();
     // The index service stops first, as it is a client of the gateway.
     if let Some(store) = store {

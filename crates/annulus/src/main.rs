@@ -7,8 +7,11 @@ mod audit_log;
 mod bench_program;
 mod certificate;
 mod cli;
+mod completions;
 mod core_dumps;
+mod doctor;
 mod exit;
+#[cfg(feature = "sample")]
 mod films;
 mod gateway_command;
 mod gateway_settings;
@@ -17,13 +20,16 @@ mod guardrail_settings;
 mod heap;
 mod licences;
 mod logging;
+mod man_pages;
 mod memory_limit;
+mod notify;
 mod open_files;
 mod operator;
 mod output;
 mod recover;
 mod renewal;
 mod role;
+#[cfg(feature = "sample")]
 mod sample;
 mod scrub;
 mod serve;
@@ -33,6 +39,7 @@ mod settings_file;
 mod settings_page;
 mod settings_table;
 mod shell_command;
+mod settings_template;
 mod shown_settings;
 mod size;
 mod span;
@@ -43,7 +50,7 @@ mod vector_stores;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 fn main() -> ExitCode {
     heap::set_up();
@@ -74,6 +81,16 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::ProgramCommand::Shell(flags) => shell_command::run(*flags),
         cli::ProgramCommand::Certificate(arguments) => certificate::run(&arguments),
         cli::ProgramCommand::Bench { arguments } => bench_program::run(&arguments),
+        cli::ProgramCommand::Doctor(arguments) => doctor::run(*arguments),
+        cli::ProgramCommand::Settings(arguments) => {
+            settings_template::run(&arguments, &cli::CommandLine::command())
+        }
+        cli::ProgramCommand::Completions(arguments) => {
+            completions::run(&arguments, cli::CommandLine::command())
+        }
+        cli::ProgramCommand::Man(arguments) => {
+            man_pages::run(&arguments, cli::CommandLine::command())
+        }
         cli::ProgramCommand::Licences => licences::run(),
     }
 }

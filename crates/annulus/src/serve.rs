@@ -34,11 +34,11 @@ use crate::core_dumps;
 use crate::exit::ProcessFailure;
 use crate::heap;
 use crate::logging;
+use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
 use crate::role::FirstSuperuser;
-use crate::sample;
-use crate::settings::{ListenerTls, ResolvedSettings, SampleName, Settings};
+use crate::settings::{ListenerTls, ResolvedSettings, Settings};
 use crate::settings_file;
 use crate::shown_settings;
 use crate::stop::{HangUpSignal, TerminationSignals};
@@ -164,6 +164,7 @@ async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
     if let Ok(signal) = outcome {
         tracing::info!(signal, "stopping");
     }
+    notify::stopping();
     servers.stop().await;
     storage.close().await.context("closing the storage")?;
     tracing::info!("stopped");
@@ -517,22 +518,48 @@ async fn get_ready(
         .wait_for(|status| *status == NodeStatus::Serving)
         .await
         .context("the index service ended")?;
-    if settings.sample == Some(SampleName::Movies) {
-        let doors = sample::ClientEndpoints {
-            cql,
-            http,
-            login: settings.login,
-            tls: settings.tls.is_some(),
-        };
-        sample::load_movies(&database, doors, &settings.data_dir)
-            .await
-            .context("loading the film sample")?;
-    }
+    load_sample(settings, (cql, http), &database).await?;
     let under_tls = match settings.tls {
         Some(_) => ", both under TLS",
         None => "",
     };
     println!("annulus is ready: CQL on {cql}, HTTP on {http}{under_tls}");
     std::io::stdout().flush()?;
+    notify::ready(&format!("CQL on {cql}, HTTP on {http}{under_tls}"));
+    Ok(())
+}
+
+/// Loads the sample that the settings name, if they do.
+#[cfg(feature = "sample")]
+async fn load_sample(
+    settings: &ResolvedSettings,
+    (cql, http): (SocketAddr, SocketAddr),
+    database: &InternalExecutor,
+) -> anyhow::Result<()> {
+    use crate::sample::{ClientEndpoints, load_movies};
+    use crate::settings::SampleName;
+
+    let Some(SampleName::Movies) = settings.sample else {
+        return Ok(());
+    };
+    let doors = ClientEndpoints {
+        cql,
+        http,
+        login: settings.login,
+        tls: settings.tls.is_some(),
+    };
+    load_movies(database, doors, &settings.data_dir)
+        .await
+        .context("loading the film sample")
+}
+
+/// Loads nothing. The settings of a build without samples name none.
+#[cfg(not(feature = "sample"))]
+#[expect(clippy::unused_async, reason = "as the one that loads a sample")]
+async fn load_sample(
+    _: &ResolvedSettings,
+    _: (SocketAddr, SocketAddr),
+    _: &InternalExecutor,
+) -> anyhow::Result<()> {
     Ok(())
 }

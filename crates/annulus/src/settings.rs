@@ -414,7 +414,7 @@ impl Settings {
             insecure: self.insecure.unwrap_or(false),
             tls,
             datacenter: datacenter(self.datacenter)?,
-            sample: self.sample,
+            sample: sample(self.sample)?,
             durability: durability(self.durability, self.sync_interval_ms)?,
             memory,
             cache_bytes: self.cache_mib.map_or(memory.cache_bytes(), mebibytes),
@@ -488,6 +488,21 @@ impl Settings {
             check_interval,
         }))
     }
+}
+
+/// The sample to load.
+///
+/// # Errors
+/// If there is one, and this build has none.
+fn sample(name: Option<SampleName>) -> Result<Option<SampleName>, ProcessFailure> {
+    if name.is_some() && !cfg!(feature = "sample") {
+        return Err(ProcessFailure::Configuration(
+            "sample: this program was built without samples; leave the setting out, or build it \
+             with the feature `sample`"
+                .to_owned(),
+        ));
+    }
+    Ok(name)
 }
 
 /// The moment at which a write is acknowledged.

@@ -22,6 +22,7 @@ use anyhow::Context;
 
 use crate::exit::ProcessFailure;
 use crate::logging;
+use crate::notify;
 use crate::open_files;
 use crate::stop::TerminationSignals;
 pub use host::{ClientTlsPolicy, EnclosingGateway, ServiceHost};
@@ -101,6 +102,7 @@ async fn serve(settings: IndexServiceSettings) -> anyhow::Result<()> {
     if let Ok(signal) = outcome {
         tracing::info!(signal, "stopping");
     }
+    notify::stopping();
     service.stop().await;
     tracing::info!("stopped");
     outcome.map(|_| ())

@@ -17,6 +17,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
 use crate::exit::ProcessFailure;
+use crate::notify;
 use crate::open_files;
 use crate::renewal::FileFaultLog;
 
@@ -142,8 +143,11 @@ impl IndexService {
                 reached = &mut serves, if !ready => {
                     reached?;
                     ready = true;
-                    println!("annulus store is ready: HTTP on {}", self.store.addresses()[0]);
+                    let http = self.store.addresses()[0];
+                    println!("annulus store is ready: HTTP on {http}");
                     std::io::stdout().flush()?;
+                    // Of a gateway with an index service, too: it is ready before.
+                    notify::ready(&format!("HTTP on {http}"));
                 }
             }
         }
