@@ -1,7 +1,7 @@
 //! The task that follows the schema. It builds each index that appears and frees each one that was
 //! dropped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use platform::aside;
@@ -31,7 +31,7 @@ pub(crate) struct SchemaWatch {
     schema: Box<dyn SchemaFollower>,
     tables: HashMap<TableKey, IndexedTable>,
     /// Every index that is built or being built.
-    indexes: HashMap<IndexName, IndexIdentity>,
+    indexes: BTreeMap<IndexName, IndexIdentity>,
     unclear_rounds: u32,
     /// Indexes whose vectors turned out to be damaged.
     damaged: mpsc::Receiver<Arc<IndexHandle>>,
@@ -55,7 +55,7 @@ impl SchemaWatch {
             schema: context.database.schema(),
             context,
             tables: HashMap::new(),
-            indexes: HashMap::new(),
+            indexes: BTreeMap::new(),
             unclear_rounds: 0,
             damaged,
             interrupted,
@@ -368,7 +368,7 @@ struct IndexChanges {
 /// Compares the indexes with those of the schema. Any difference in its identity makes an index
 /// another one.
 fn changes(
-    indexes: &HashMap<IndexName, IndexIdentity>,
+    indexes: &BTreeMap<IndexName, IndexIdentity>,
     discovered: &DiscoveredIndexes,
 ) -> IndexChanges {
     let mut changes = IndexChanges::default();
@@ -407,7 +407,7 @@ mod tests {
     use crate::identity::FilterColumn;
     use crate::indexes::tests::identity;
 
-    fn known(identities: &[IndexIdentity]) -> HashMap<IndexName, IndexIdentity> {
+    fn known(identities: &[IndexIdentity]) -> BTreeMap<IndexName, IndexIdentity> {
         identities
             .iter()
             .map(|identity| (identity.name.clone(), identity.clone()))

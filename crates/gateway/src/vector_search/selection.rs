@@ -395,7 +395,7 @@ mod tests {
             .iter()
             .map(|spec| spec.cql_type.to_string())
             .collect();
-        assert_eq!(types[1], "tuple<float, int>");
+        assert_eq!(types[1], "frozen<tuple<float, int>>");
         assert_eq!(types[3], "text");
 
         let computed = planned("bm25_score(name, 'x')").unwrap();

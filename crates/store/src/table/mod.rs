@@ -8,7 +8,7 @@
 mod index_task;
 mod supervision;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use index_task::IndexTask;
@@ -117,7 +117,7 @@ pub(crate) struct IndexedTable {
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<SubscriptionRequest>,
     readers: Vec<LogReader>,
-    indexes: HashMap<IndexName, Vec<MemberIndex>>,
+    indexes: BTreeMap<IndexName, Vec<MemberIndex>>,
     watched: TaskSupervisor,
     cancel: CancellationToken,
 }
@@ -175,7 +175,7 @@ impl IndexedTable {
             hints,
             subscriptions,
             readers,
-            indexes: HashMap::new(),
+            indexes: BTreeMap::new(),
             watched,
             cancel,
         }
