@@ -84,6 +84,7 @@ WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
 TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-http-tables test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -193,6 +194,10 @@ test-filters-all: $(VENVS)/cassandra/.installed test-programs ## Searches with f
 .PHONY: test-full-text
 test-full-text: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/full_text
+
+.PHONY: test-http-tables
+test-http-tables: $(VENVS)/cassandra/.installed test-programs ## Rows, searches and CQL over HTTP, next to the same by a driver
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/http_tables
 
 .PHONY: test-full-text-all
 test-full-text-all: $(VENVS)/cassandra/.installed test-programs ## Searches for words, vectors and both: many queries of each form, and 20 seeds of random writes (SEEDS=n FIRST_SEED=m for others)

@@ -18,7 +18,10 @@ use embedded::Embedded;
 use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
-use node::{CqlListenerOptions, HttpLogins, InternalExecutor, LiveCounters, Node, NodeOptions};
+use node::{
+    CqlListenerOptions, HttpLogins, HttpTablesOptions, InternalExecutor, LiveCounters, Node,
+    NodeOptions,
+};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
 use store::{
@@ -233,6 +236,9 @@ impl PendingListeners {
             tls_alone: true,
             ..store::ApiSocketOptions::new(http).with_memory(shares, 1)
         };
+        // The other halves are for the routes of tables.
+        http.bodies_bytes_max /= 2;
+        http.answer_bytes_max /= 2;
         let memory = MemoryBudget::new(shares.cql);
         tokio::spawn(heap::keep_trimmed(vec![memory.clone()]));
         let mut public = public_listener(settings, memory)?;
@@ -295,6 +301,9 @@ impl RunningServers {
             let logins = HttpLogins::new(storage.clone(), access, audit);
             listeners.set_authorizer(Arc::new(logins));
         }
+        let shares = settings.memory.shares();
+        let of_tables = node.http_tables(HttpTablesOptions::new(http, shares));
+        listeners.add_routes(of_tables.routes());
         let options = of_store(settings, http, turns, tasks, storage.clone());
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {

@@ -14,11 +14,11 @@ use crate::refusal::{RefusalAnswer, RequestRefusal};
 
 /// The client of a request, one of the request's extensions.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestClient {
+pub struct RequestClient {
     /// The address of the client.
-    pub(crate) address: IpAddr,
+    pub address: IpAddr,
     /// The identity that it has proved by a certificate.
-    pub(crate) identity: Option<Arc<str>>,
+    pub identity: Option<Arc<str>>,
 }
 
 /// The check of the requests to one listener.

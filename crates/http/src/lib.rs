@@ -43,11 +43,12 @@ mod tokens;
 pub use access::{
     AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation, RequiredRight,
 };
+pub use access_check::RequestClient;
 pub use body::{BodyLimits, ReceivedBody};
 pub use foreign_metrics::ReadCounts;
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
 pub use metrics::MetricsRegistry;
 pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};
-pub use routes::{DirectRoute, NoDirectRoute, RouteRow, RouteTable};
+pub use routes::{AddedRoutes, DirectRoute, NoDirectRoute, RouteRow, RouteTable};
 pub use tokens::{TokenAuthorizer, TokenSet, first_token};

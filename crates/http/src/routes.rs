@@ -111,7 +111,7 @@ where
     }
 
     /// The row with the state that its handler reads.
-    fn with_state(self, state: S) -> RouteRow {
+    pub fn with_state(self, state: S) -> RouteRow {
         RouteRow {
             path: self.path,
             method: self.method,
@@ -121,6 +121,16 @@ where
             handler: self.handler.with_state(state),
         }
     }
+}
+
+/// Rows that a part of a program adds to the table of another.
+#[derive(Clone)]
+pub struct AddedRoutes {
+    /// The rows.
+    pub rows: Vec<RouteRow>,
+    /// A document of OpenAPI that describes them, as JSON. Its paths and schemas are added to those
+    /// of the table.
+    pub description: &'static str,
 }
 
 /// A handler of requests that go past the router.

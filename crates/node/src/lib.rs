@@ -5,13 +5,15 @@
 //! [`planner`] (resolves it against the catalog into a plan that can be printed) → the plan's own
 //! module, which executes it: [`select`], [`modify`], [`schema`], [`describe`] or
 //! [`security::roles`]. A query with `ANN OF` gets primary keys from the index service
-//! (`store_api::IndexServices`), and reads the rows here.
+//! (`store_api::IndexServices`), and reads the rows here. Routes of HTTP (`http`) send statements
+//! through `requests`, too, by the logins of their clients.
 
 #![warn(clippy::unwrap_used)]
 
 pub mod database;
 pub mod describe;
 pub mod guardrails;
+mod http;
 mod lifecycle;
 pub mod modify;
 pub mod planner;
@@ -26,6 +28,7 @@ pub mod system;
 #[cfg(test)]
 mod fixtures;
 
+pub use http::{HttpTables, HttpTablesOptions};
 pub use lifecycle::{Node, NodeOptions};
 pub use net::listener::BindError;
 pub use requests::InternalExecutor;

@@ -81,7 +81,7 @@ pub fn conditions(
 }
 
 /// The error for a relation on a column whose values no index keeps.
-fn not_in_index(column: &str) -> CqlError {
+pub fn not_in_index(column: &str) -> CqlError {
     CqlError::invalid(format!(
         "Column {column} can't restrict a Vector ANN query, as the vector index doesn't keep its values: \
          declare it as a filter column of the index, or use ALLOW FILTERING"

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{Authorizer, MetricsRegistry};
+use http_server::{AddedRoutes, Authorizer, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
@@ -61,6 +61,7 @@ pub struct ApiListeners {
     addresses: Vec<SocketAddr>,
     local: Arc<InProcessStore>,
     authorizer: Option<Arc<dyn Authorizer>>,
+    of_database: Option<AddedRoutes>,
 }
 
 impl ApiListeners {
@@ -81,6 +82,7 @@ impl ApiListeners {
             addresses,
             local: Arc::default(),
             authorizer: None,
+            of_database: None,
         })
     }
 
@@ -88,6 +90,11 @@ impl ApiListeners {
     /// by [`StoreHandle::reload`]. Without it everybody is let in.
     pub fn set_authorizer(&mut self, authorizer: Arc<dyn Authorizer>) {
         self.authorizer = Some(authorizer);
+    }
+
+    /// Serves these routes of the database in the same process, too.
+    pub fn add_routes(&mut self, routes: AddedRoutes) {
+        self.of_database = Some(routes);
     }
 
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
@@ -222,6 +229,7 @@ fn begin(
             engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
         }),
         internals: options.internals,
+        of_database: bound.of_database,
     };
     bound.local.open(api.clone());
     let authorizer = bound.authorizer;

@@ -11,10 +11,14 @@ pub use options::NodeOptions;
 use rustls::ServerConfig;
 use storage::Storage;
 use store_api::IndexServices;
+use tokio_util::task::TaskTracker;
 
 use crate::database::CqlDatabase;
-use crate::requests::{InternalExecutor, StatementService};
+use crate::http::{HttpTables, HttpTablesOptions};
+use crate::requests::{InternalExecutor, RequestSessions, StatementService};
+use crate::security::HttpLogins;
 use crate::security::access::AuthService;
+use crate::security::audit::AuditLog;
 use crate::server::{
     BoundListener, CounterValues, CqlListenerOptions, CqlServer, LiveCounters, serve,
 };
@@ -26,6 +30,10 @@ use crate::system::SystemTables;
 pub struct Node {
     server: CqlServer<StatementService>,
     service: Arc<StatementService>,
+    /// The audit log.
+    audit: Option<Arc<AuditLog>>,
+    /// Statements that came by other ways than CQL.
+    tasks: TaskTracker,
 }
 
 impl Node {
@@ -53,11 +61,14 @@ impl Node {
             timeouts: options.timeouts,
         });
         let prepared_bytes_max = options.prepared_bytes_max;
+        let audit = options.audit.clone();
         let service = StatementService::new(database, prepared_bytes_max, options.audit);
         let service = Arc::new(service);
         Ok(Node {
             server: serve(listeners, service.clone()),
             service,
+            audit,
+            tasks: TaskTracker::new(),
         })
     }
 
@@ -74,6 +85,15 @@ impl Node {
     /// Statements of this process itself.
     pub fn local(&self) -> InternalExecutor {
         InternalExecutor::new(Arc::clone(self.database()))
+    }
+
+    /// The routes of HTTP for the tables of the node, by the logins of its roles.
+    pub fn http_tables(&self, options: HttpTablesOptions) -> HttpTables {
+        let database = self.database();
+        let (storage, access) = (database.storage.clone(), Arc::clone(&database.access));
+        let logins = HttpLogins::new(storage, access, self.audit.clone());
+        let sessions = RequestSessions::new(Arc::clone(&self.service), self.tasks.clone());
+        HttpTables::new(sessions, logins, options)
     }
 
     /// The counters of the listeners, by the listeners' names.
@@ -97,8 +117,10 @@ impl Node {
     /// connection. Returns whether all requests were answered. The audit log has their lines then.
     pub async fn stop(&self, grace: Duration) -> bool {
         let all_answered = self.server.stop(grace).await;
+        self.tasks.close();
+        let others = tokio::time::timeout(grace, self.tasks.wait()).await;
         self.service.flush_audit_log().await;
-        all_answered
+        all_answered && others.is_ok()
     }
 }
 

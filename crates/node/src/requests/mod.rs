@@ -1,10 +1,12 @@
 //! The requests of clients with statements: read, planned, executed, and noted in the audit log and
 //! in traces. [`StatementService`] is the service that answers the connections of
-//! [`crate::server`]; [`InternalExecutor`] has statements of the process itself.
+//! [`crate::server`], and those of clients by other ways than the native protocol
+//! ([`RequestSessions`]); [`InternalExecutor`] has statements of the process itself.
 
 mod audited;
 mod convert;
 mod events;
+mod in_process;
 mod local;
 mod parsing;
 mod prepared;
@@ -14,5 +16,6 @@ mod traced;
 mod values;
 mod weight;
 
+pub(crate) use in_process::{RequestSessions, SessionClient, StatementSession};
 pub use local::InternalExecutor;
 pub(crate) use statements::StatementService;

@@ -36,8 +36,8 @@ use crate::security::audit::{AuditLog, login_line};
 use crate::security::audited_login::{LoginAttempt, log_in};
 use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, StatementReply};
 use crate::statement::{
-    Actor, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome, ExecutionParameters,
-    ExecutionResult, LoggedInRole,
+    Actor, AddedCondition, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome,
+    ExecutionParameters, ExecutionResult, LoggedInRole,
 };
 use crate::system::CQL_VERSION;
 use crate::system::clients::ConnectionRegistration;
@@ -55,6 +55,8 @@ pub(crate) struct ClientSession {
     peer: ConnectionInfo,
     client: ConnectionRegistration,
     presence: ClientPresence,
+    /// A condition in addition to the WHERE of SELECTs by searches.
+    condition: Option<Arc<AddedCondition>>,
 }
 
 impl ClientSession {
@@ -128,6 +130,28 @@ impl StatementService {
 
     pub fn database(&self) -> &Arc<CqlDatabase> {
         &self.database
+    }
+
+    /// The session of a client that has logged in by another way than the native protocol;
+    /// `role` is its role, if clients have to log in.
+    pub fn session_of(
+        &self,
+        peer: ConnectionInfo,
+        role: Option<LoggedInRole>,
+        (presence, condition): (ClientPresence, Option<Arc<AddedCondition>>),
+    ) -> ClientSession {
+        let asks_for_login = self.database.access.requires_login();
+        let clients = self.database.system.clients();
+        let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
+        if let Some(role) = role {
+            let _ = client.role.set(role);
+        }
+        ClientSession {
+            peer,
+            client,
+            presence,
+            condition,
+        }
     }
 
     async fn query(
@@ -410,6 +434,7 @@ impl CqlService for StatementService {
             peer,
             client,
             presence: ClientPresence::of_client(),
+            condition: None,
         }
     }
 
@@ -533,6 +558,7 @@ fn bind(
         memory: memory.clone(),
         actor: session.actor(),
         presence: session.presence.clone(),
+        condition: session.condition.clone(),
     };
     Ok((bound, parameters.skip_metadata))
 }

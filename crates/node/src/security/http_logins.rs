@@ -18,6 +18,7 @@ use super::access::login::{RoleCredentials, role_of_identity};
 use super::access::{AuthService, RoleRights};
 use super::audit::{AuditLog, EventCategory, LoggedEvent};
 use super::audited_login::{LoginAttempt, log_in};
+use crate::statement::LoggedInRole;
 
 /// Lets in requests that bear the login of a role with the rights to them.
 ///
@@ -74,7 +75,33 @@ impl HttpLogins {
         operation: RequestedOperation<'_>,
         logged_in: &mut Option<String>,
     ) -> Result<(), AuthorizationRefusal> {
+        let role = self.log_in(origin).await?;
+        *logged_in = Some(role.to_string());
         let catalog = self.storage.catalog();
+        let rights = self.access.rights(&catalog, &role).map_err(refusal)?;
+        may(&rights, &catalog, operation)
+    }
+
+    /// The role of a request whose statements are checked for its rights one by one; `None` where
+    /// no login is needed.
+    ///
+    /// # Errors
+    /// If there is no login, or a wrong one, or it can't be checked now.
+    pub(crate) async fn role_of(
+        &self,
+        origin: RequestOrigin<'_>,
+    ) -> Result<Option<LoggedInRole>, AuthorizationRefusal> {
+        match self.access.requires_login() {
+            true => self.log_in(origin).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Checks the login of a request.
+    async fn log_in(
+        &self,
+        origin: RequestOrigin<'_>,
+    ) -> Result<LoggedInRole, AuthorizationRefusal> {
         let no_login = || {
             let text = "log in as a role of the database: HTTP Basic, its name and its password, \
                         or a client certificate of its identity";
@@ -82,7 +109,7 @@ impl HttpLogins {
         };
         // A request without a name is not logged: there is no guess, and anybody may send a lot of
         // them.
-        let role = match origin.authorization {
+        match origin.authorization {
             Some(authorization) => {
                 let credentials = basic(authorization).ok_or_else(no_login)?;
                 let attempt = LoginAttempt {
@@ -93,18 +120,15 @@ impl HttpLogins {
                 };
                 let logins = &self.access.logins;
                 let role = log_in(&self.storage, logins, self.audit.as_ref(), attempt).await;
-                role.map_err(refusal)?
+                role.map_err(refusal)
             }
             None => {
+                let catalog = self.storage.catalog();
                 let identity = origin.identity;
                 let role = identity.and_then(|identity| role_of_identity(&catalog, identity));
-                role.ok_or_else(no_login)?
+                role.ok_or_else(no_login)
             }
-        };
-        *logged_in = Some(role.to_string());
-        let catalog = self.storage.catalog();
-        let rights = self.access.rights(&catalog, &role).map_err(refusal)?;
-        may(&rights, &catalog, operation)
+        }
     }
 
     /// Logs that a request was let in or refused. Those that only see states are not logged if they

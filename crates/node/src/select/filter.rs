@@ -10,6 +10,7 @@ use store_api::ColumnsPredicate;
 use value::predicate::Predicate;
 
 use super::column_location::ColumnLocation;
+use super::composed_condition::PlacedCondition;
 use super::terms::TermPredicate;
 
 /// A condition that each row is checked for after it is read.
@@ -24,6 +25,8 @@ pub(super) enum ResidualFilter {
         /// The condition on its terms.
         terms: TermPredicate,
     },
+    /// A condition with OR and NOT.
+    Composed(PlacedCondition),
 }
 
 /// Makes filters of relations and their values.
@@ -72,6 +75,8 @@ impl ResidualFilter {
             ResidualFilter::Plain(filter) => filter.predicate(relation, partition_key),
             // The index service knows no terms.
             ResidualFilter::Terms { .. } => None,
+            // It is of no relation: the search has it as it came.
+            ResidualFilter::Composed(_) => None,
         }
     }
 
@@ -80,6 +85,7 @@ impl ResidualFilter {
         match self {
             ResidualFilter::Plain(filter) => filter.accepts(row),
             ResidualFilter::Terms { place, terms } => terms.hold(place.content(row)),
+            ResidualFilter::Composed(condition) => condition.truth(row) == Some(true),
         }
     }
 }

@@ -127,9 +127,8 @@ fn index_probes(filter: &ResidualFilter) -> Vec<IndexProbe<'_>> {
                 cql_type: Some(cql_type),
             })
             .collect(),
-        ResidualFilter::Plain(BoundRelation::Tuple { .. } | BoundRelation::Token { .. }) => {
-            Vec::new()
-        }
+        ResidualFilter::Plain(BoundRelation::Tuple { .. } | BoundRelation::Token { .. })
+        | ResidualFilter::Composed(_) => Vec::new(),
     }
 }
 

@@ -27,6 +27,7 @@ mod clustering;
 mod collector;
 pub(crate) mod column_location;
 mod composed;
+mod composed_condition;
 mod cursor;
 mod execute;
 mod expression;
@@ -67,6 +68,7 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use order::ResultOrder;
 use plan::ResolvedSelect;
+pub(crate) use projection::json_name;
 use query::bind::StatementClock;
 use schema::{Table, TableId};
 
@@ -161,6 +163,9 @@ async fn read(
     parameters: ExecutionParameters,
 ) -> Result<ExecutionResult, CqlError> {
     match &plan.order {
+        ResultOrder::Clustering(_) if parameters.condition.is_some() => Err(CqlError::server(
+            "bug: a condition was added to a SELECT that does not search",
+        )),
         ResultOrder::Clustering(order) => execute::execute(database, plan, order, parameters).await,
         ResultOrder::Searched(searched) => {
             let searching = async {

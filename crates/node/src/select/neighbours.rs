@@ -50,6 +50,7 @@ use value::token::routing_key;
 use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
 use super::collector::{RowBatch, RowCollector, RowSink, VectorRanking};
+use super::composed_condition::{PlacedCondition, is_searchable};
 use super::execute::AccessWalk;
 use super::filter::{self, ResidualFilter};
 use super::hits::{HitSlots, RowWithHits};
@@ -131,8 +132,11 @@ pub(super) struct SearchExecution<'a> {
     clock: &'a StatementClock,
     /// The values of the terms in the selection; `None` for null.
     terms: Vec<Option<Bytes>>,
-    /// The filters that a row must pass, all of them.
+    /// The filters that a row must pass, all of them: those of the conditions of WHERE in their
+    /// order, then the condition in addition to WHERE.
     filters: Vec<ResidualFilter>,
+    /// The condition in addition to WHERE, if an index can search by it.
+    added: Option<ColumnsPredicate>,
     limit: usize,
     /// The searches, no two of which are equal.
     searches: SearchesOfExecution,
@@ -182,9 +186,20 @@ impl<'a> SearchExecution<'a> {
         let words = words.map(|WordTarget { relation, target }| {
             Ok::<_, CqlError>((target, relation.words.evaluate(values)?))
         });
+        let mut filters = filter::bind_all(relations, values)?;
+        let mut added = None;
+        if let Some(condition) = &parameters.condition {
+            let table = &*plan.selected.table;
+            if is_searchable(table, order, condition)? {
+                added = Some(condition.predicate.clone());
+            }
+            let placed = PlacedCondition::of(table, &condition.predicate)?;
+            filters.push(ResidualFilter::Composed(placed));
+        }
         let mut execution = SearchExecution {
             terms: values.selection(&plan.projection.terms)?,
-            filters: filter::bind_all(relations, values)?,
+            filters,
+            added,
             words: words.collect::<Result<_, _>>()?,
             slots: HitSlots::evaluate(
                 &plan.selected.table.keyspace,
@@ -243,14 +258,19 @@ impl<'a> SearchExecution<'a> {
         let order = self.order;
         let partition_key = order.key_columns[..order.partition_columns].iter();
         let partition_key: Vec<String> = partition_key.map(|column| column.name.clone()).collect();
-        condition::predicates(&order.conditions, &self.filters, |filter, of| {
+        let of_where = condition::predicates(&order.conditions, &self.filters, |filter, of| {
             Some(SearchPredicate {
                 predicate: filter.predicate(of, &partition_key)?,
                 // The index service itself leaves out conditions on columns that it is to keep but
                 // does not yet.
                 is_named: true,
             })
-        })
+        });
+        let added = self.added.clone().map(|predicate| SearchPredicate {
+            predicate,
+            is_named: true,
+        });
+        of_where.into_iter().chain(added).collect()
     }
 
     /// The search that the query is.
@@ -312,6 +332,8 @@ impl<'a> SearchExecution<'a> {
         reads_one_replica(self.parameters.consistency)
             && self.database.stores.are_local()
             && self.parameters.client_now_s.is_none()
+            // Its columns need not be among those that the index would return.
+            && self.parameters.condition.is_none()
     }
 
     /// An empty collector of the answer's rows, of which LIMIT are enough.

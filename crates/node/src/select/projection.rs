@@ -213,7 +213,7 @@ impl ResolvedSelection {
 
 /// The name of a column as the name of a JSON field. One that is not in lower case has its quotes
 /// in the field, so that it differs from every other.
-fn json_name(name: &str) -> String {
+pub(crate) fn json_name(name: &str) -> String {
     let quoted = match name.chars().any(char::is_uppercase) {
         true => Cow::Owned(format!("\"{name}\"")),
         false => Cow::Borrowed(name),

@@ -311,6 +311,16 @@ impl SearchOrder {
         Ok(())
     }
 
+    /// Whether all searched indexes keep the values of this column.
+    pub(super) fn keeps(&self, column: ColumnId) -> bool {
+        self.kept.contains(&column)
+    }
+
+    /// Whether this column has an index of its own.
+    pub(super) fn has_own_index(&self, column: ColumnId) -> bool {
+        self.indexed.contains(&column)
+    }
+
     /// The indexes of all searches and conditions.
     fn all_targets(&self) -> impl Iterator<Item = &SearchTarget> {
         // Words in WHERE name rows by themselves where there is no ordering.

@@ -2,6 +2,7 @@
 //! answers, their errors, and the time that they may take.
 
 mod actor;
+mod added_condition;
 mod answer;
 pub(crate) mod consistency;
 pub(crate) mod deadline;
@@ -12,6 +13,7 @@ mod presence;
 mod timeouts;
 
 pub use actor::{Actor, LoggedInRole};
+pub use added_condition::AddedCondition;
 pub use answer::{
     CatalogChange, CatalogChangeKind, ChangedObject, ExecutionOutcome, ExecutionResult, ResultRows,
 };

@@ -1,12 +1,13 @@
 //! The values and settings that come with an execution of a statement.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use client_memory::MemoryAccount;
 use cql::wire::{BoundValue, Consistency};
 
-use super::{Actor, ClientPresence};
+use super::{Actor, AddedCondition, ClientPresence};
 
 /// The values and settings of one execution.
 #[derive(Clone, Debug, Default)]
@@ -35,4 +36,6 @@ pub struct ExecutionParameters {
     pub actor: Actor,
     /// Whether the client is still connected.
     pub presence: ClientPresence,
+    /// A condition in addition to WHERE. Statements but SELECTs by searches refuse it.
+    pub condition: Option<Arc<AddedCondition>>,
 }

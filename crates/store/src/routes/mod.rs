@@ -9,6 +9,7 @@
 //! The test hooks under `/api/internals` answer 404 unless they are switched on.
 
 mod ann;
+mod documentation;
 mod error;
 mod filter_values;
 mod form;
@@ -17,6 +18,7 @@ mod index_path;
 mod internals;
 mod listener;
 mod local;
+mod no_tables;
 mod openapi;
 mod query_string;
 pub(crate) mod quick_json;
@@ -33,7 +35,7 @@ mod words;
 use std::sync::Arc;
 
 use ::tasks::TaskRegistry;
-use http_server::BodyLimits;
+use http_server::{AddedRoutes, BodyLimits};
 use unknown_keys::UnknownKeyCheck;
 
 use crate::indexes::IndexEngine;
@@ -64,6 +66,9 @@ pub(crate) struct ApiState {
     pub info: Arc<store_api::types::Info>,
     /// Whether there are routes under `/api/internals`.
     pub internals: bool,
+    /// The routes of a database in the same process, for its tables. Without them their paths are
+    /// answered with the reason why there are none.
+    pub of_database: Option<AddedRoutes>,
 }
 
 /// The state that the requests of one listener share.

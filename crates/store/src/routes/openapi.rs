@@ -1,9 +1,13 @@
 //! The OpenAPI document.
 
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use utoipa::OpenApi;
+
+use super::Shared;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -48,8 +52,41 @@ pub(super) fn text() -> String {
         .expect("a description made of names and types serialises")
 }
 
+/// The document with the paths and the schemas of another one, if that is a document.
+fn with_paths_of(added: &str) -> Option<String> {
+    let mut document: Value = serde_json::from_str(&text()).ok()?;
+    let mut added: Value = serde_json::from_str(added).ok()?;
+    for (parent, name) in [("", "paths"), ("/components", "schemas")] {
+        let place = format!("{parent}/{name}");
+        let Some(Value::Object(more)) = added.pointer_mut(&place).map(Value::take) else {
+            continue;
+        };
+        if let Some(Value::Object(known)) = document.pointer_mut(&place) {
+            known.extend(more);
+        }
+    }
+    Some(document.to_string())
+}
+
 /// `GET /api-docs/openapi.json`.
-pub(super) async fn document() -> Response {
+pub(super) async fn document(State(shared): State<Shared>) -> Response {
     let json = HeaderValue::from_static("application/json");
-    ([(CONTENT_TYPE, json)], text()).into_response()
+    let added = shared.api.of_database.as_ref();
+    let whole = added.and_then(|added| with_paths_of(added.description));
+    ([(CONTENT_TYPE, json)], whole.unwrap_or_else(text)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_gets_the_paths_and_schemas_of_another() {
+        let added = r##"{"paths": {"/x": {"get": {}}}, "components": {"schemas": {"X": {}}}}"##;
+        let whole: Value = serde_json::from_str(&with_paths_of(added).unwrap()).unwrap();
+        assert!(whole["paths"]["/x"]["get"].is_object());
+        assert!(whole["components"]["schemas"]["X"].is_object());
+        assert!(whole["paths"].as_object().unwrap().len() > 20);
+        assert_eq!(with_paths_of("no JSON"), None);
+    }
 }

@@ -10,7 +10,8 @@ use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
 use super::{
-    ListenerContext, Shared, health, internals, openapi, recall, repair, scrub, state, tasks,
+    ListenerContext, Shared, documentation, health, internals, no_tables, openapi, recall, repair,
+    scrub, state, tasks,
 };
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -54,7 +55,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 21] {
+fn rows() -> [RouteRow<Shared>; 24] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -87,6 +88,9 @@ fn rows() -> [RouteRow<Shared>; 21] {
         operates(POST, "/api/v1/scrub", scrub::start),
         RouteRow::new(GET, "/metrics", state::metrics),
         RouteRow::new(GET, "/api-docs/openapi.json", openapi::document),
+        RouteRow::new(GET, "/docs", documentation::page).needs(RequiredRight::Nothing),
+        RouteRow::new(GET, "/docs/page.js", documentation::script).needs(RequiredRight::Nothing),
+        RouteRow::new(GET, "/docs/page.css", documentation::style).needs(RequiredRight::Nothing),
     ]
 }
 
@@ -115,6 +119,19 @@ fn internal_rows() -> [RouteRow<Shared>; 4] {
     ]
 }
 
+/// The paths that a database in the same process has routes for, and their answer without one.
+fn rows_without_tables() -> [RouteRow; 5] {
+    const ANY: MethodFilter = GET.or(POST).or(PUT).or(PATCH).or(DELETE);
+    let row = |path| RouteRow::new(ANY, path, no_tables::reason).needs(RequiredRight::Nothing);
+    [
+        row("/api/v1/tables/{*rest}"),
+        row("/api/v1/keyspaces/{*rest}"),
+        row("/api/v1/batch"),
+        row("/api/v1/cql"),
+        row("/api/v1/schema"),
+    ]
+}
+
 /// The routes of a listener.
 pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<ListenerContext> {
     let mut table = RouteTable::default()
@@ -123,6 +140,10 @@ pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listen
     if shared.api.internals {
         table = table.with_rows(internal_rows(), &shared);
     }
+    table = match &shared.api.of_database {
+        Some(added) => table.with_rows(added.rows.iter().cloned(), &()),
+        None => table.with_rows(rows_without_tables(), &()),
+    };
     table.with_direct(shared)
 }
 

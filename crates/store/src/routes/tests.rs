@@ -154,6 +154,7 @@ impl Service {
                 engine: "e".into(),
             }),
             internals,
+            of_database: None,
         };
         let listening = bound.serve(api.clone(), authorizer);
         Service {
