@@ -40,7 +40,9 @@ from annulus_db.types import (
     Query,
     Ranking,
     Row,
+    Schema,
     Search,
+    TableSchema,
     Written,
 )
 
@@ -69,10 +71,12 @@ __all__ = [
     "Ranking",
     "RequestError",
     "Row",
+    "Schema",
     "Search",
     "Server",
     "StartError",
     "Table",
+    "TableSchema",
     "TimedOutError",
     "UnavailableError",
     "Written",

@@ -9,7 +9,22 @@ from urllib.parse import urlencode
 
 from annulus_db import _json, frames
 from annulus_db._call import Call, quoted
-from annulus_db.types import Column, Count, Delete, Found, Hit, Page, Put, Query, Ranking, Row, Search, Written
+from annulus_db.types import (
+    Column,
+    Count,
+    Delete,
+    Found,
+    Hit,
+    Page,
+    Put,
+    Query,
+    Ranking,
+    Row,
+    Schema,
+    Search,
+    TableSchema,
+    Written,
+)
 
 _API = "/api/v1"
 # What one request of rows has at most; the server takes 2 MiB.
@@ -50,9 +65,7 @@ def identifier(name: str) -> str:
     return f'"{doubled}"'
 
 
-def put_rows(
-    name: TableName, data: object, ttl: int | None, if_not_exists: bool
-) -> Iterator[Call[Written]]:
+def put_rows(name: TableName, data: object, ttl: int | None, if_not_exists: bool) -> Iterator[Call[Written]]:
     """Calls that write rows: so many that no body is too long."""
     options = _set(ttl=ttl, if_not_exists=if_not_exists or None)
     for rows in _bodies(frames.rows_of(data)):
@@ -86,8 +99,8 @@ def search(name: TableName, wanted: Search) -> Call[Found]:
 
 def searches(name: TableName, wanted: Sequence[Search]) -> Call[list[Found]]:
     """Several searches in one request."""
-    body = {"searches": [_search_body(one) for one in wanted]}
-    return Call("POST", f"{name.path}/search", lambda answer: [_found(one) for one in answer["answers"]], _json.encode(body))
+    body = _json.encode({"searches": [_search_body(one) for one in wanted]})
+    return Call("POST", f"{name.path}/search", lambda answer: [_found(one) for one in answer["answers"]], body)
 
 
 def cql(
@@ -112,9 +125,9 @@ def batch(operations: Sequence[Put | Delete], keyspace: str | None) -> Call[Writ
     return Call("POST", f"{_API}/batch", _written, _json.encode(body))
 
 
-def create_keyspace(name: str, if_not_exists: bool) -> Call[None]:
+def create_keyspace(name: str, replication: Mapping[str, Any] | None, if_not_exists: bool) -> Call[None]:
     """Makes a keyspace."""
-    body = _json.encode(_set(if_not_exists=if_not_exists or None))
+    body = _json.encode(_set(replication=replication, if_not_exists=if_not_exists or None))
     return Call("PUT", f"{_API}/keyspaces/{quoted(name)}", _nothing, body, is_repeatable=if_not_exists)
 
 
@@ -127,15 +140,21 @@ def create_table(
     name: TableName,
     columns: Mapping[str, str],
     key: Sequence[str | Sequence[str]],
+    order: Mapping[str, str] | None,
     if_not_exists: bool,
     options: Mapping[str, Any] | None,
 ) -> Call[None]:
     """Makes a table."""
-    partition = [key[0]] if isinstance(key[0], str) else list(key[0])
+    if isinstance(key, str) or not key:
+        raise ValueError(f"key is a list of the primary key's columns, unlike {key!r}")
+    first, *rest = key
+    orders = dict(order or {})
+    clustering = [{"column": column, "order": orders.pop(str(column), "asc")} for column in rest]
+    if orders:
+        raise ValueError(f"order is for columns of the key after the first, unlike {', '.join(orders)}")
     body = _set(
-        columns=columns,
-        partition_key=partition,
-        clustering_key=list(key[1:]) or None,
+        columns=[_new_column(column, of) for column, of in columns.items()],
+        key={"partition": [first] if isinstance(first, str) else list(first), "clustering": clustering},
         if_not_exists=if_not_exists or None,
         options=options,
     )
@@ -150,14 +169,23 @@ def drop_table(name: TableName, if_exists: bool) -> Call[None]:
 def create_index(
     name: TableName,
     column: str,
+    kind: str,
     index: str | None,
-    kind: str | None,
+    key: Sequence[str],
+    filter_columns: Sequence[str],
     options: Mapping[str, Any] | None,
     if_not_exists: bool,
 ) -> Call[None]:
     """Makes an index."""
     index = index or f"{name.table}_{column}_idx"
-    body = _set(column=column, kind=kind, options=options, if_not_exists=if_not_exists or None)
+    body = _set(
+        column=column,
+        kind=kind,
+        key=list(key) or None,
+        filter_columns=list(filter_columns) or None,
+        options=options,
+        if_not_exists=if_not_exists or None,
+    )
     path = f"{name.path}/indexes/{quoted(index)}"
     return Call("PUT", path, _nothing, _json.encode(body), is_repeatable=if_not_exists)
 
@@ -167,9 +195,15 @@ def drop_index(name: TableName, index: str, if_exists: bool) -> Call[None]:
     return _drop(f"{name.path}/indexes/{quoted(index)}", if_exists)
 
 
-def schema() -> Call[dict[str, Any]]:
+def schema(keyspace: str | None) -> Call[Schema]:
     """The keyspaces with their tables and indexes."""
-    return Call("GET", f"{_API}/schema", dict)
+    query = "" if keyspace is None else f"?{urlencode({'keyspace': keyspace})}"
+    return Call("GET", f"{_API}/schema{query}", lambda answer: Schema(keyspaces=answer["keyspaces"]))
+
+
+def table_schema(name: TableName) -> Call[TableSchema]:
+    """A table's columns, key and indexes."""
+    return Call("GET", name.path, _table_schema)
 
 
 def together(parts: Iterable[Written]) -> Written:
@@ -202,6 +236,15 @@ def _bodies(rows: Iterable[Mapping[str, object]]) -> Iterator[list[bytes]]:
         size += len(encoded) + 1
     if some:
         yield some
+
+
+def _new_column(name: str, of: str) -> dict[str, object]:
+    cql_type, is_static, _ = of.partition(" static")
+    return {"name": name, "type": cql_type, **_set(static=bool(is_static) or None)}
+
+
+def _table_schema(answer: Any) -> TableSchema:
+    return TableSchema(columns=answer["columns"], key=answer["key"], indexes=answer["indexes"])
 
 
 def _operation(operation: Put | Delete, keyspace: str | None) -> dict[str, object]:

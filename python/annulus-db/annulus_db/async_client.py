@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Optional, Union
+from typing import Any, Literal, Optional, Union
 
 from annulus_db import _calls
 from annulus_db._call import address
@@ -22,7 +22,9 @@ from annulus_db.types import (
     Query,
     Ranking,
     Row,
+    Schema,
     Search,
+    TableSchema,
     Vector,
     Written,
 )
@@ -95,13 +97,15 @@ class AsyncClient:
 
         return AsyncAnswer(await page(None), page)
 
-    async def schema(self) -> dict[str, Any]:
-        """The keyspaces with their tables, columns and indexes."""
-        return await self._streams.send(_calls.schema())
+    async def schema(self, keyspace: Optional[str] = None) -> Schema:
+        """A keyspace with its tables, columns and indexes; without a name, all but the system's."""
+        return await self._streams.send(_calls.schema(keyspace))
 
-    async def create_keyspace(self, name: str, *, if_not_exists: bool = False) -> None:
-        """Makes a keyspace."""
-        await self._streams.send(_calls.create_keyspace(name, if_not_exists))
+    async def create_keyspace(
+        self, name: str, *, replication: Optional[Mapping[str, Any]] = None, if_not_exists: bool = False
+    ) -> None:
+        """Makes a keyspace; without `replication`, of one replica."""
+        await self._streams.send(_calls.create_keyspace(name, replication, if_not_exists))
 
     async def drop_keyspace(self, name: str, *, if_exists: bool = False) -> None:
         """Drops a keyspace with all its tables."""
@@ -113,6 +117,7 @@ class AsyncClient:
         columns: Mapping[str, str],
         key: Sequence[Union[str, Sequence[str]]],
         *,
+        order: Optional[Mapping[str, Literal["asc", "desc"]]] = None,
         if_not_exists: bool = False,
         options: Optional[Mapping[str, Any]] = None,
     ) -> AsyncTable:
@@ -120,13 +125,14 @@ class AsyncClient:
 
         Args:
             name: its name.
-            columns: the type of each column, as in `{"id": "int", "v": "vector<float, 3>"}`.
+            columns: the type of each column, as in `{"id": "int", "v": "vector<float, 3>"}`, or `"text static"`.
             key: the columns of the primary key; a list in its first place has those of a partition key of several.
+            order: that of rows by columns of the key after the first, as in `{"day": "desc"}`.
             if_not_exists: do nothing if it is there.
             options: such as `{"default_time_to_live": 3600}`.
         """
         table = self.table(name)
-        await self._streams.send(_calls.create_table(table.name, columns, key, if_not_exists, options))
+        await self._streams.send(_calls.create_table(table.name, columns, key, order, if_not_exists, options))
         return table
 
     async def drop_table(self, name: str, *, if_exists: bool = False) -> None:
@@ -241,9 +247,11 @@ class AsyncTable:
     async def create_index(
         self,
         column: str,
+        kind: IndexKind,
         *,
         name: Optional[str] = None,
-        kind: Optional[IndexKind] = None,
+        key: Sequence[str] = (),
+        filter_columns: Sequence[str] = (),
         options: Optional[Mapping[str, Any]] = None,
         if_not_exists: bool = False,
     ) -> None:
@@ -251,14 +259,21 @@ class AsyncTable:
 
         Args:
             column: the column.
-            name: the name of the index; the server makes one of the table's and the column's.
-            kind: `"vector"`, `"text"` for searches for words, `"secondary"` for conditions; by default
-                `"vector"` on a vector, else `"secondary"`.
+            kind: `"vector"`, `"text"` for searches for words, or `"secondary"` for conditions.
+            name: the name of the index; without one, `TABLE_COLUMN_idx`.
+            key: the columns of the key of a local index.
+            filter_columns: columns that searches filter by.
             options: such as `{"similarity_function": "cosine"}`.
             if_not_exists: do nothing if it is there.
         """
-        await self._streams.send(_calls.create_index(self.name, column, name, kind, options, if_not_exists))
+        await self._streams.send(
+            _calls.create_index(self.name, column, kind, name, key, filter_columns, options, if_not_exists)
+        )
 
     async def drop_index(self, name: str, *, if_exists: bool = False) -> None:
         """Drops an index."""
         await self._streams.send(_calls.drop_index(self.name, name, if_exists))
+
+    async def schema(self) -> TableSchema:
+        """The table's columns, key and indexes."""
+        return await self._streams.send(_calls.table_schema(self.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Optional, Union
+from typing import Any, Literal, Optional, Union
 
 from annulus_db import _calls
 from annulus_db._call import address
@@ -22,7 +22,9 @@ from annulus_db.types import (
     Query,
     Ranking,
     Row,
+    Schema,
     Search,
+    TableSchema,
     Vector,
     Written,
 )
@@ -93,13 +95,15 @@ class Client:
 
         return Answer(page(None), page)
 
-    def schema(self) -> dict[str, Any]:
-        """The keyspaces with their tables, columns and indexes."""
-        return self._connections.send(_calls.schema())
+    def schema(self, keyspace: Optional[str] = None) -> Schema:
+        """A keyspace with its tables, columns and indexes; without a name, all but the system's."""
+        return self._connections.send(_calls.schema(keyspace))
 
-    def create_keyspace(self, name: str, *, if_not_exists: bool = False) -> None:
-        """Makes a keyspace."""
-        self._connections.send(_calls.create_keyspace(name, if_not_exists))
+    def create_keyspace(
+        self, name: str, *, replication: Optional[Mapping[str, Any]] = None, if_not_exists: bool = False
+    ) -> None:
+        """Makes a keyspace; without `replication`, of one replica."""
+        self._connections.send(_calls.create_keyspace(name, replication, if_not_exists))
 
     def drop_keyspace(self, name: str, *, if_exists: bool = False) -> None:
         """Drops a keyspace with all its tables."""
@@ -111,6 +115,7 @@ class Client:
         columns: Mapping[str, str],
         key: Sequence[Union[str, Sequence[str]]],
         *,
+        order: Optional[Mapping[str, Literal["asc", "desc"]]] = None,
         if_not_exists: bool = False,
         options: Optional[Mapping[str, Any]] = None,
     ) -> Table:
@@ -118,13 +123,14 @@ class Client:
 
         Args:
             name: its name.
-            columns: the type of each column, as in `{"id": "int", "v": "vector<float, 3>"}`.
+            columns: the type of each column, as in `{"id": "int", "v": "vector<float, 3>"}`, or `"text static"`.
             key: the columns of the primary key; a list in its first place has those of a partition key of several.
+            order: that of rows by columns of the key after the first, as in `{"day": "desc"}`.
             if_not_exists: do nothing if it is there.
             options: such as `{"default_time_to_live": 3600}`.
         """
         table = self.table(name)
-        self._connections.send(_calls.create_table(table.name, columns, key, if_not_exists, options))
+        self._connections.send(_calls.create_table(table.name, columns, key, order, if_not_exists, options))
         return table
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
@@ -238,9 +244,11 @@ class Table:
     def create_index(
         self,
         column: str,
+        kind: IndexKind,
         *,
         name: Optional[str] = None,
-        kind: Optional[IndexKind] = None,
+        key: Sequence[str] = (),
+        filter_columns: Sequence[str] = (),
         options: Optional[Mapping[str, Any]] = None,
         if_not_exists: bool = False,
     ) -> None:
@@ -248,14 +256,21 @@ class Table:
 
         Args:
             column: the column.
-            name: the name of the index; the server makes one of the table's and the column's.
-            kind: `"vector"`, `"text"` for searches for words, `"secondary"` for conditions; by default
-                `"vector"` on a vector, else `"secondary"`.
+            kind: `"vector"`, `"text"` for searches for words, or `"secondary"` for conditions.
+            name: the name of the index; without one, `TABLE_COLUMN_idx`.
+            key: the columns of the key of a local index.
+            filter_columns: columns that searches filter by.
             options: such as `{"similarity_function": "cosine"}`.
             if_not_exists: do nothing if it is there.
         """
-        self._connections.send(_calls.create_index(self.name, column, name, kind, options, if_not_exists))
+        self._connections.send(
+            _calls.create_index(self.name, column, kind, name, key, filter_columns, options, if_not_exists)
+        )
 
     def drop_index(self, name: str, *, if_exists: bool = False) -> None:
         """Drops an index."""
         self._connections.send(_calls.drop_index(self.name, name, if_exists))
+
+    def schema(self) -> TableSchema:
+        """The table's columns, key and indexes."""
+        return self._connections.send(_calls.table_schema(self.name))

@@ -110,7 +110,7 @@ def _pairs_as_map(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """A value of a DataFrame: null for what stands for none."""
+    """A value of a DataFrame: null for a missing one."""
     if value is None or isinstance(value, (str, list, dict, bytes)):
         return value
     if isinstance(value, float):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union
 
 from annulus_db import frames
 
@@ -216,11 +216,10 @@ class Found(Rows):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table or of an answer."""
+    """A column of an answer."""
 
     name: str
     type: str
-    kind: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -341,3 +340,46 @@ class Written:
     written: int = 0
     applied: list[bool] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+
+class ColumnSchema(TypedDict):
+    """A column of a table: `kind` is `partition_key`, `clustering`, `static` or `regular`."""
+
+    name: str
+    type: str
+    kind: str
+
+
+class KeySchema(TypedDict):
+    """The columns of a primary key."""
+
+    partition: list[str]
+    clustering: list[str]
+
+
+class IndexSchema(TypedDict):
+    """An index of a table."""
+
+    name: str
+    kind: str
+    options: dict[str, str]
+
+
+class TableSchema(TypedDict):
+    """A table."""
+
+    columns: list[ColumnSchema]
+    key: KeySchema
+    indexes: list[IndexSchema]
+
+
+class KeyspaceSchema(TypedDict):
+    """A keyspace with its tables by their names."""
+
+    tables: dict[str, TableSchema]
+
+
+class Schema(TypedDict):
+    """Keyspaces by their names."""
+
+    keyspaces: dict[str, KeyspaceSchema]

@@ -183,6 +183,50 @@ def test_answers_become_frames_and_tables(scripted, products):
     assert list(found.to_pandas(["name"]).columns) == ["name"]
 
 
+def test_definitions_have_bodies(scripted, client):
+    scripted.answers += [(200, {"done": True})] * 6
+    client.create_keyspace("k", if_not_exists=True)
+    assert request(scripted) == ("PUT", "/api/v1/keyspaces/k", {"if_not_exists": True})
+    columns = {"a": "int", "b": "text static", "day": "int", "v": "vector<float, 3>"}
+    table = client.create_table("t", columns, [["a"], "day"], order={"day": "desc"}, options={"comment": "x"})
+    body = {
+        "columns": [
+            {"name": "a", "type": "int"},
+            {"name": "b", "type": "text", "static": True},
+            {"name": "day", "type": "int"},
+            {"name": "v", "type": "vector<float, 3>"},
+        ],
+        "key": {"partition": ["a"], "clustering": [{"column": "day", "order": "desc"}]},
+        "options": {"comment": "x"},
+    }
+    assert request(scripted) == ("PUT", "/api/v1/tables/shop/t", body)
+    table.create_index("v", "vector", filter_columns=["b"])
+    sent = {"column": "v", "kind": "vector", "filter_columns": ["b"]}
+    assert request(scripted) == ("PUT", "/api/v1/tables/shop/t/indexes/t_v_idx", sent)
+    table.drop_index("t_v_idx", if_exists=True)
+    assert request(scripted) == ("DELETE", "/api/v1/tables/shop/t/indexes/t_v_idx?if_exists=true", None)
+    client.drop_table("t")
+    assert request(scripted) == ("DELETE", "/api/v1/tables/shop/t", None)
+    client.drop_keyspace("k")
+    assert request(scripted) == ("DELETE", "/api/v1/keyspaces/k", None)
+
+
+def test_a_key_of_another_form_is_refused(client):
+    for key, order in [("id", None), ([], None), (["id"], {"id": "desc"})]:
+        with pytest.raises(ValueError, match="key"):
+            client.create_table("t", {"id": "int"}, key, order=order)
+
+
+def test_the_schema_is_read(scripted, client):
+    table = {"columns": [], "key": {"partition": [], "clustering": []}, "indexes": []}
+    keyspaces = {"keyspaces": {"shop": {"tables": {"t": table}}}}
+    scripted.answers += [(200, keyspaces), (200, table)]
+    assert client.schema("shop") == keyspaces
+    assert request(scripted) == ("GET", "/api/v1/schema?keyspace=shop", None)
+    assert client.table("t").schema() == table
+    assert request(scripted) == ("GET", "/api/v1/tables/shop/t", None)
+
+
 def pages():
     columns = [{"name": "id", "type": "int"}, {"name": "Name", "type": "text"}]
     first = {"columns": columns, "rows": [{"id": 1, '"Name"': "a"}], "page_state": "s"}

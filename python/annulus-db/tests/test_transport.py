@@ -13,7 +13,7 @@ from scripted import chunks, hang_up
 import annulus_db
 from annulus_db import AsyncClient, AsyncTable, Client, Table
 
-SCHEMA = {"keyspaces": []}
+SCHEMA = {"keyspaces": {}}
 
 
 def both(scripted, work, **options):
@@ -80,7 +80,7 @@ def test_a_statement_is_not_sent_twice(scripted):
 
 def test_answers_in_pieces_and_with_an_end(scripted):
     def work(call):
-        scripted.answers += [chunks(b'{"key', b'spaces": []}'), (200, SCHEMA, {"Connection": "close"})] * 2
+        scripted.answers += [chunks(b'{"key', b'spaces": {}}'), (200, SCHEMA, {"Connection": "close"})] * 2
         return [call("schema") for _ in range(4)]
 
     assert both(scripted, work) == [[SCHEMA] * 4] * 2
