@@ -16,4 +16,7 @@ if __name__ == "__main__":
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     # It may have ended before the call.
     if os.getppid() == parent:
-        os.execv(program, ["annulus", *sys.argv[3:]])
+        try:
+            os.execv(program, ["annulus", *sys.argv[3:]])
+        except OSError as error:
+            sys.exit(f"{program} can't be run: {error}")
