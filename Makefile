@@ -85,6 +85,7 @@ WITHOUT_JAVA ?=
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
 TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
 TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-http-tables test-frameworks test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -237,6 +238,19 @@ $(VENVS)/frameworks/.installed $(VENVS)/frameworks-scylla/.installed: $(ANNULUS_
 $(VENVS)/frameworks/.installed $(VENVS)/frameworks-scylla/.installed: $(VENVS)/%/.installed:
 	$(PYTHON) -m venv $(VENVS)/$*
 	$(VENVS)/$*/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check $(^:%=-r %)
+	touch $@
+
+# The Python package of the program itself: servers of one's own, the clients over HTTP, pandas and Arrow.
+ANNULUS_DB := python/annulus-db
+
+.PHONY: test-annulus-db
+test-annulus-db: $(VENVS)/annulus-db/.installed test-programs ## The Python package annulus-db: its server, its clients, its fixtures, and mypy
+	cd $(ANNULUS_DB) && ../../$(VENVS)/annulus-db/bin/python -m mypy
+	$(VENVS)/annulus-db/bin/python -m pytest -q $(ANNULUS_DB)/tests
+
+$(VENVS)/annulus-db/.installed: $(ANNULUS_DB)/tests/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/annulus-db
+	$(VENVS)/annulus-db/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo
