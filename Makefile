@@ -83,9 +83,8 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-http-tables test-frameworks test-clients \
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-frameworks test-annulus-db test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-compat test-differential test-histories test-filters \
+	test-full-text test-http-tables test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
