@@ -8,6 +8,7 @@ mod bench_program;
 mod certificate;
 mod cli;
 mod core_dumps;
+mod data_files;
 mod exit;
 mod films;
 mod gateway_command;
@@ -74,6 +75,8 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::ProgramCommand::Shell(flags) => shell_command::run(*flags),
         cli::ProgramCommand::Certificate(arguments) => certificate::run(&arguments),
         cli::ProgramCommand::Bench { arguments } => bench_program::run(&arguments),
+        cli::ProgramCommand::Import(flags) => data_files::import(*flags),
+        cli::ProgramCommand::Export(flags) => data_files::export(*flags),
         cli::ProgramCommand::Licences => licences::run(),
     }
 }
