@@ -83,8 +83,8 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-compat test-differential test-histories test-filters \
-	test-full-text test-http-tables test-frameworks test-annulus-db test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-load test-compat test-differential test-histories \
+	test-filters test-full-text test-http-tables test-mcp test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -166,6 +166,10 @@ test-cqlsh-all: $(VENVS)/cassandra/.installed test-programs ## The tests of cqls
 .PHONY: test-shell
 test-shell: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/shell
+
+.PHONY: test-load
+test-load: $(VENVS)/cassandra/.installed test-programs
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/load
 
 .PHONY: test-compat
 test-compat: $(VENVS)/cassandra/.installed test-programs

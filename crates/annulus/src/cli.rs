@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
+use tools::export::ExportFlags;
+use tools::import::ImportFlags;
 
 use crate::certificate::CertificateArguments;
 use crate::completions::CompletionsArguments;
@@ -183,6 +185,20 @@ pub enum ProgramCommand {
 
     /// Print the manual page of this program or of one of its commands (man -l reads it)
     Man(ManArguments),
+
+    /// Import files into a table: Parquet, CSV, JSON lines, npy; of any CQL server
+    ///
+    /// Columns go to those of the same name. With --create the table is made: types are those of
+    /// most values among the first rows, lists of floats of one length are vectors, and the key is
+    /// --key, a column `id`, or the row's number. Rows that do not fit are left out and written to
+    /// a file with the reasons. Importing twice gives the same rows, and an import that was stopped
+    /// goes on when the same command runs again.
+    #[command(after_help = tools::import::EXAMPLES)]
+    Import(Box<ImportFlags>),
+
+    /// Export a table to a file: Parquet, CSV, JSON lines, npy; of any CQL server
+    #[command(after_help = tools::export::EXAMPLES)]
+    Export(Box<ExportFlags>),
 
     /// Print the licences of what this program and `annulus-bench` contain
     Licences,

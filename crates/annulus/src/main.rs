@@ -10,6 +10,7 @@ mod cli;
 mod completions;
 mod core_dumps;
 mod doctor;
+mod data_files;
 mod exit;
 #[cfg(feature = "sample")]
 mod films;
@@ -91,6 +92,8 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::ProgramCommand::Man(arguments) => {
             man_pages::run(&arguments, cli::CommandLine::command())
         }
+        cli::ProgramCommand::Import(flags) => data_files::import(*flags),
+        cli::ProgramCommand::Export(flags) => data_files::export(*flags),
         cli::ProgramCommand::Licences => licences::run(),
     }
 }

@@ -78,7 +78,8 @@ pub struct CqlFlags {
 
     /// Key of that certificate, PEM
     #[arg(
-        long = "key",
+        long = "cert-key",
+        visible_alias = "key",
         env = "ANNULUS_CQL_KEY_PATH",
         value_name = "FILE",
         requires = "cert_path"
@@ -129,7 +130,7 @@ impl CqlFlags {
             ("--password-file", &self.password_file),
             ("--ca", &self.ca_cert_path),
             ("--cert", &self.cert_path),
-            ("--key", &self.key_path),
+            ("--cert-key", &self.key_path),
         ] {
             if let Some(path) = path {
                 arguments.extend([flag.into(), path.into()]);

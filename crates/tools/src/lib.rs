@@ -7,8 +7,14 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod connection;
+pub mod cql_json;
 mod error;
+pub mod export;
+pub mod import;
+mod server_error;
 pub mod shell;
+pub mod table_name;
+mod table_schema;
 
 pub use connection::CqlFlags;
 pub use error::{ToolError, exit_code};
