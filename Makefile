@@ -33,7 +33,7 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-frameworks test-clients \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-compat test-differential test-histories test-filters test-full-text test-mcp test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -143,6 +143,16 @@ test-full-text: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-full-text-all
 test-full-text-all: $(VENVS)/cassandra/.installed test-programs ## Searches for words, vectors and both: many queries of each form, and 20 seeds of random writes (SEEDS=n FIRST_SEED=m for others)
 	ALL_FORMS=1 QUERIES_EACH=$${QUERIES_EACH:-10} PHASES=6 SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/full_text
+
+# By the client of the protocol's own project, which has dependencies of its own.
+.PHONY: test-mcp
+test-mcp: $(VENVS)/mcp/.installed test-programs
+	$(VENVS)/mcp/bin/python -m pytest -q tests/mcp
+
+$(VENVS)/mcp/.installed: tests/mcp/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/mcp
+	$(VENVS)/mcp/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
 
 # cassio, langchain-community and LlamaIndex as they come from PyPI, and the package of our own for LangChain. The two folders
 # have a conftest.py each, so that they can't share a run.

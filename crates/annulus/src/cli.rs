@@ -153,6 +153,13 @@ pub enum ProgramCommand {
     /// exit code is then 5 with DIR, and 1 for a service.
     Scrub(Box<ScrubArguments>),
 
+    /// Let a language model look at tables and search them, by the Model Context Protocol
+    ///
+    /// A program that runs a model starts this one and speaks with it over stdin and stdout. The
+    /// tools list tables and indexes, describe a table, search by vectors, words or both, and read
+    /// by CQL. Nothing is changed without --allow-writes. Any CQL server will do.
+    Mcp(Box<tools::mcp::McpFlags>),
+
     /// Print the licences of what this program and `annulus-bench` contain
     Licences,
 }

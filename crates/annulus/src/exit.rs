@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use credentials::FileError;
 use storage::StorageError;
+use tools::ToolError;
 
 /// A failure whose cause has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,9 @@ pub fn code_of(error: &anyhow::Error) -> ExitCode {
                 ProcessFailure::AddressInUse(_) => 3.into(),
                 ProcessFailure::TimedOut(_) => 124.into(),
             };
+        }
+        if let Some(failure) = cause.downcast_ref::<ToolError>() {
+            return tools::exit_code(failure).into();
         }
         if cause.is::<FileError>() {
             return 2.into();

@@ -8,6 +8,7 @@
 
 pub mod connection;
 mod error;
+pub mod mcp;
 pub mod shell;
 
 pub use connection::CqlFlags;
