@@ -46,7 +46,8 @@ OF_A_CLUSTER = "CREATE ROLE gateway"
 
 def in_the_order_of_reading():
     """README, then the pages in the order of docs/README.md."""
-    links = re.findall(r"\]\(([a-z-]+\.md)\)", (ROOT / "docs/README.md").read_text())
+    _, _, all_pages = (ROOT / "docs/README.md").read_text().partition("All pages")
+    links = re.findall(r"\]\(([a-z-]+\.md)\)", all_pages)
     pages = dict.fromkeys(f"docs/{link}" for link in links)
     return [README, *(page for page in pages if page not in ELSEWHERE)]
 
