@@ -207,6 +207,16 @@ test-http-tables: $(VENVS)/cassandra/.installed test-programs ## Rows, searches 
 test-full-text-all: $(VENVS)/cassandra/.installed test-programs ## Searches for words, vectors and both: many queries of each form, and 20 seeds of random writes (SEEDS=n FIRST_SEED=m for others)
 	ALL_FORMS=1 QUERIES_EACH=$${QUERIES_EACH:-10} PHASES=6 SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/full_text
 
+# By the client of the protocol's own project, which has dependencies of its own.
+.PHONY: test-mcp
+test-mcp: $(VENVS)/mcp/.installed test-programs
+	$(VENVS)/mcp/bin/python -m pytest -q tests/mcp
+
+$(VENVS)/mcp/.installed: tests/mcp/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/mcp
+	$(VENVS)/mcp/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
 # cassio, langchain-community and LlamaIndex as they come from PyPI, and the package of our own for LangChain. The two folders
 # have a conftest.py each, so that they can't share a run.
 ANNULUS_FOR_LANGCHAIN := python/langchain-annulus
@@ -299,13 +309,13 @@ test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-pr
 ALL_SUITES := scylla $(SUITES) $(if $(WITHOUT_JAVA),,java)
 .PHONY: test-clients-all
 test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers in full: scylla, cdrs-tokio, gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
-	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py
+	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py tests/clients/test_docs_of_drivers.py
 
 # Packages come from where npm and pip fetch by default, at the versions of their lists.
 NODE_CLIENTS := node express
 .PHONY: test-node
 test-node: $(NODE_CLIENTS:%=tests/clients/%/node_modules/.installed) $(VENVS)/cassandra/.installed test-programs ## The driver of Node with its mapper, and express-cassandra (needs Node)
-	$(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_node.py
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_node.py tests/clients/test_docs_of_drivers.py
 
 tests/clients/%/node_modules/.installed: tests/clients/%/package-lock.json
 	cd tests/clients/$* && npm ci --no-audit --no-fund --ignore-scripts --silent

@@ -199,6 +199,12 @@ pub enum ProgramCommand {
     /// Export a table to a file: Parquet, CSV, JSON lines, npy; of any CQL server
     #[command(after_help = tools::export::EXAMPLES)]
     Export(Box<ExportFlags>),
+    /// Let a language model look at tables and search them, by the Model Context Protocol
+    ///
+    /// A program that runs a model starts this one and speaks with it over stdin and stdout. The
+    /// tools list tables and indexes, describe a table, search by vectors, words or both, and read
+    /// by CQL. Nothing is changed without --allow-writes. Any CQL server will do.
+    Mcp(Box<tools::mcp::McpFlags>),
 
     /// Print the licences of what this program and `annulus-bench` contain
     Licences,

@@ -22,6 +22,7 @@ mod heap;
 mod licences;
 mod logging;
 mod man_pages;
+mod mcp_command;
 mod memory_limit;
 mod notify;
 mod open_files;
@@ -70,6 +71,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::ProgramCommand::Serve(arguments) => serve::run(*arguments),
         cli::ProgramCommand::Gateway(arguments) => gateway_command::run(*arguments),
         cli::ProgramCommand::Check(arguments) => operator::check::run(*arguments),
+        cli::ProgramCommand::Mcp(flags) => mcp_command::run(*flags),
         cli::ProgramCommand::Repair(arguments) => operator::repair::run(*arguments),
         cli::ProgramCommand::Status(arguments) => operator::status::run(*arguments),
         cli::ProgramCommand::Tasks(arguments) => operator::task_commands::run(*arguments),

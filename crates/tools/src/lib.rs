@@ -12,6 +12,7 @@ mod error;
 pub mod export;
 pub mod import;
 mod server_error;
+pub mod mcp;
 pub mod shell;
 pub mod table_name;
 mod table_schema;

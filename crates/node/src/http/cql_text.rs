@@ -34,7 +34,7 @@ struct CqlText<'b> {
 }
 
 /// The values of a statement's markers, as they are given.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 enum GivenValues<'b> {
     InOrder(Vec<&'b RawValue>),
     ByName(BTreeMap<String, &'b RawValue>),

@@ -116,7 +116,7 @@ pub(super) fn parse(text: &str) -> Option<Result<ShellCommand, String>> {
         ("SERIAL", [word, rest @ ..]) if word.eq_ignore_ascii_case("CONSISTENCY") => serial(rest),
         ("SOURCE", _) => source(text),
         ("COPY", _) => Err(
-            "COPY is cqlsh's: .import FILE... --table ks.t, .export --table ks.t FILE".to_owned(),
+            "COPY is cqlsh's: .import FILE... --table ks.t, .export ks.t --to FILE".to_owned(),
         ),
         ("CAPTURE", _) => {
             Err("CAPTURE is cqlsh's: annulus shell -e \"SELECT ...\" --csv > FILE".to_owned())
