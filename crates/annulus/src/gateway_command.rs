@@ -121,10 +121,7 @@ async fn serve(
             "{error}; choose another port with --cql-port (or --metrics-listen), or stop what uses it"
         ))
     })?;
-    tracing::info!(cql = %gateway.address(), %cassandra, "listening");
-    if let Some(address) = gateway.metrics_address() {
-        tracing::info!(%address, "metrics are at http://{address}/metrics");
-    }
+    log_addresses(&gateway, &cassandra);
     // The gateway, which is the database of the index service, listens now.
     let started = bound.map(|bound| bound.start_in_gateway(gateway.address()));
     let mut store = match started.transpose() {
@@ -173,6 +170,14 @@ async fn serve(
         tracing::warn!("some requests were still unanswered when their time was up");
     }
     outcome.map(|_| ())
+}
+
+/// Logs where the gateway listens.
+fn log_addresses(gateway: &Gateway, cassandra: &impl std::fmt::Display) {
+    tracing::info!(cql = %gateway.address(), %cassandra, "listening");
+    if let Some(address) = gateway.metrics_address() {
+        tracing::info!(%address, "metrics are at http://{address}/metrics");
+    }
 }
 
 /// The certificates and tokens in effect, which are read again at intervals and on SIGHUP.

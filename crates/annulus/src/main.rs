@@ -9,8 +9,8 @@ mod certificate;
 mod cli;
 mod completions;
 mod core_dumps;
-mod doctor;
 mod data_files;
+mod doctor;
 mod exit;
 #[cfg(feature = "sample")]
 mod films;
@@ -40,8 +40,8 @@ mod settings_file;
 #[cfg(test)]
 mod settings_page;
 mod settings_table;
-mod shell_command;
 mod settings_template;
+mod shell_command;
 mod shown_settings;
 mod size;
 mod span;

@@ -16,9 +16,8 @@ pub fn finding(
     if port == 0 {
         return DoctorFinding::good(subject, format!("{listen}, any that is free"));
     }
-    let error = match TcpListener::bind(address) {
-        Ok(_) => return DoctorFinding::good(subject, format!("{address} is free")),
-        Err(error) => error,
+    let Err(error) = TcpListener::bind(address) else {
+        return DoctorFinding::good(subject, format!("{address} is free"));
     };
     match error.kind() {
         ErrorKind::AddrInUse if is_running => DoctorFinding::good(

@@ -297,7 +297,8 @@ async fn fill(client: &EmbeddingsClient, column: EmbeddedColumn, batch: Vec<Feed
     }
     let mut vectors = client.embed(&texts).await?.into_iter();
     let filled = batch.into_iter().map(|row| match row {
-        FeedRow::Converted(mut row) if row.text.take().is_some() => {
+        FeedRow::Converted(mut row) if row.text.is_some() => {
+            row.text = None;
             let vector = vectors.next().unwrap_or_default();
             if vector.len() != column.dimensions {
                 return FeedRow::Rejected(row.refused(&format!(

@@ -380,8 +380,11 @@ mod tests {
         }
     }
 
-    /// Each row as its number and values, or the reason why it is rejected.
-    fn fed(files: &[(&str, &str)], skip: u64) -> Vec<Result<(u64, Vec<Option<Bytes>>), String>> {
+    /// A row as its number and values, or the reason why it is rejected.
+    type FedRow = Result<(u64, Vec<Option<Bytes>>), String>;
+
+    /// All rows of some files, from one on.
+    fn fed(files: &[(&str, &str)], skip: u64) -> Vec<FedRow> {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         for (name, text) in files {

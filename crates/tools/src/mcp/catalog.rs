@@ -353,9 +353,9 @@ async fn columns(
 
 /// All indexes. The statement has no WHERE: a gateway adds its indexes only to a plain one.
 async fn indexes(session: &Session) -> Result<Vec<CatalogIndex>, CallFailure> {
+    type StoredIndex = (String, String, String, Option<HashMap<String, String>>);
     let query = "SELECT keyspace_name, table_name, index_name, options FROM system_schema.indexes";
-    let rows: Vec<(String, String, String, Option<HashMap<String, String>>)> =
-        rows(session, query).await?;
+    let rows: Vec<StoredIndex> = rows(session, query).await?;
     let indexes = rows.into_iter().map(|(keyspace, table, name, options)| {
         let options = options.unwrap_or_default().into_iter().collect();
         CatalogIndex::of(&keyspace, &table, &name, options)

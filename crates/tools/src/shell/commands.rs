@@ -115,9 +115,9 @@ pub(super) fn parse(text: &str) -> Option<Result<ShellCommand, String>> {
         ("CONSISTENCY", rest) => consistency(rest),
         ("SERIAL", [word, rest @ ..]) if word.eq_ignore_ascii_case("CONSISTENCY") => serial(rest),
         ("SOURCE", _) => source(text),
-        ("COPY", _) => Err(
-            "COPY is cqlsh's: .import FILE... --table ks.t, .export ks.t --to FILE".to_owned(),
-        ),
+        ("COPY", _) => {
+            Err("COPY is cqlsh's: .import FILE... --table ks.t, .export ks.t --to FILE".to_owned())
+        }
         ("CAPTURE", _) => {
             Err("CAPTURE is cqlsh's: annulus shell -e \"SELECT ...\" --csv > FILE".to_owned())
         }

@@ -320,7 +320,7 @@ fn whole(number: i64, column: &Type) -> FileValue {
     let per_second = |unit: &TimeUnit| match *unit {
         TimeUnit::MILLIS => 1_000,
         TimeUnit::MICROS => 1_000_000,
-        _ => 1_000_000_000,
+        TimeUnit::NANOS => 1_000_000_000,
     };
     match column.get_basic_info().logical_type_ref() {
         Some(LogicalType::Time(time)) => {
