@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_and_no_option_is_refused() {
+    fn texts_that_are_no_type_or_option_are_refused() {
         for wrong in ["int, x int", "int) --", "", "int static"] {
             assert!(data_type(wrong).is_err(), "{wrong}");
         }

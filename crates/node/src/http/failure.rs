@@ -60,7 +60,7 @@ impl HttpFailure {
         )
     }
 
-    /// The same failure, at a place in the request.
+    /// This failure, at a place in the request.
     #[must_use]
     pub fn at(self, place: &str) -> HttpFailure {
         HttpFailure {

@@ -36,7 +36,7 @@ impl CallFailure {
         )
     }
 
-    /// What came can't be read.
+    /// A message that can't be read.
     pub fn unreadable(error: &dyn std::error::Error) -> CallFailure {
         CallFailure::new(
             format!("the answer can't be read: {error}"),
@@ -93,8 +93,8 @@ impl From<ExecutionError> for CallFailure {
     }
 }
 
-/// What a model can do about an error of the server. Servers give the same error other words, so
-/// only their kind and the words that all share decide.
+/// The remedy that a model has for an error of the server. Servers give the same error other
+/// words, so only their kind and the words that all share decide.
 fn remedy(kind: &DbError, message: &str) -> &'static str {
     if message.contains("ALLOW FILTERING") {
         return "restrict the primary key or columns of an index (list_indexes); or have the rows checked one by one: \
