@@ -5,7 +5,6 @@ mod recall;
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
@@ -50,8 +49,6 @@ pub(crate) struct IndexContent {
     keys: SharedKeys,
     /// The epoch of searches. Each search holds the value from its beginning; see [`RetiredIds`].
     epoch: ArcSwap<()>,
-    /// A number that no other content has: ids say nothing about those of another one.
-    incarnation: u64,
     /// The number of rows at which `grown` is notified.
     tell_at: AtomicUsize,
     grown: Notify,
@@ -89,7 +86,6 @@ impl IndexContent {
             keys: SharedKeys::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
-            incarnation: RandomState::new().build_hasher().finish(),
             tell_at: AtomicUsize::new(usize::MAX),
             grown: Notify::new(),
             damage_met: Notify::new(),
@@ -250,11 +246,6 @@ impl IndexContent {
     /// Keeps the ids of rows from being given to others, for as long as the result is held.
     pub(crate) fn hold_ids(&self) -> Arc<()> {
         self.epoch.load_full()
-    }
-
-    /// A number that no other content has, not even that of the same index after a restart.
-    pub(crate) fn incarnation(&self) -> u64 {
-        self.incarnation
     }
 
     /// The ids of the rows whose texts match a query. Some may have expired.

@@ -14,7 +14,7 @@ use value::{CqlType, to_key_json};
 
 use super::plan::ExecutedPlan;
 use super::returned::{RequestedColumn, ReturnedValues, TooManyBytes};
-use crate::keys::{EncodedValues, KeyColumn, KeySchema};
+use crate::keys::{EncodedValues, KeyColumn, KeySchema, RowPlace};
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
 /// the first key, and a long one says little about the others.
@@ -42,8 +42,8 @@ pub(crate) struct RankedRows<'a> {
     is_in_doubt: bool,
     /// Whether the index lacked rows for want of room.
     is_short: bool,
-    /// The number of rows that the structure proposed, and the id of the last one.
-    proposed: (usize, Option<u32>),
+    /// The number of rows that the structure proposed.
+    proposed: usize,
     /// The place after which the next page begins.
     next: Option<Bytes>,
 }
@@ -72,22 +72,23 @@ impl<'a> RankedRows<'a> {
             debug: None,
             is_in_doubt: false,
             is_short: false,
-            proposed: (0, None),
+            proposed: 0,
             next: None,
         }
     }
 
-    /// Notes how many rows the structure proposed, and the id of the last one. Some of them may
-    /// have no key any more, and are no rows of the answer.
-    pub(crate) fn put_proposed(&mut self, rows: usize, last: Option<u32>) {
-        self.proposed = (rows, last);
+    /// Notes how many rows the structure proposed. Some of them may have no key any more, and are
+    /// no rows of the answer.
+    pub(crate) fn put_proposed(&mut self, rows: usize) {
+        self.proposed = rows;
     }
 
-    /// The id of the last row that the structure proposed, if it proposed as many as were
-    /// requested. There may then be more.
-    pub(crate) fn last_of(&self, requested: usize) -> Option<u32> {
-        let (proposed, last) = self.proposed;
-        last.filter(|_| proposed >= requested)
+    /// The place of the last row, if the structure proposed as many as were requested. There may
+    /// then be more. `keys` are those that the index was made with.
+    pub(crate) fn last_of(&self, requested: usize, keys: &KeySchema) -> Option<RowPlace> {
+        let begin = self.ends.iter().rev().nth(1).copied().unwrap_or(0);
+        let last = self.ends.last().map(|end| &self.keys[begin..*end])?;
+        (self.proposed >= requested).then(|| RowPlace::of(keys, last))
     }
 
     /// Lets the answer say where the next page begins.
@@ -458,8 +459,10 @@ mod tests {
         assert_eq!(json, r#"{"primary_keys":{"pk":[7]},"scores":[1.5]}"#);
         let page = |found: &RankedRows<'_>| serde_json::to_string(&JsonPage(found)).unwrap();
         assert_eq!(page(&found), r#"{"primary_keys":{"pk":[7]}}"#);
-        found.put_proposed(2, Some(9));
-        assert_eq!((found.last_of(2), found.last_of(3)), (Some(9), None));
+        found.put_proposed(2);
+        let last = RowPlace::of(&schema, key.as_bytes());
+        assert_eq!(found.last_of(2, &schema), Some(last));
+        assert_eq!(found.last_of(3, &schema), None);
         found.put_next(Bytes::from_static(&[0, 9]));
         assert_eq!(page(&found), r#"{"primary_keys":{"pk":[7]},"next":"0009"}"#);
         let rows = found.into_page();

@@ -5,7 +5,7 @@ use full_text::TextQuery;
 use super::returned::{RequestedColumn, TooManyBytes, ValueOrigin};
 use crate::filter::SearchFilter;
 use crate::identity::ColumnPlace;
-use crate::keys::KeySchema;
+use crate::keys::{KeySchema, RowPlace};
 
 /// The part of a search that a structure reads.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +14,13 @@ pub(crate) enum StructureQuery<'a> {
     Vector(&'a [f32]),
     /// The words of a query, by which the best texts are found.
     Words(&'a TextQuery),
-    /// The words of a query, by which all texts that match are found, in the order of their ids.
+    /// The words of a query, by which all texts that match are found, in the order of their rows'
+    /// places.
     Matches {
         /// The query.
         query: &'a TextQuery,
-        /// The id after which to begin; `None` for the first page.
-        after: Option<u32>,
+        /// The place after which to begin; `None` for the first page.
+        after: Option<&'a RowPlace>,
     },
 }
 

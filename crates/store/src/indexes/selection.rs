@@ -165,6 +165,11 @@ impl<'a> RowSelection<'a> {
         })
     }
 
+    /// Looks at the encoded key of a row; `None` if it has none any more.
+    pub(super) fn with_key<T>(&self, id: u32, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.look_at(|keys, _| keys.key(id).map(look))
+    }
+
     /// Takes the lock now, if it is not held. Without open writers it is held to the end.
     pub(super) fn hold(&self) {
         self.with(|_, _| ());
@@ -192,7 +197,7 @@ impl<'a> RowSelection<'a> {
     }
 
     /// Looks at one of many rows. Now and then it lets a writer in that waits.
-    fn look_at(&self, look: impl FnOnce(&KeyTable, &Conjunction<'_>) -> bool) -> bool {
+    fn look_at<T>(&self, look: impl FnOnce(&KeyTable, &Conjunction<'_>) -> T) -> T {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         if looks.is_multiple_of(LOOKS) && self.keys.writers.load(Ordering::Relaxed) > 0 {

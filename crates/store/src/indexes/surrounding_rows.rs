@@ -51,10 +51,9 @@ impl<'a, V> SurroundingRows<'a, V> {
         let schema = search.keys.unwrap_or(self.schema);
         let mut rows = RankedRows::with_capacity(schema, best.len()).returning(returned);
         let uses_filters = search.uses_filters();
-        let (proposed, mut last) = (best.len(), None);
+        rows.put_proposed(best.len());
         for scored in best {
             let (id, scored) = scored?;
-            last = Some(id);
             let Some(key) = keys.shown(id) else {
                 continue;
             };
@@ -74,7 +73,6 @@ impl<'a, V> SurroundingRows<'a, V> {
             }
             ReturnedValues::check(rows.returned())?;
         }
-        rows.put_proposed(proposed, last);
         Ok(rows)
     }
 }

@@ -9,6 +9,7 @@
 //! cluster knows no more of a table than its key and the columns that it observes.
 
 mod lookup;
+mod place;
 mod table;
 mod token;
 
@@ -18,6 +19,7 @@ use std::hash::{Hash, Hasher};
 
 use value::{CqlType, clustering_form, to_key_json};
 
+pub(crate) use place::RowPlace;
 pub(crate) use table::KeyTable;
 pub(crate) use token::token;
 

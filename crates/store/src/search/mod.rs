@@ -5,7 +5,6 @@
 mod admission;
 mod error;
 mod input;
-mod page;
 mod question;
 mod recall;
 mod table_rows;
@@ -14,7 +13,6 @@ mod words;
 
 use std::sync::Arc;
 
-use page::PageCursor;
 use question::{ResolvedSearch, ResolvedSubject};
 use store_api::types::SearchPlan;
 use tokio::time::Instant;
@@ -110,7 +108,7 @@ impl VectorSearcher {
             )
         });
         taken_up?;
-        // A page goes on by ids, which rows that are read have none of.
+        // A page is of the rows that the index has.
         let is_page = matches!(question.subject, ResolvedSubject::Matches { .. });
         let job = Arc::new(PreparedSearch {
             engine: self.engine.clone(),
@@ -237,9 +235,9 @@ impl<W> PreparedSearch<W> {
         }
         note_plan(index, &ranked, self.trace.as_ref());
         if let ResolvedSubject::Matches { .. } = question.subject
-            && let Some(last) = ranked.last_of(self.rows)
+            && let Some(last) = ranked.last_of(self.rows, &index.identity.keys)
         {
-            ranked.put_next(PageCursor::of(&index.content, last).bytes());
+            ranked.put_next(last.to_bytes().into());
         }
         if self.debug {
             ranked.explain(&index.identity.name.index);

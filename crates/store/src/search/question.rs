@@ -8,7 +8,6 @@ use full_text::TextQuery;
 use index::FullTextOptions;
 
 use super::input::{ReceivedSearch, SearchSubject};
-use super::page::PageCursor;
 use super::words::WordsSource;
 use super::{ConcurrencyPermit, SearchError, VectorSearcher};
 use crate::filter::{SearchFilter, SearchRequirements, UnsupportedRestriction};
@@ -16,6 +15,7 @@ use crate::identity::{IndexIdentity, IndexName, StructureOptions};
 use crate::indexes::{
     IndexHandle, RequestedColumn, RoutedSearch, StructureError, StructureQuery, check_query,
 };
+use crate::keys::RowPlace;
 
 /// A search in the terms of the index that answers it.
 pub(super) struct ResolvedSearch {
@@ -43,8 +43,8 @@ pub(super) enum ResolvedSubject {
     Matches {
         /// The query.
         query: Box<TextQuery>,
-        /// The id after which the page begins.
-        after: Option<u32>,
+        /// The place after which the page begins.
+        after: Option<RowPlace>,
     },
 }
 
@@ -56,7 +56,7 @@ impl ResolvedSubject {
             ResolvedSubject::Words(query) => StructureQuery::Words(query),
             ResolvedSubject::Matches { query, after } => StructureQuery::Matches {
                 query,
-                after: *after,
+                after: after.as_ref(),
             },
         }
     }
@@ -181,6 +181,12 @@ impl VectorSearcher {
     }
 }
 
+/// Reads the end of the page before.
+fn place(after: &[u8]) -> Result<RowPlace, SearchError> {
+    let place = RowPlace::read(after);
+    place.ok_or_else(|| SearchError::Unsuitable("after: no end of a page".to_owned()))
+}
+
 fn resolved(subject: SearchSubject, routed: &RoutedSearch) -> Result<ResolvedSubject, SearchError> {
     let identity = routed.identity();
     Ok(match subject {
@@ -190,10 +196,7 @@ fn resolved(subject: SearchSubject, routed: &RoutedSearch) -> Result<ResolvedSub
         }
         SearchSubject::Matches { query, after } => ResolvedSubject::Matches {
             query: Box::new(text_query(&query, identity)?),
-            after: match after {
-                Some(after) => Some(PageCursor::read(&after, &routed.index.content)?.last),
-                None => None,
-            },
+            after: after.map(|after| place(&after)).transpose()?,
         },
     })
 }

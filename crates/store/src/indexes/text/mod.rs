@@ -11,6 +11,7 @@ mod faults;
 mod files;
 mod upkeep;
 
+use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use filter_columns::IdSet;
@@ -32,7 +33,7 @@ use super::structure_memory::StructureMemory;
 use super::surrounding_rows::SurroundingRows;
 use crate::filter::SearchFilter;
 use crate::items::ChangeKind;
-use crate::keys::KeyTable;
+use crate::keys::{KeyTable, RowPlace};
 pub(super) use files::{check_files, file_memory};
 
 /// The bytes of texts after which those that wait are counted again. To count takes a look at all
@@ -60,7 +61,7 @@ pub(crate) struct TextStructure {
 
 /// The rows that one look of a search has found.
 struct LookedUp {
-    /// The rows with their scores, best first, or in the order of their ids.
+    /// The rows with their scores, best first, or in the order of their places.
     found: Vec<ScoredText>,
     /// The number of rows that the filter admitted, if they were found before.
     admitted: Option<usize>,
@@ -173,24 +174,34 @@ impl TextStructure {
     ) -> Result<RankedRows<'a>, StructureError> {
         // Before the keys are locked, as they are locked for this, too.
         let tenant = search.tenant.map(|of| tenant_ids(rows, of));
-        self.look(rows, search, |view, admitted| {
+        self.look(rows, search, |view, _, admitted| {
             let statistics = view.statistics(query, tenant.as_ref())?;
             Ok(view.best(query, &statistics, search.limit, admitted)?)
         })
     }
 
-    /// Finds a page of all rows whose texts match a query, in the order of their ids.
+    /// Finds a page of all rows whose texts match a query, in the order of their places.
     pub(crate) fn page<'a, V: AsText>(
         &self,
         rows: &SurroundingRows<'a, V>,
         query: &TextQuery,
-        after: Option<u32>,
+        after: Option<&RowPlace>,
         search: &IndexSearch<'a>,
     ) -> Result<RankedRows<'a>, StructureError> {
-        self.look(rows, search, |view, admitted| {
-            let ids = view.matching(query, admitted, after, search.limit)?;
-            let matched = ids.into_iter().map(|id| ScoredText { id, score: 0.0 });
-            Ok(matched.collect())
+        self.look(rows, search, |view, selection, admitted| {
+            let ids = view.matching(query, admitted, None, usize::MAX)?;
+            let mut first = BinaryHeap::new();
+            for id in ids {
+                let place = selection.with_key(id, |key| RowPlace::of(rows.schema, key));
+                let is_later = |place: &RowPlace| after.is_none_or(|after| place > after);
+                first.extend(place.filter(is_later).map(|place| (place, id)));
+                if first.len() > search.limit {
+                    first.pop();
+                }
+            }
+            let page = first.into_sorted_vec().into_iter();
+            let page = page.map(|(_, id)| ScoredText { id, score: 0.0 });
+            Ok(page.collect())
         })
     }
 
@@ -239,7 +250,7 @@ impl TextStructure {
         &self,
         rows: &SurroundingRows<'a, V>,
         search: &IndexSearch<'a>,
-        find: impl Fn(&TextView<'_>, AdmittedIds<'_>) -> Result<Vec<ScoredText>, StructureError>,
+        find: impl TextFinder,
     ) -> Result<RankedRows<'a>, StructureError> {
         let IndexSearch { now_s, filter, .. } = *search;
         let mut looks_again = LOOKS_AGAIN;
@@ -295,20 +306,20 @@ impl TextStructure {
         rows: &SurroundingRows<'_, V>,
         selection: &RowSelection<'_>,
         admits_all: bool,
-        find: &impl Fn(&TextView<'_>, AdmittedIds<'_>) -> Result<Vec<ScoredText>, StructureError>,
+        find: &impl TextFinder,
     ) -> Result<LookedUp, StructureError> {
         let fresh = rows.fresh.now();
         let (view, end) = self.view(&fresh);
         let few = selection.few();
         let found = match &few {
-            _ if admits_all => find(&view, AdmittedIds::All)?,
+            _ if admits_all => find(&view, selection, AdmittedIds::All)?,
             Some(ids) => {
                 selection.let_writers_in();
-                find(&view, AdmittedIds::Ids(ids))?
+                find(&view, selection, AdmittedIds::Ids(ids))?
             }
             None => {
                 let admits = |id| selection.admits(id);
-                find(&view, AdmittedIds::Predicate(&admits))?
+                find(&view, selection, AdmittedIds::Predicate(&admits))?
             }
         };
         Ok(LookedUp {
@@ -318,6 +329,21 @@ impl TextStructure {
             end,
         })
     }
+}
+
+/// Finds rows in a view of the texts, among those that are admitted.
+trait TextFinder:
+    Fn(&TextView<'_>, &RowSelection<'_>, AdmittedIds<'_>) -> Result<Vec<ScoredText>, StructureError>
+{
+}
+
+impl<F> TextFinder for F where
+    F: Fn(
+        &TextView<'_>,
+        &RowSelection<'_>,
+        AdmittedIds<'_>,
+    ) -> Result<Vec<ScoredText>, StructureError>
+{
 }
 
 /// Makes an answer of rows that have keys.
