@@ -146,7 +146,10 @@ impl World {
             placement,
             model: Arc::default(),
             reads: Vec::new(),
-            version: 0,
+            version: match broken {
+                Broken::TextsHaveNoIndex => table::WITHOUT_TEXTS,
+                _ => 0,
+            },
             has_index: false,
             used_bytes: Arc::default(),
             writes: 0,

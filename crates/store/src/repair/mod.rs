@@ -27,7 +27,7 @@ mod settle;
 mod table_side;
 mod verdict;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -115,11 +115,11 @@ struct SharedRepairs {
 #[derive(Default)]
 struct TrackedRepairs {
     /// The indexes that serve, and so may be repaired.
-    serving: HashMap<IndexName, ServingIndex>,
+    serving: BTreeMap<IndexName, ServingIndex>,
     /// The repair that was started last.
     running: Option<RunningRepair>,
     /// The last repair of each index, as long as the index is attached.
-    last: HashMap<IndexName, LatestRepair>,
+    last: BTreeMap<IndexName, LatestRepair>,
     /// The last repair of each index that the database keeps itself, by the version of the index.
     last_of_own: HashMap<Uuid, (IndexName, LatestRepair)>,
 }

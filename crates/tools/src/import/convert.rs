@@ -391,7 +391,7 @@ mod tests {
             (CqlType::Int, "12", "12"),
             (CqlType::Int, "12.0", "12"),
             (CqlType::Bigint, "NaN", "null"),
-            (CqlType::Double, "nan", "\"NaN\""),
+            (CqlType::Double, "nan", "null"),
             (CqlType::Float, "1.", "1.0"),
             (CqlType::Boolean, "True", "true"),
             (CqlType::Decimal, "1.50", "1.50"),

@@ -100,7 +100,11 @@ pub(super) fn lines(page: &AnswerPage, widths: &TableWidths, screen: ScreenForm)
     for row in &page.rows {
         let cells = row.iter().zip(&widths.0).zip(&page.columns);
         let cells = cells.map(|((cell, width), column)| {
-            let shown = cut(&cell_text(cell), *width);
+            let shown = match screen.width {
+                Some(_) => cut(&cell_text(cell), *width),
+                // A file has room for all, and a later page may have wider values.
+                None => cell_text(cell),
+            };
             let padding = " ".repeat(width.saturating_sub(shown.width()));
             let shown = match cell.is_none() && screen.has_colours {
                 true => format!("{DIM}{shown}{PLAIN}"),

@@ -142,7 +142,7 @@ async fn a_malformed_query_is_refused_with_its_place_on_every_route() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_rows_that_match_come_in_pages_of_one_content() {
+async fn all_rows_that_match_come_in_pages() {
     let service = serving().await;
     let mut found = Vec::new();
     let mut after = String::new();
@@ -158,7 +158,7 @@ async fn all_rows_that_match_come_in_pages_of_one_content() {
         }
     }
     assert_eq!(Value::from(found), json!([0, 2, 3]));
-    for after in ["00", "000000000000000000000001", "x"] {
+    for after in ["00", "x"] {
         let body = format!(r#"{{"query":"fox","after":"{after}"}}"#);
         let answer = service.texts("matches", &body).await;
         assert_eq!(answer.status, 400, "{after}");
