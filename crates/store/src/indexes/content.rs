@@ -4,7 +4,6 @@
 mod recall;
 
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
