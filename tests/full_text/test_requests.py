@@ -1,6 +1,7 @@
 """Tests of the routes of text indexes: their bodies, their statuses, and what they refuse."""
 
 import json
+import urllib.error
 
 import pytest
 from cassandra import InvalidRequest
@@ -79,16 +80,25 @@ def test_pages_have_all_that_match(service, keyspace, texts):
         assert status in (400, 422)
 
 
-def test_a_page_of_another_index_is_none(session, service, keyspace):
-    texts = Texts(session, service, keyspace).create_index().put({id: "a cat" for id in range(5)})
-    _, text = post(service, keyspace, texts.index, "matches", {"query": "cat", "limit": 2})
-    after = json.loads(text)["next"]
+def test_pages_go_on_after_the_index_was_built_again(session, service, keyspace):
+    rows = {id: "a cat" for id in range(5)}
+    texts = Texts(session, service, keyspace).create_index().put(rows)
+
+    def page(after):
+        return json.loads(post(service, keyspace, texts.index, "matches", {"query": "cat", "limit": 2} | after)[1])
+
+    first = page({})
     session.execute(f"TRUNCATE {texts.table}")
+    texts.put(rows)
 
-    def status():
-        return post(service, keyspace, texts.index, "matches", {"query": "cat", "limit": 2, "after": after})[0]
+    def rest():
+        found, last = [], first
+        while "next" in last:
+            last = page({"after": last["next"]})
+            found += last.get("primary_keys", {}).get("id", [])
+        return found
 
-    eventually(lambda: status() == 400)
+    eventually(lambda: sorted(first["primary_keys"]["id"] + rest()) == sorted(rows))
     texts.drop()
 
 
@@ -233,7 +243,13 @@ def test_a_body_of_highlights_may_be_large_but_not_too_large(service, keyspace, 
         ("matches", {"query": "word " * (DEFAULT_BODY_BYTES // 5)}, DEFAULT_BODY_BYTES),
     ]:
         assert len(json.dumps(body)) > bytes_max
-        assert post(service, keyspace, texts.index, route, body)[0] == 413, route
+        try:
+            status = post(service, keyspace, texts.index, route, body)[0]
+        except urllib.error.URLError as error:
+            # The server answers and closes before it has read all. What is still sent then meets no reader.
+            assert isinstance(error.reason, (BrokenPipeError, ConnectionResetError)), error
+            continue
+        assert status == 413, route
 
 
 # Scores, state and metrics.
