@@ -134,11 +134,60 @@ impl Storage {
             let (engine, is_new) = Engine::simulated(disk);
             Ok((engine, is_new))
         };
-        let (unstarted, committer) = UnstartedStorage::open(open, &options, clock)?;
+        let (unstarted, committer) =
+            UnstartedStorage::open(open, &options, clock, StorageUse::ReadWrite)?;
         let requests = unstarted.requests.downgrade();
         tokio::spawn(watch::run(Arc::clone(&unstarted.shared), requests));
         tokio::spawn(committer.run());
         Ok(unstarted.started(&options, None, None))
+    }
+}
+
+impl Storage {
+    /// Opens a checkpoint ([`Storage::checkpoint`]), or the data directory of a server that is
+    /// stopped, to read its rows and its schema. Writes are refused, nothing expires and nothing is
+    /// forgotten. Dropping the last clone closes it.
+    ///
+    /// Files of tables may be missing, of a copy that has only some tables: reads of the others
+    /// fail with [`StorageError::NoSuchTable`]. Tables in memory are read from their files.
+    ///
+    /// # Errors
+    /// If it is no data directory, is in use or is damaged. Reading writes journals out to tables,
+    /// so a disk that is full or can't be written to is an error, too.
+    pub fn open_read_only(
+        directory: &Path,
+        options: StorageOptions,
+    ) -> Result<Storage, StorageError> {
+        let directory = LockedDirectory::open_existing(directory)?;
+        let engine_options = engine_options(&options);
+        let open = |_| {
+            // Without examiners no compaction drops anything.
+            let engine = Engine::open(directory, engine_options, Arc::new(|_, _| None))?;
+            Ok((engine, false))
+        };
+        let clock = Arc::new(SystemClock);
+        // Without its committer, no request is carried out.
+        let (unstarted, _) = UnstartedStorage::open(open, &options, clock, StorageUse::ReadOnly)?;
+        unstarted
+            .shared
+            .refuse_writes("the directory is open to read only");
+        Ok(unstarted.started(&options, None, None))
+    }
+}
+
+/// The use for which a storage is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StorageUse {
+    ReadWrite,
+    ReadOnly,
+}
+
+pub(crate) fn engine_options(options: &StorageOptions) -> EngineOptions {
+    EngineOptions {
+        cache_bytes: options.cache_bytes,
+        memtable_bytes: options.memtable_bytes,
+        write_buffer_bytes: options.write_buffer_bytes,
+        resident_bytes: options.resident_bytes,
     }
 }
 
@@ -157,19 +206,14 @@ impl UnstartedStorage {
     ) -> Result<(UnstartedStorage, Committer), StorageError> {
         let (directory, is_new) = LockedDirectory::open(directory)?;
         let open = |examiners| {
-            let engine_options = EngineOptions {
-                cache_bytes: options.cache_bytes,
-                memtable_bytes: options.memtable_bytes,
-                write_buffer_bytes: options.write_buffer_bytes,
-                resident_bytes: options.resident_bytes,
-            };
-            let engine = Engine::open(directory, engine_options, examiners)?;
+            let engine = Engine::open(directory, engine_options(options), examiners)?;
             if !is_new {
                 commit::await_clock(&engine, &*clock)?;
             }
             Ok((engine, is_new))
         };
-        UnstartedStorage::open(open, options, Arc::clone(&clock))
+        let clock = Arc::clone(&clock);
+        UnstartedStorage::open(open, options, clock, StorageUse::ReadWrite)
     }
 
     /// Opens the engine and loads the catalog. `open` opens the engine with the examiners that
@@ -178,6 +222,7 @@ impl UnstartedStorage {
         open: impl FnOnce(CompactionFilterSource) -> Result<(Engine, bool), StorageError>,
         options: &StorageOptions,
         clock: Arc<dyn Clock>,
+        purpose: StorageUse,
     ) -> Result<(UnstartedStorage, Committer), StorageError> {
         let clock = ServerClock::new(clock);
         let horizon = OldestRead::new(Arc::clone(&clock));
@@ -199,10 +244,12 @@ impl UnstartedStorage {
         let builds = commit::load_builds(&engine)?;
         let building = commit::indexes_of_builds(&builds);
         let schema = ResolvedSchema::new(Arc::new(catalog), generations, building, None);
-        remove_orphans(&engine, &schema)?;
         forgetting.set_expiring(commit::load_expiring(&engine)?);
         forgetting.set_schema(&schema);
-        engine.hold(&schema.resident_spaces(), clock.now_micros())?;
+        if purpose == StorageUse::ReadWrite {
+            remove_orphans(&engine, &schema)?;
+            engine.hold(&schema.resident_spaces(), clock.now_micros())?;
+        }
         let sweeps = commit::load_sweeps(&engine)?;
         let shared = Arc::new(OpenStorage::new(
             Arc::new(engine),
@@ -626,13 +673,18 @@ impl Storage {
         closed
     }
 
-    /// The shared state of the storage, for tests that damage it.
-    #[cfg(test)]
+    /// The shared state of the storage.
     pub(crate) fn shared(&self) -> &Arc<OpenStorage> {
         &self.inner.shared
     }
 
-    async fn send_request(&self, request: QueuedRequest) -> Result<(), StorageError> {
+    /// Sends a request if there is room for it. Returns whether it was sent.
+    pub(crate) fn try_send_request(&self, request: QueuedRequest) -> bool {
+        let requests = self.inner.requests.as_ref();
+        requests.is_some_and(|requests| requests.try_send(request).is_ok())
+    }
+
+    pub(crate) async fn send_request(&self, request: QueuedRequest) -> Result<(), StorageError> {
         let Some(requests) = &self.inner.requests else {
             return Err(StorageError::Closed);
         };

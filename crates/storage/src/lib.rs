@@ -6,6 +6,8 @@
 //! - [`Storage::write`] applies mutations and acknowledges them when they are durable.
 //! - [`Storage::read`] streams the live rows of a partition or a token range.
 //! - [`Storage::change_catalog`] changes the schema by a closure, whole or not at all.
+//! - [`Storage::checkpoint`] makes a copy of all files for a backup, and [`Storage::adopt_table`]
+//!   takes a table from one.
 //! - [`Storage::settle_log`] raises the low-water mark, so that a reader of a CDC log misses no
 //!   row.
 //!
@@ -15,6 +17,8 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod adopt;
+pub mod checkpoint;
 pub mod mutation;
 pub mod read;
 
@@ -22,6 +26,7 @@ mod active_reads;
 mod cdc;
 mod commit;
 mod compaction;
+mod digest;
 mod disk_room;
 mod engine;
 mod entries;
@@ -43,14 +48,18 @@ mod shared;
 mod waiters;
 mod watch;
 
+pub use adopt::{AdoptProgress, AdoptedTable, AdoptedTableName};
 pub use cdc::AHEAD_MAX_MICROS;
+pub use checkpoint::{CheckpointReport, CheckpointTable, renew_identity};
 pub use clock;
+pub use digest::TableDigest;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;
 pub use growth::{LogEnd, LogSettled, WriterThrottleGuard};
 pub use handle::Storage;
 pub use reader::{
-    EntryStream, PartitionSize, PartitionWalk, RowStream, SizedPartition, TableView, WalkStep,
+    CellRow, CellStream, CellTime, EntryStream, PartitionSize, PartitionWalk, RowStream,
+    SizedPartition, StoredCell, TableView, WalkStep,
 };
 pub use recover::{JournalLoss, TableLoss, recover};
 pub use repair::REPAIR_COUNTERS;

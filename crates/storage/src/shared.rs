@@ -131,6 +131,14 @@ impl OpenStorage {
         }
     }
 
+    /// Refuses all writes for a reason, which goes to the operator.
+    pub(crate) fn refuse_writes(&self, reason: &str) {
+        *self.failure() = Some(EngineFailure {
+            cause: reason.to_owned(),
+            text: reason.to_owned(),
+        });
+    }
+
     /// Notes that writes are taken again.
     pub(crate) fn clear_failure(&self) {
         *self.failure() = None;

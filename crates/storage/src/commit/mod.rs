@@ -9,9 +9,11 @@
 //! A batch is prepared in a turn on the processor ([`cpu_scheduler`]), which is given back before
 //! the disk is waited for.
 
+mod adoption;
 mod apply;
 mod beginning;
 mod building;
+mod checkpoint;
 mod condition;
 mod counters;
 mod derived;
@@ -34,7 +36,7 @@ mod sweep;
 mod sweeping;
 mod write;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -47,25 +49,26 @@ use expiry::RowExpirer;
 use overlay::UncommittedChanges;
 use room::{DeadEntryScans, ResidentGrowth};
 use schema::{Catalog, TableId};
-use sweep::DeletionSweep;
 use tasks::TaskRegistry;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::clock::seconds;
-use crate::engine::{EntryBatch, SpaceId, SyncTarget};
+use crate::engine::{CheckpointDraft, EntryBatch, SpaceId, SyncTarget};
 use crate::layout::ResolvedSchema;
 use crate::mutation::{AtomicWrite, WriteOutcome};
 use crate::shared::OpenStorage;
 use crate::{Durability, StorageError, WriteAvailability, record};
 
+pub(crate) use adoption::{AdoptionStep, FinishedCopy};
 pub(crate) use beginning::WriteClaim;
 pub(crate) use building::{IndexBuild, indexes as indexes_of_builds, load as load_builds};
+pub(crate) use checkpoint::LinkedCheckpoint;
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::{await_clock, load as load_mark};
 pub(crate) use repair::{IndexRepairOutcome, IndexRepairRequest};
-pub(crate) use schema_change::{load, store_first};
-pub(crate) use sweep::load as load_sweeps;
+pub(crate) use schema_change::{load, renew_host, store_first};
+pub(crate) use sweep::{DeletionSweep, load as load_sweeps, load_at as load_sweeps_at};
 
 /// The most writes in one batch: more would make the first of them wait too long.
 const BATCH_WRITES_MAX: usize = 1024;
@@ -100,6 +103,16 @@ pub(crate) enum QueuedRequest {
     Repair {
         mending: IndexRepairRequest,
         reply: oneshot::Sender<Result<IndexRepairOutcome, StorageError>>,
+    },
+    /// Links the files of a checkpoint.
+    Checkpoint {
+        draft: Box<CheckpointDraft>,
+        reply: oneshot::Sender<Result<LinkedCheckpoint, StorageError>>,
+    },
+    /// Does a step of an adoption.
+    Adopt {
+        step: AdoptionStep,
+        reply: oneshot::Sender<Result<(), StorageError>>,
     },
     /// Opens the engine again after a disk error.
     Reopen,
@@ -136,6 +149,8 @@ pub(crate) struct Committer {
     emptied: EmptyRanges,
     /// Secondary indexes that lack entries of older rows.
     builds: Vec<IndexBuild>,
+    /// The spaces of tables that are being adopted.
+    adopting: HashSet<SpaceId>,
     /// The deletion of rows whose time has come.
     expiry: RowExpirer,
     /// The looks for what is dead in the tables in memory.
@@ -187,6 +202,7 @@ impl Committer {
             sweeps: unfinished.sweeps.into(),
             emptied: EmptyRanges::default(),
             builds: unfinished.builds,
+            adopting: HashSet::new(),
             expiry: RowExpirer::default(),
             looks: DeadEntryScans::default(),
             tasks,
@@ -230,6 +246,12 @@ impl Committer {
                 }
                 QueuedRequest::Repair { mending, reply } => {
                     let _ = reply.send(self.repair(&mending));
+                }
+                QueuedRequest::Checkpoint { draft, reply } => {
+                    let _ = reply.send(self.link_checkpoint(draft));
+                }
+                QueuedRequest::Adopt { step, reply } => {
+                    let _ = reply.send(self.adopt(step));
                 }
                 QueuedRequest::Reopen => self.reopen(),
                 QueuedRequest::DropRetired => {}
@@ -298,6 +320,8 @@ impl Committer {
                 QueuedRequest::Reopen => self.reopen(),
                 // The caller finds the storage closed.
                 QueuedRequest::Repair { .. }
+                | QueuedRequest::Checkpoint { .. }
+                | QueuedRequest::Adopt { .. }
                 | QueuedRequest::DropRetired
                 | QueuedRequest::Expire => {}
                 QueuedRequest::Close { reply } => {
@@ -312,6 +336,7 @@ impl Committer {
         if self.shared.health() == WriteAvailability::Writable {
             return;
         }
+        self.adopting.clear();
         let reopened = self
             .shared
             .engine

@@ -46,6 +46,19 @@ pub(crate) fn store_first(
     engine.commit(batch(changes), SyncTarget::Disk, now_micros)
 }
 
+/// Gives a directory that is not in use another host id, durable when it returns. Returns the id.
+pub(crate) fn renew_host(engine: &Engine, now_micros: i64) -> Result<Uuid, StorageError> {
+    let (catalog, generations) = load(engine, now_micros)?.ok_or_else(|| {
+        StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
+    })?;
+    let mut renewed = catalog.clone();
+    renewed.host_id = Uuid::new_v4();
+    renewed.version = next_version(catalog.version, now_micros);
+    let changes = persist::changes(Some((&catalog, &generations)), (&renewed, &generations));
+    engine.commit(batch(changes), SyncTarget::Disk, now_micros)?;
+    Ok(renewed.host_id)
+}
+
 fn batch(changes: persist::CatalogWrites) -> EntryBatch {
     let changes = changes.into_iter();
     changes
@@ -61,7 +74,7 @@ impl Committer {
             let outcome = if same(&catalog, &schema.catalog) {
                 Ok(())
             } else {
-                self.install(catalog, schema.generations.clone())
+                self.install(catalog, schema.generations.clone(), EntryBatch::new())
             };
             reply(outcome);
         }
@@ -85,14 +98,15 @@ impl Committer {
                 .tables
                 .insert(truncated.name.clone(), Arc::new(truncated));
         }
-        self.install(catalog, generations)
+        self.install(catalog, generations, EntryBatch::new())
     }
 
-    /// Makes a catalog the one that counts.
-    fn install(
+    /// Makes a catalog the one that counts. `entries` are committed with it.
+    pub(super) fn install(
         &mut self,
         mut catalog: Catalog,
         generations: TableGenerations,
+        mut entries: EntryBatch,
     ) -> Result<(), StorageError> {
         self.shared.check_writable()?;
         let old = self.shared.schema();
@@ -104,8 +118,8 @@ impl Committer {
         let begun = building::begun(&old, &new);
 
         let mut spaces = old.spaces();
-        let builds = building::entries(&old, &new, &begun);
-        let committed = self.commit_schema(&spaces, &old, &new, builds);
+        entries.extend(building::entries(&old, &new, &begun));
+        let committed = self.commit_schema(&spaces, &old, &new, entries);
         if let Err(error) = committed {
             self.shared.note_write_failure(&error);
             return Err(self.shared.explain(&error));
@@ -122,13 +136,13 @@ impl Committer {
         Ok(())
     }
 
-    /// `spaces` are those of the old schema, `builds` the changes of the stored builds.
+    /// `spaces` are those of the old schema, `entries` further changes of the meta space.
     fn commit_schema(
         &self,
         spaces: &HashMap<SpaceId, (SpaceOptions, Arc<()>)>,
         old: &ResolvedSchema,
         new: &ResolvedSchema,
-        builds: EntryBatch,
+        entries: EntryBatch,
     ) -> Result<(), StorageError> {
         let engine = &self.shared.engine;
         // Spaces come before the schema that names them: a crash in between leaves only an empty
@@ -141,7 +155,7 @@ impl Committer {
         let was = (&*old.catalog, &old.generations);
         let is = (&*new.catalog, &new.generations);
         let mut batch = batch(persist::changes(Some(was), is));
-        batch.extend(builds);
+        batch.extend(entries);
         let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
         engine.commit(batch, SyncTarget::Disk, now_micros)?;

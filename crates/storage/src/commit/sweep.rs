@@ -14,7 +14,7 @@ use schema::TableId;
 use uuid::Uuid;
 
 use crate::StorageError;
-use crate::engine::{Engine, SpaceId};
+use crate::engine::{Engine, SpaceId, SpacesSnapshot};
 use crate::key::SuffixRange;
 use crate::record::DeletionTime;
 
@@ -49,6 +49,16 @@ impl DeletionSweep {
             range,
             deletion,
         }
+    }
+
+    /// The space in which rows are to be swept.
+    pub(crate) fn space(&self) -> SpaceId {
+        self.space
+    }
+
+    /// The same deletion in a copy of the rows.
+    pub(crate) fn in_copy(&self, space: SpaceId) -> DeletionSweep {
+        DeletionSweep::new(space, &self.partition, self.whole.clone(), self.deletion)
     }
 
     /// The key of the entry in the meta space.
@@ -104,10 +114,17 @@ impl DeletionSweep {
 
 /// Reads the sweeps that were not done when the storage stopped.
 pub(crate) fn load(engine: &Engine) -> Result<Vec<DeletionSweep>, StorageError> {
-    let snapshot = engine.snapshot()?;
+    load_at(engine, &engine.snapshot()?)
+}
+
+/// Reads the sweeps that are not done in a snapshot.
+pub(crate) fn load_at(
+    engine: &Engine,
+    snapshot: &SpacesSnapshot,
+) -> Result<Vec<DeletionSweep>, StorageError> {
     let range = (Bound::Included(PREFIX.to_vec()), Bound::Unbounded);
     let mut sweeps = Vec::new();
-    for entry in engine.scan_at(&snapshot, SpaceId::META, range)? {
+    for entry in engine.scan_at(snapshot, SpaceId::META, range)? {
         let (key, value) = entry?;
         let Some(id) = key.strip_prefix(PREFIX) else {
             break;

@@ -21,7 +21,7 @@ const FORMAT_VERSION: u32 = 1;
 const MARKER: &str = "annulus-storage";
 const MARKER_DRAFT: &str = "annulus-storage.new";
 const LOCK: &str = "lock";
-const DATABASE: &str = "db";
+pub(super) const DATABASE: &str = "db";
 const BEING_MADE: &str = "being made";
 /// Bytes that are written and synced to see whether the disk takes writes again.
 const PROBE_BYTES: usize = 1 << 20;
@@ -106,7 +106,10 @@ impl LockedDirectory {
     }
 
     fn begin(&self) -> io::Result<()> {
-        self.write_marker(&format!("annulus storage {FORMAT_VERSION} {BEING_MADE}\n"))?;
+        write_marker(
+            &self.path,
+            &format!("annulus storage {FORMAT_VERSION} {BEING_MADE}\n"),
+        )?;
         match fs::remove_dir_all(self.database()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -121,20 +124,24 @@ impl LockedDirectory {
 
     /// Marks the directory as one that holds data from now on.
     pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
-        self.write_marker(&format!("annulus storage {FORMAT_VERSION}\n"))
-            .map_err(|error| {
-                StorageError::Io(format!("can't write {}: {error}", self.path.display()))
-            })
+        mark_made(&self.path).map_err(|error| {
+            StorageError::Io(format!("can't write {}: {error}", self.path.display()))
+        })
     }
+}
 
-    fn write_marker(&self, text: &str) -> io::Result<()> {
-        let draft = self.path.join(MARKER_DRAFT);
-        let mut file = File::create(&draft)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&draft, self.path.join(MARKER))?;
-        sync_folder(&self.path)
-    }
+/// Marks a directory as one that holds data from now on.
+pub(super) fn mark_made(path: &Path) -> io::Result<()> {
+    write_marker(path, &format!("annulus storage {FORMAT_VERSION}\n"))
+}
+
+fn write_marker(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.join(MARKER_DRAFT);
+    let mut file = File::create(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path.join(MARKER))?;
+    sync_folder(path)
 }
 
 /// The mode of the directory: only its owner has access, as its rows are not encrypted.
@@ -143,6 +150,11 @@ const PRIVATE: u32 = 0o700;
 /// Makes a directory that only its owner can look into.
 fn create_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE).create(path)
+}
+
+/// Makes a directory that does not exist yet, which only its owner can look into.
+pub(super) fn create_new_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(PRIVATE).create(path)
 }
 
 /// Shuts other users out of a directory that was there before.

@@ -12,8 +12,9 @@ use bytes::Bytes;
 #[cfg(feature = "simulation")]
 use super::simulation;
 use super::{
-    CompactionFilterSource, DeadEntryScan, DiskEngine, DiskScan, DiskSizes, DiskSnapshot,
-    EngineOptions, EntryBatch, LockedDirectory, ResidentChange, SpaceId, SpaceOptions, SyncTarget,
+    CheckpointDraft, CheckpointFiles, CompactionFilterSource, DeadEntryScan, DiskEngine, DiskScan,
+    DiskSizes, DiskSnapshot, EngineOptions, EntryBatch, LockedDirectory, ResidentChange, SpaceId,
+    SpaceOptions, SyncTarget,
 };
 use crate::StorageError;
 
@@ -320,6 +321,36 @@ impl Engine {
         either!(self, of => of.compact(space))
     }
 
+    /// See [`DiskEngine::begin_checkpoint`].
+    pub(crate) fn begin_checkpoint(&self, root: &Path) -> Result<CheckpointDraft, StorageError> {
+        match self {
+            Engine::Disk(of) => of.begin_checkpoint(root),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Err(no_checkpoint()),
+        }
+    }
+
+    /// See [`DiskEngine::link_checkpoint`].
+    pub(crate) fn link_checkpoint(&self, draft: &mut CheckpointDraft) -> Result<(), StorageError> {
+        match self {
+            Engine::Disk(of) => of.link_checkpoint(draft),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Err(no_checkpoint()),
+        }
+    }
+
+    /// See [`DiskEngine::finish_checkpoint`].
+    pub(crate) fn finish_checkpoint(
+        &self,
+        draft: CheckpointDraft,
+    ) -> Result<CheckpointFiles, StorageError> {
+        match self {
+            Engine::Disk(of) => of.finish_checkpoint(draft),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Err(no_checkpoint()),
+        }
+    }
+
     /// The data directory; `None` in simulations.
     pub(crate) fn directory(&self) -> Option<&LockedDirectory> {
         match self {
@@ -352,6 +383,11 @@ impl Engine {
     pub(crate) fn disk_bytes(&self) -> u64 {
         either!(self, of => of.disk_bytes())
     }
+}
+
+#[cfg(feature = "simulation")]
+fn no_checkpoint() -> StorageError {
+    StorageError::Invalid("a simulated disk has no checkpoints".to_owned())
 }
 
 impl Iterator for EntryScan {

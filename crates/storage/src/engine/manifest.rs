@@ -30,9 +30,9 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
-const VERSION: &str = "version";
-const SPACES: &str = "keyspaces";
-const CURRENT: &str = "current";
+pub(super) const VERSION: &str = "version";
+pub(super) const SPACES: &str = "keyspaces";
+pub(super) const CURRENT: &str = "current";
 const TRAILER_BYTES: usize = 38;
 const READ_BYTES: usize = 1 << 18;
 
@@ -100,8 +100,25 @@ pub(crate) fn spaces(database: &Path) -> Result<Vec<PathBuf>, FileDamage> {
     Ok(folders)
 }
 
+/// The manifest of a space that counts, with the files that it names.
+#[derive(Debug)]
+pub(super) struct SpaceManifest {
+    /// The name of its file.
+    pub name: String,
+    /// The bytes of `current`, which names the manifest.
+    pub current: Vec<u8>,
+    /// The bytes of the manifest.
+    pub bytes: Vec<u8>,
+    pub files: Vec<ReferencedFile>,
+}
+
 /// Checks a space's manifest, and returns the files that it names.
 pub(crate) fn named(folder: &Path) -> Result<Vec<ReferencedFile>, FileDamage> {
+    read_space(folder).map(|manifest| manifest.files)
+}
+
+/// Reads and checks a space's manifest.
+pub(super) fn read_space(folder: &Path) -> Result<SpaceManifest, FileDamage> {
     let path = folder.join(CURRENT);
     let current = read(&path)?;
     let Some((number, checksum)) = parse_current(&current) else {
@@ -110,13 +127,20 @@ pub(crate) fn named(folder: &Path) -> Result<Vec<ReferencedFile>, FileDamage> {
             "is not as it was written".to_owned(),
         ));
     };
-    let path = folder.join(format!("v{number}"));
+    let name = format!("v{number}");
+    let path = folder.join(&name);
     let manifest = read(&path)?;
     let damaged = |what: &str| FileDamage::Damaged(path.clone(), what.to_owned());
     if xxhash_rust::xxh3::xxh3_128(&manifest) != checksum {
         return Err(damaged("does not have the checksum that `current` names"));
     }
-    files(folder, &manifest).ok_or_else(|| damaged("can't be understood"))
+    let files = files(folder, &manifest).ok_or_else(|| damaged("can't be understood"))?;
+    Ok(SpaceManifest {
+        name,
+        current,
+        bytes: manifest,
+        files,
+    })
 }
 
 /// Reads a file whole and compares its checksum. `pass` gets the number of bytes after each read.

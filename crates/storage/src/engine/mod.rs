@@ -11,6 +11,7 @@
 //!
 //! In simulations another engine takes fjall's place ([`dispatch`]).
 
+mod checkpoint;
 mod directory;
 mod dispatch;
 mod error;
@@ -36,6 +37,7 @@ use bytes::Bytes;
 use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
 
 use crate::StorageError;
+pub(crate) use checkpoint::{CheckpointDraft, CheckpointFiles};
 pub(crate) use directory::LockedDirectory;
 pub(crate) use dispatch::{Engine, EntryScan, SpacesSnapshot};
 pub(crate) use error::{damage_error, fault_error};
@@ -638,6 +640,7 @@ impl OpenDatabase {
         let path: PathBuf = directory.database();
         refused_batches::settle(directory.path(), &path)
             .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
+        checkpoint::complete(&path).map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
         // fjall deletes and cuts what it does not understand, so manifests and journals are judged
         // before.
         manifest::verify(&path).map_err(fault_error)?;

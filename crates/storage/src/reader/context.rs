@@ -40,6 +40,11 @@ pub(super) struct PartitionContext {
 
 impl PartitionContext {
     /// The serialised values of the partition key columns.
+    pub(super) fn key(&self) -> &[Bytes] {
+        &self.partition.key
+    }
+
+    /// The serialised values of the partition key columns.
     pub(super) fn into_key(self) -> Vec<Bytes> {
         match Arc::try_unwrap(self.partition) {
             Ok(partition) => partition.key,
@@ -105,6 +110,32 @@ impl ReadContext {
             .ok_or_else(damaged_key)
     }
 
+    /// What decides about a row of the partition. The first `partition` bytes of `key` are token
+    /// and partition key.
+    pub(super) fn liveness(
+        &self,
+        entered: &mut PartitionContext,
+        partition: usize,
+        key: &[u8],
+    ) -> Result<Liveness, StorageError> {
+        let mut deleted_to = entered.deleted_to;
+        if let Some(cursor) = &mut entered.ranges {
+            let stored = StoredRanges {
+                engine: &self.engine,
+                snapshot: &self.snapshot,
+                space: self.table.space,
+                partition: &key[..partition],
+            };
+            if let Some(deletion) = cursor.covering(stored, &key[partition + 1..])? {
+                deleted_to = deleted_to.max(deletion.timestamp);
+            }
+        }
+        Ok(Liveness {
+            deleted_to,
+            now_s: self.now_s,
+        })
+    }
+
     /// The live row of a record; `None` if it is dead. The first `partition` bytes of `key` are
     /// token and partition key.
     pub(super) fn row(
@@ -114,23 +145,7 @@ impl ReadContext {
         key: Bytes,
         record: RowRecord,
     ) -> Result<Option<Row>, StorageError> {
-        let suffix = &key[partition + 1..];
-        let mut deleted_to = entered.deleted_to;
-        if let Some(cursor) = &mut entered.ranges {
-            let stored = StoredRanges {
-                engine: &self.engine,
-                snapshot: &self.snapshot,
-                space: self.table.space,
-                partition: &key[..partition],
-            };
-            if let Some(deletion) = cursor.covering(stored, suffix)? {
-                deleted_to = deleted_to.max(deletion.timestamp);
-            }
-        }
-        let liveness = Liveness {
-            deleted_to,
-            now_s: self.now_s,
-        };
+        let liveness = self.liveness(entered, partition, &key)?;
         let found = liveness.find(record, &self.table.live);
         entered.tombstones += found.tombstones;
         let Some(cells) = found.cells else {
@@ -141,7 +156,7 @@ impl ReadContext {
             None => self
                 .table
                 .keys
-                .decode_clustering(suffix)
+                .decode_clustering(&key[partition + 1..])
                 .ok_or_else(damaged_key)?,
         };
         Ok(Some(Row {

@@ -1,5 +1,6 @@
 //! Reading: from records to live rows.
 
+mod cells;
 mod context;
 mod entries;
 mod plan;
@@ -7,6 +8,7 @@ mod sizes;
 mod stream;
 mod view;
 
+pub use cells::{CellRow, CellStream, CellTime, StoredCell};
 pub(crate) use context::ReadContext;
 pub use entries::EntryStream;
 pub use sizes::{PartitionSize, PartitionWalk, SizedPartition, WalkStep};

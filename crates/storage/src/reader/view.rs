@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::cells::{self, CellStream};
 use super::context::ReadContext;
 use super::entries::{self, EntryStream};
 use super::plan;
@@ -45,6 +46,14 @@ impl TableView {
         is_wanted: impl Fn(&PartitionSize) -> bool,
     ) -> Result<WalkStep, StorageError> {
         walk.step(&self.context, entries_max, is_wanted)
+    }
+
+    /// Starts a read of all live rows with the times of their cells.
+    ///
+    /// # Errors
+    /// If the files can't be read.
+    pub fn cells(&self) -> Result<CellStream, StorageError> {
+        cells::open(Arc::clone(&self.context))
     }
 
     /// The state that all reads see.

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use schema::{Column, ColumnId, ColumnKind, Table};
 
 use super::{
-    CellContent, CellRecord, CellView, CollectionElement, ContentView, EncodedElements, RowRecord,
-    StoredColumn, is_expired,
+    CellContent, CellRecord, CellView, CollectionElement, ContentView, EncodedElements, RowMarker,
+    RowRecord, StoredColumn, is_expired,
 };
 use crate::read::{Cell, LiveCell};
 
@@ -208,12 +208,21 @@ impl Liveness {
             .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp))
     }
 
+    fn marker(&self, deleted_to: i64, record: &RowRecord) -> Option<RowMarker> {
+        record.marker.filter(|marker| {
+            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
+        })
+    }
+
+    /// The live marker of a row.
+    pub(crate) fn row_marker(&self, record: &RowRecord) -> Option<RowMarker> {
+        self.marker(self.deleted_in(record), record)
+    }
+
     /// The live cells of a row, and its tombstones. Values are moved: a read takes many.
     pub(crate) fn find(&self, record: RowRecord, columns: &LiveColumns) -> VisibleRow {
         let deleted_to = self.deleted_in(&record);
-        let marked = record.marker.is_some_and(|marker| {
-            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
-        });
+        let marked = self.marker(deleted_to, &record).is_some();
         let dead = self.dead_cells(deleted_to, &record);
         let cells = self.cells(deleted_to, record.cells, &columns.regular);
         let is_alive = marked || !cells.is_empty();
@@ -267,9 +276,7 @@ impl Liveness {
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> Option<Vec<(ColumnId, Cell)>> {
         let deleted_to = self.deleted_in(record);
-        let marked = record.marker.is_some_and(|marker| {
-            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
-        });
+        let marked = self.marker(deleted_to, record).is_some();
         let cells = self.wanted_cells(deleted_to, record, &columns.regular, &is_wanted);
         let is_alive = marked
             || !cells.is_empty()

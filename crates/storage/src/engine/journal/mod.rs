@@ -34,8 +34,8 @@ mod record;
 mod survey;
 mod tear;
 
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 pub(crate) use batch::EntryChange;
@@ -71,6 +71,41 @@ pub(super) fn bytes_on_disk(database: &Path) -> io::Result<u64> {
         bytes += file.len().min(file.blocks() * BLOCK_BYTES);
     }
     Ok(bytes)
+}
+
+/// The paths of all journals, the oldest first.
+pub(super) fn paths(database: &Path) -> io::Result<Vec<PathBuf>> {
+    survey::journals(database)
+}
+
+/// The beginning of a journal: its whole batches up to some number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JournalPrefix {
+    /// The offset after the last of these batches.
+    pub end: u64,
+    /// The number of the last of these batches that has a record.
+    pub last_number: Option<u64>,
+}
+
+/// Reads a journal, which may be written to, up to the last batch whose number is not above
+/// `through`.
+pub(super) fn prefix_of(journal: &File, through: u64) -> io::Result<JournalPrefix> {
+    let length = journal.metadata()?.len();
+    let input = BufReader::with_capacity(1 << 16, journal);
+    let mut batches = batch::ParsedBatches::new(input, 0, length);
+    let mut prefix = JournalPrefix {
+        end: 0,
+        last_number: None,
+    };
+    while let ParseOutcome::Whole(batch) = batches.next(&mut |_| {})? {
+        match batch.record {
+            Some(record) if record.number > through => break,
+            Some(record) => prefix.last_number = Some(record.number),
+            None => {}
+        }
+        prefix.end = batch.end;
+    }
+    Ok(prefix)
 }
 
 /// Judges the journals and cuts off a batch that was being written when the storage stopped.
