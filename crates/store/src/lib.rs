@@ -67,4 +67,5 @@ pub use options::{
 pub use routes::openapi;
 pub use scrub::{ReadRateLimiter, check_snapshots};
 pub use service::{ApiListeners, Store, StoreHandle};
+pub use snapshot::LinkedSnapshots;
 pub use start_error::StartError;

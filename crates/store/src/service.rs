@@ -1,13 +1,16 @@
 //! Starting, reloading and stopping the whole service.
 
 use std::fs::DirBuilder;
+use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_server::{AddedRoutes, Authorizer, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
+use platform::aside;
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
 use tokio::sync::{mpsc, watch};
@@ -30,7 +33,7 @@ use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, server_tls
 use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
 use crate::search::VectorSearcher;
-use crate::snapshot::Snapshots;
+use crate::snapshot::{LinkedSnapshots, Snapshots};
 use crate::start_error::StartError;
 use crate::table::TableContext;
 
@@ -424,6 +427,23 @@ impl StoreHandle {
             });
         }
         Ok(next)
+    }
+
+    /// Links the snapshots of all indexes to `<target>/indexes/snapshots`, on the file system of the
+    /// directory for indexes. Indexes that have changed are saved first, if that takes no more than
+    /// half a minute.
+    ///
+    /// A copy of the data directory has these links from before the copy of the tables. Then the
+    /// position of each snapshot is in the copied logs.
+    ///
+    /// # Errors
+    /// If a file can't be linked: the target is on another file system, say. Links that were made
+    /// stay.
+    pub async fn link_snapshots(&self, target: &Path) -> io::Result<LinkedSnapshots> {
+        self.snapshots.save_now().await;
+        let (snapshots, target) = (self.snapshots.clone(), target.to_owned());
+        let linked = aside(move || snapshots.link_to(&target)).await;
+        linked.map_err(io::Error::other)?.map_err(io::Error::other)
     }
 
     /// A receiver for the status of the service and its changes.

@@ -56,7 +56,7 @@ impl IndexDirectory {
 
     /// The path of a generation.
     pub(super) fn generation(&self, number: u64) -> PathBuf {
-        self.path.join(format!("{GENERATION}{number}"))
+        self.path.join(generation_name(number))
     }
 
     /// Makes the directory of a new generation, with a number above all that exist.
@@ -130,6 +130,11 @@ impl IndexDirectory {
             }
         }
     }
+}
+
+/// The name of a generation's directory.
+pub(super) fn generation_name(number: u64) -> String {
+    format!("{GENERATION}{number}")
 }
 
 /// Deletes a file that may not be there.

@@ -59,6 +59,7 @@ mod check;
 mod directory;
 mod fault;
 mod frames;
+mod link;
 pub(crate) mod manifest;
 mod open;
 pub(crate) mod rows;
@@ -71,7 +72,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch as watch_channel};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -81,6 +82,7 @@ use crate::options::{IndexesOptions, SnapshotOptions};
 pub(crate) use check::check_place;
 use directory::IndexDirectory;
 use fault::PersistenceError;
+pub use link::LinkedSnapshots;
 pub(crate) use open::ReopenOutcome;
 pub(crate) use rows::{put_filters, put_row};
 pub(crate) use save_request::{CopiedRows, SaveRequest, SaveStart};
@@ -105,6 +107,10 @@ pub(crate) struct Snapshots {
     stopping: CancellationToken,
     /// The savers that may still take a snapshot.
     savers: TaskTracker,
+    /// Counts the requests to save all indexes now.
+    asked: watch_channel::Sender<u64>,
+    /// Counts the saves that such requests have brought.
+    answered: watch_channel::Sender<u64>,
 }
 
 impl Snapshots {
@@ -119,6 +125,8 @@ impl Snapshots {
             turn: Semaphore::new(1),
             stopping: CancellationToken::new(),
             savers: TaskTracker::new(),
+            asked: watch_channel::Sender::new(0),
+            answered: watch_channel::Sender::new(0),
         }
     }
 

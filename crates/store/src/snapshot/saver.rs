@@ -95,6 +95,7 @@ impl IndexSaver {
         };
         let snapshots = self.snapshots.clone();
         let _counted = snapshots.savers.token();
+        let mut asked = snapshots.asked.subscribe();
         let mut next = match self.saved {
             Some(_) => Instant::now() + interval,
             None => Instant::now(),
@@ -103,9 +104,14 @@ impl IndexSaver {
         let mut vectors = self.index.content.len();
         let mut told = None;
         loop {
+            let mut is_asked = false;
             let stops = tokio::select! {
                 biased;
                 () = snapshots.stopping.cancelled() => true,
+                _ = asked.changed() => {
+                    is_asked = true;
+                    false
+                }
                 () = tokio::time::sleep_until(next) => false,
                 () = self.outgrown(vectors, rested) => false,
             };
@@ -116,6 +122,9 @@ impl IndexSaver {
             vectors = self.index.content.len();
             let saved = self.save().await;
             self.report_result(saved, &mut told);
+            if is_asked {
+                snapshots.answered.send_modify(|saves| *saves += 1);
+            }
             if stops {
                 return;
             }
