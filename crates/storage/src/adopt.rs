@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use platform::aside;
-use schema::{Catalog, Keyspace, RowTtl, Table, TableId, log_table_name};
+use schema::{Catalog, Keyspace, RowTtl, Table, TableId};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 use value::{CqlType, UserType, timeuuid};
@@ -93,7 +93,7 @@ impl Storage {
         let now_micros = self.clock().now_micros();
         let original = Arc::clone(&view.context().table);
         let table = renamed(&original.table, &to, &self.catalog(), now_micros)?;
-        check_names(&self.catalog(), &table)?;
+        commit::check_names(&self.catalog(), &table)?;
         let space = SpaceId::new(table.id, 0);
         let sweeps = unfinished_sweeps(&view, space)?;
         let mut copy = UnfinishedCopy {
@@ -220,7 +220,7 @@ fn renamed(
             original.keyspace, original.name
         )));
     }
-    let keyspace = keyspace_of(catalog, &to.keyspace)?;
+    let keyspace = commit::keyspace_of(catalog, &to.keyspace)?;
     let mut table = original.clone();
     table.id = TableId(Uuid::new_v4());
     table.keyspace.clone_from(&to.keyspace);
@@ -309,40 +309,6 @@ fn user_type_in(definition: &UserType, keyspace: &Keyspace) -> Result<Arc<UserTy
             keyspace.name, definition.name
         ))),
     }
-}
-
-/// Fails if a name of the table is taken, or if there is no such keyspace.
-pub(crate) fn check_names(catalog: &Catalog, table: &Table) -> Result<(), StorageError> {
-    let keyspace = keyspace_of(catalog, &table.keyspace)?;
-    let taken = |what: &str, name: &str| {
-        StorageError::Invalid(format!(
-            "{what} {}.{name} exists already: copy the table to another keyspace, or drop it first",
-            keyspace.name
-        ))
-    };
-    let log = log_table_name(&table.name);
-    if let Some(name) = [&table.name, &log]
-        .into_iter()
-        .find(|name| keyspace.tables.contains_key(*name))
-    {
-        return Err(taken("the table", name));
-    }
-    let names = table.indexes.keys().chain(table.secondary_indexes.keys());
-    for name in names {
-        let has = |other: &Arc<Table>| {
-            other.indexes.contains_key(name) || other.secondary_indexes.contains_key(name)
-        };
-        if keyspace.tables.values().any(has) {
-            return Err(taken("the index", name));
-        }
-    }
-    Ok(())
-}
-
-fn keyspace_of<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Keyspace, StorageError> {
-    let keyspace = catalog.keyspace(name).map(|keyspace| &**keyspace);
-    keyspace
-        .ok_or_else(|| StorageError::Invalid(format!("there is no keyspace {name}: make it first")))
 }
 
 fn unwanted() -> StorageError {

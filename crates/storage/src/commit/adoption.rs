@@ -5,14 +5,14 @@
 //! names, which the next start removes.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use schema::{Catalog, Table};
+use schema::{Catalog, Keyspace, Table, log_table_name};
 
 use super::sweep::DeletionSweep;
 use super::{Committer, expiring};
 use crate::StorageError;
-use crate::adopt;
 use crate::engine::{EntryBatch, ResidentChange, SpaceId, SpaceOptions, SyncTarget};
 
 /// A step of an adoption.
@@ -58,7 +58,11 @@ impl Committer {
             AdoptionStep::Finish(copy) => return self.finish_adoption(*copy),
             AdoptionStep::Abandon { space } => {
                 self.adopting.remove(&space);
-                self.shared.engine.drop_space(space)
+                // The table may have been made while its caller stopped waiting.
+                match self.shared.schema().table(space.table()) {
+                    Ok(_) => Ok(()),
+                    Err(_) => self.shared.engine.drop_space(space),
+                }
             }
         };
         done.map_err(|error| {
@@ -98,7 +102,7 @@ impl Committer {
             sweeps,
         } = copy;
         let schema = self.shared.schema();
-        adopt::check_names(&schema.catalog, &table)?;
+        check_names(&schema.catalog, &table)?;
         self.check_adopting(space)?;
         let mut catalog = Catalog::clone(&schema.catalog);
         let id = table.id;
@@ -125,4 +129,42 @@ impl Committer {
             )),
         }
     }
+}
+
+/// Fails if a name of the table is taken, or if there is no such keyspace.
+pub(crate) fn check_names(catalog: &Catalog, table: &Table) -> Result<(), StorageError> {
+    let keyspace = keyspace_of(catalog, &table.keyspace)?;
+    let taken = |what: &str, name: &str| {
+        StorageError::Invalid(format!(
+            "{what} {}.{name} exists already: copy the table to another keyspace, or drop it first",
+            keyspace.name
+        ))
+    };
+    let log = log_table_name(&table.name);
+    if let Some(name) = [&table.name, &log]
+        .into_iter()
+        .find(|name| keyspace.tables.contains_key(*name))
+    {
+        return Err(taken("the table", name));
+    }
+    let names = table.indexes.keys().chain(table.secondary_indexes.keys());
+    for name in names {
+        let has = |other: &Arc<Table>| {
+            other.indexes.contains_key(name) || other.secondary_indexes.contains_key(name)
+        };
+        if keyspace.tables.values().any(has) {
+            return Err(taken("the index", name));
+        }
+    }
+    Ok(())
+}
+
+/// A keyspace by its name.
+pub(crate) fn keyspace_of<'c>(
+    catalog: &'c Catalog,
+    name: &str,
+) -> Result<&'c Keyspace, StorageError> {
+    let keyspace = catalog.keyspace(name).map(|keyspace| &**keyspace);
+    keyspace
+        .ok_or_else(|| StorageError::Invalid(format!("there is no keyspace {name}: make it first")))
 }

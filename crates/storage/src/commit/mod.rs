@@ -60,7 +60,7 @@ use crate::mutation::{AtomicWrite, WriteOutcome};
 use crate::shared::OpenStorage;
 use crate::{Durability, StorageError, WriteAvailability, record};
 
-pub(crate) use adoption::{AdoptionStep, FinishedCopy};
+pub(crate) use adoption::{AdoptionStep, FinishedCopy, check_names, keyspace_of};
 pub(crate) use beginning::WriteClaim;
 pub(crate) use building::{IndexBuild, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use checkpoint::LinkedCheckpoint;
