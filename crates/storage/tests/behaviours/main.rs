@@ -4,9 +4,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adoption;
 mod batch_bytes;
 mod cdc_log_table;
 mod cdc_rows;
+mod checkpoints;
 mod clock_set_back;
 mod conditions;
 mod damage;

@@ -8,6 +8,7 @@ mod disk;
 mod support;
 mod workload;
 
+mod adoption;
 mod counters;
 mod dropped_tables;
 mod full_disk;
