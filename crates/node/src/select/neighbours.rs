@@ -49,7 +49,7 @@ use value::token::routing_key;
 
 use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
-use super::collector::{RowBatch, RowCollector, RowSink, VectorRanking};
+use super::collector::{CollectedBatch, RowCollector, RowSink, VectorRanking};
 use super::composed_condition::{PlacedCondition, is_searchable};
 use super::execute::AccessWalk;
 use super::filter::{self, ResidualFilter};
@@ -646,7 +646,8 @@ impl SearchedRows for ViewRows<'_> {
         let walk = match &mut self.walk {
             Some(walk) => walk,
             none => {
-                let collector = execution.collector(RowSink::Batch(RowBatch::default()), None);
+                let collector =
+                    execution.collector(RowSink::Batch(CollectedBatch::default()), None);
                 let (database, parameters) = (execution.database, execution.parameters);
                 none.insert(AccessWalk::begin(
                     database,
