@@ -29,7 +29,7 @@ _DOCUMENT = "id, body, metadata"
 
 
 class _Options(NamedTuple):
-    """What a call says beside the text; None what the store's own says."""
+    """The options of a call besides its text; None is the store's own."""
 
     filter: Filter | None = None
     search_mode: SearchMode | None = None

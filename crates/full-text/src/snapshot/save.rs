@@ -19,7 +19,7 @@ pub struct TextSaveProgress {
     pub total: u64,
 }
 
-/// Counts bytes, and asks whether a save is to go on.
+/// Counts bytes, and checks whether a save is to go on.
 struct SaveSteps<'a> {
     progress: TextSaveProgress,
     keep_going: &'a mut dyn FnMut(TextSaveProgress) -> bool,
