@@ -11,11 +11,11 @@
 //! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
 //!    `cursor` from the `page_start` along the access path, whose `source` sends its
 //!    `partition_query` to the storage or to a `memory_table` (system tables), and `paging` encodes
-//!    where the page ended. Where secondary indexes serve relations, the `indexed` rows are those at
-//!    the `positions` of their entries. By searches (a `search_execution`), `neighbours` gets their
-//!    keys from the index service, and for all rows with words `matches`; `view_rows` reads the
-//!    rows, and `hits` are what searches know of a row. Either way a `collector` filters and counts
-//!    the rows, takes those of a `group` together, and makes a `page` of them.
+//!    where the page ended. Where secondary indexes serve relations, the `indexed` rows are those
+//!    at the `positions` of their entries. By searches (a `search_execution`), `neighbours` gets
+//!    their keys from the index service, and for all rows with words `matches`; `view_rows` reads
+//!    the rows, and `hits` are what searches know of a row. Either way a `collector` filters and
+//!    counts the rows, takes those of a `group` together, and makes a `page` of them.
 //!
 //! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
 //! ([`cpu_scheduler`]). A query holds rows as they were read only while it has a turn; what it has
