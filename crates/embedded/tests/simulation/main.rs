@@ -10,7 +10,7 @@
 //! Five things hold, whatever happens:
 //!
 //! - *The table* is what the acknowledged writes make of it, with or without each of those that
-//!   nobody answered, and never with one that was refused ([`model`]).
+//!   no one answered, and never with one that was refused ([`model`]).
 //! - *The log* gets no row below a time up to which it has been read, and none of those rows goes,
 //!   over restarts as well.
 //! - *The index* holds each row of the table with a vector, and no other, once it has had the time

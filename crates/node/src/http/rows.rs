@@ -47,9 +47,7 @@ pub(super) async fn put(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, body) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
-    let body = call.body(body).await?;
+    let (call, body) = TableCall::with_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let given: RowsToPut<'_> = json(&body.bytes)?;
         let table = table_of(&call.tables, &keyspace, &table)?;
@@ -250,11 +248,10 @@ pub(super) async fn get(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::Reads).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::Reads).await?;
     let work = async {
         let table = table_of(&call.tables, &keyspace, &table)?;
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let key = take_key(&table, &mut given)?;
         let columns = given.remove("columns");
         let page = wanted_page(&mut given)?;
@@ -289,11 +286,10 @@ pub(super) async fn delete(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let table = table_of(&call.tables, &keyspace, &table)?;
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let key = take_key(&table, &mut given)?;
         refuse_rest(&table, &given)?;
         let answer = call.execute(&delete_by(&table, &key)?).await?;

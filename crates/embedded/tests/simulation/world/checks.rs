@@ -80,7 +80,7 @@ impl World {
     /// Checks that the table is what the writes have made of it.
     pub(super) async fn check_table(&mut self, process: &Process) -> Result<(), Failure> {
         for sent in &mut lock(&self.model).sent {
-            // Nobody answers any more.
+            // No one answers any more.
             sent.within_s.1 = sent.within_s.1.min(process.storage.clock().now_s());
         }
         loop {
