@@ -7,6 +7,7 @@ mod covering;
 mod equals_the_table;
 mod freshness;
 mod guarded_database;
+mod hybrid;
 mod keys_of_every_type;
 mod log_unknown;
 mod long_work;
