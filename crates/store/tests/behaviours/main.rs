@@ -16,4 +16,5 @@ mod rebuild_over_restart;
 mod repair;
 mod schema_changes;
 mod snapshots;
+mod texts_in_keys;
 mod without_room;
