@@ -131,6 +131,23 @@ def test_if_not_exists_says_which_rows_are_new_and_a_ttl_ends_them(session, api,
     assert value == 2 and 400 < left <= 500
 
 
+def test_of_rows_that_write_the_same_value_the_last_wins(session, api, keyspace):
+    columns = "id int, n int, shared text STATIC, note text, PRIMARY KEY (id, n)"
+    session.execute(f"CREATE TABLE {keyspace}.twice ({columns})")
+    path = f"/tables/{keyspace}/twice/rows"
+    for at in range(20):
+        # Another key in between, and the same key in another form of JSON.
+        notes = [{"id": at, "n": 1, "note": f"{n}"} for n in range(40)]
+        notes.insert(7, {"n": 2, "id": at, "note": "other"})
+        assert api.ok("PUT", path, {"rows": notes}) == {"written": 41}
+        statics = [{"id": at, "n": n, "shared": f"{n}"} for n in range(40)]
+        assert api.ok("PUT", path, {"rows": statics}) == {"written": 40}
+        row = session.execute(f"SELECT note, shared FROM {keyspace}.twice WHERE id = {at} AND n = 1").one()
+        assert row == ("39", "39")
+    new = [{"id": 100, "n": 1, "note": f"{n}"} for n in range(3)]
+    assert api.ok("PUT", path, {"rows": new, "if_not_exists": True}) == {"applied": [True, False, False]}
+
+
 def test_keys_of_several_columns_name_rows(session, api, keyspace):
     columns = '"User" text, day date, n int, note text, PRIMARY KEY ("User", day, n)'
     session.execute(f"CREATE TABLE {keyspace}.visits ({columns})")

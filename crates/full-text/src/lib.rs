@@ -93,7 +93,7 @@ pub use error::{TextFileError, TextIndexError};
 pub use grammar::TextQueryError;
 pub use highlight::{HighlightOptions, highlight};
 pub use query::TextQuery;
-pub use snapshot::{SaveProgress, TextFilesState, check_snapshot};
+pub use snapshot::{TextFilesState, TextSaveProgress, check_snapshot};
 pub use statistics::QueryStatistics;
 pub use text_index::{TextIndex, TextMemory};
 pub use view::{AdmittedIds, FreshTexts, ScoredText, TextView};

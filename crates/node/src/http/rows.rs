@@ -1,11 +1,12 @@
 //! `/api/v1/tables/{keyspace}/{table}/rows`: rows are written, read by their keys, and deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use futures::stream::{self, StreamExt as _};
-use schema::{Column, Table};
+use schema::{Column, ColumnKind, Table};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use value::identifier::quoted;
@@ -46,27 +47,56 @@ pub(super) async fn put(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, body) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
-    let body = call.body(body).await?;
+    let (call, body) = TableCall::with_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let given: RowsToPut<'_> = json(&body.bytes)?;
         let table = table_of(&call.tables, &keyspace, &table)?;
         // Nothing is written if one of the rows can't be.
+        let mut checked = Vec::with_capacity(given.rows.len());
         for (at, row) in given.rows.iter().enumerate() {
-            let checked = check_row(&table, row.get());
-            checked.map_err(|failure| failure.at(&format!("row {}", at + 1)))?;
+            let row = check_row(&table, row.get());
+            checked.push(row.map_err(|failure| failure.at(&format!("row {}", at + 1)))?);
         }
-        let rows = given.rows.iter();
-        let inserts = rows.map(|row| insert(&table, row.get(), given.ttl, given.if_not_exists));
-        let inserts: Vec<ComposedStatement> = inserts.collect();
+        let insert =
+            |at: usize| insert(&table, given.rows[at].get(), given.ttl, given.if_not_exists);
         let call = &call;
-        let writes = inserts.into_iter();
-        let writes = writes.map(|one| async move { call.execute(&one).await });
-        let written = stream::iter(writes).buffered(WRITES_AT_ONCE);
-        put_answer(call, written.collect().await, given.if_not_exists)
+        let writes = in_order_of_conflicts(&checked).into_iter().map(|rows| {
+            let rows: Vec<_> = rows.into_iter().map(|at| (at, insert(at))).collect();
+            async move {
+                let mut outcomes = Vec::with_capacity(rows.len());
+                for (at, row) in rows {
+                    outcomes.push((at, call.execute(&row).await));
+                }
+                outcomes
+            }
+        });
+        let written = stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
+        let mut written = written.concat().await;
+        written.sort_unstable_by_key(|(at, _)| *at);
+        let outcomes = written.into_iter().map(|(_, outcome)| outcome).collect();
+        put_answer(call, outcomes, given.if_not_exists)
     };
     call.answer(work).await
+}
+
+/// The places of rows, in lists that may be written at the same time. Rows that write the same
+/// values are in one list, in their order, so that the last of them wins.
+fn in_order_of_conflicts(rows: &[CheckedJsonRow]) -> Vec<Vec<usize>> {
+    let is_partition = rows.iter().any(|row| row.has_static);
+    let mut lists: Vec<Vec<usize>> = Vec::with_capacity(rows.len());
+    let mut list_of: HashMap<&[Bytes], usize> = HashMap::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        let key = match is_partition {
+            true => &row.key[..row.partition_columns],
+            false => &row.key[..],
+        };
+        let list = *list_of.entry(key).or_insert_with(|| {
+            lists.push(Vec::new());
+            lists.len() - 1
+        });
+        lists[list].push(at);
+    }
+    lists
 }
 
 /// The answer to a PUT whose writes had these outcomes.
@@ -134,42 +164,64 @@ pub(super) fn insert(
     statement
 }
 
+/// A row whose columns exist and whose values are of their types.
+pub(super) struct CheckedJsonRow {
+    /// The values of the primary key, partition key first.
+    key: Vec<Bytes>,
+    partition_columns: usize,
+    /// Whether it writes a static column.
+    has_static: bool,
+}
+
 /// Checks that a row has the primary key, no unknown columns, and values of its columns' types.
 ///
 /// # Errors
 /// 400 that names the column.
-pub(super) fn check_row(table: &Table, row: &str) -> Result<(), HttpFailure> {
+pub(super) fn check_row(table: &Table, row: &str) -> Result<CheckedJsonRow, HttpFailure> {
     let mut failure = None;
-    let key = key_of(table).into_iter();
-    let mut missing: Vec<&str> = key.map(|column| column.name.as_str()).collect();
-    let read = json_fields(row, |field, json| {
-        let checked = check_field(table, &field, json);
-        if let Ok((column, true)) = &checked {
-            missing.retain(|name| *name != column.name);
+    let names: Vec<&str> = key_of(table).iter().map(|one| one.name.as_str()).collect();
+    let mut key: Vec<Option<Bytes>> = vec![None; names.len()];
+    let mut has_static = false;
+    let read = json_fields(row, |field, json| match check_field(table, &field, json) {
+        Ok((column, value)) => {
+            has_static |= column.kind == ColumnKind::Static;
+            if let Some(at) = names.iter().position(|name| *name == column.name) {
+                key[at] = value;
+            }
+            Ok(())
         }
-        failure = checked.err();
-        match failure {
-            None => Ok(()),
-            Some(_) => Err(ValueError(String::new())),
+        Err(of_field) => {
+            failure = Some(of_field);
+            Err(ValueError(String::new()))
         }
     });
     match (failure, read) {
-        (Some(failure), _) => Err(failure),
-        (None, Err(error)) => Err(HttpFailure::of_value("not a row", &error)),
-        (None, Ok(())) if missing.is_empty() => Ok(()),
-        (None, Ok(())) => Err(HttpFailure::bad_request(
+        (Some(failure), _) => return Err(failure),
+        (None, Err(error)) => return Err(HttpFailure::of_value("not a row", &error)),
+        (None, Ok(())) => {}
+    }
+    let with_names = names.iter().zip(&key);
+    let missing = with_names.filter_map(|(name, value)| value.is_none().then_some(*name));
+    let missing: Vec<&str> = missing.collect();
+    if !missing.is_empty() {
+        return Err(HttpFailure::bad_request(
             format!("{} of the primary key is missing", missing.join(", ")),
             "a row has a value for each column of its primary key",
-        )),
+        ));
     }
+    Ok(CheckedJsonRow {
+        key: key.into_iter().flatten().collect(),
+        partition_columns: table.partition_key().len(),
+        has_static,
+    })
 }
 
-/// Checks a field of a row. Returns its column, and whether there is a value.
+/// Checks a field of a row. Returns its column and its value.
 fn check_field<'t>(
     table: &'t Table,
     field: &str,
     json: &str,
-) -> Result<(&'t Column, bool), HttpFailure> {
+) -> Result<(&'t Column, Option<Bytes>), HttpFailure> {
     let column = match table.column(&json_column(field)) {
         Some(column) => column,
         // The name as it is, which INSERT JSON would take for one in lower case.
@@ -185,7 +237,7 @@ fn check_field<'t>(
         None => column_of(table, field)?,
     };
     match from_json(&column.cql_type, json) {
-        Ok(value) => Ok((column, value.is_some())),
+        Ok(value) => Ok((column, value)),
         Err(error) => Err(HttpFailure::of_value(&column.name, &error)),
     }
 }
@@ -196,11 +248,10 @@ pub(super) async fn get(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::Reads).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::Reads).await?;
     let work = async {
         let table = table_of(&call.tables, &keyspace, &table)?;
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let key = take_key(&table, &mut given)?;
         let columns = given.remove("columns");
         let page = wanted_page(&mut given)?;
@@ -235,11 +286,10 @@ pub(super) async fn delete(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let table = table_of(&call.tables, &keyspace, &table)?;
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let key = take_key(&table, &mut given)?;
         refuse_rest(&table, &given)?;
         let answer = call.execute(&delete_by(&table, &key)?).await?;

@@ -22,11 +22,12 @@ use tokio::time::Instant;
 
 use super::collector::{PageProgress, RowCollector, RowSink};
 use super::hits::RowWithHits;
-use super::neighbours::{Key, SearchExecution, ViewRows, word_predicate};
 use super::page::ResultPage;
 use super::paging::{self, PagingState};
 use super::plan::ResolvedSelect;
+use super::search_execution::{SearchExecution, word_predicate};
 use super::searches::SearchOrder;
+use super::view_rows::{Key, ViewRows};
 use crate::database::CqlDatabase;
 use crate::statement::{ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows};
 

@@ -1,4 +1,4 @@
-//! The index service beside its database, with a file for each behaviour. It is one program, so
+//! The index service with its database, with a file for each behaviour. It is one program, so
 //! that it links once.
 
 mod common;
