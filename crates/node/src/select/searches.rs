@@ -214,6 +214,13 @@ fn check_clauses(
                  search, or not at all",
             ));
         }
+        // The index names rows in an order of its own, in which those of a group are apart.
+        if !select.group_by.is_empty() {
+            return Err(CqlError::invalid(
+                "BM25() in WHERE does not support GROUP BY: group the rows in the application, or select the \
+                 aggregates of one group at a time, with its columns in WHERE",
+            ));
+        }
         return clauses::check(select, form, &[], false);
     };
     let vectors = ordering.searches.iter();

@@ -436,6 +436,8 @@ fn covered_row<'a>(
         }),
         clustering: Some(clustering),
         cells,
+        // No value of the answer is of the marker.
+        marker: None,
         // The answer has one page.
         position: RowPosition(Bytes::new()),
     })
