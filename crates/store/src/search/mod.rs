@@ -157,21 +157,30 @@ impl VectorSearcher {
                 Some(_) => lacking == MissingRowsPolicy::Reported && !job.is_page(),
                 None => self.when_short == ShortAnswerPolicy::Answer,
             };
-            if !is_answered {
-                return Err(self.refused_as_short(name, &job.question));
-            }
-            if database.is_none() {
-                requested.metrics.short.inc();
-            }
+            self.count_short(name, &job.question, is_answered)?;
         }
         Ok(found)
     }
 
-    /// Counts a search that is refused, as its answer might lack rows. Returns the error.
-    fn refused_as_short(&self, name: IndexName, question: &ResolvedSearch) -> SearchError {
-        self.engine.metrics().search_refused("short");
-        let of_words = question.lacking_words().cloned();
-        SearchError::Short(of_words.unwrap_or(name))
+    /// Counts a search whose answer might lack rows.
+    ///
+    /// # Errors
+    /// If it is refused.
+    fn count_short(
+        &self,
+        name: IndexName,
+        question: &ResolvedSearch,
+        is_answered: bool,
+    ) -> Result<(), SearchError> {
+        if !is_answered {
+            self.engine.metrics().search_refused("short");
+            let of_words = question.lacking_words().cloned();
+            return Err(SearchError::Short(of_words.unwrap_or(name)));
+        }
+        if self.engine.rows_to_search().is_none() {
+            question.routed.requested.metrics.short.inc();
+        }
+        Ok(())
     }
 
     /// Counts a search that was answered.

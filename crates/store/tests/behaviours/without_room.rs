@@ -228,15 +228,13 @@ async fn words_of_an_index_without_room_leave_out_no_row_in_silence(way: Way) {
         options.memory.reported_bytes = Some(used_bytes.clone());
     });
     let world = world.await;
-    world
-        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, body text)")
-        .await;
-    world
-        .cql("INSERT INTO ks.t (k, v, body) VALUES (1, [1, 1], 'red fox')")
-        .await;
-    world
-        .cql("INSERT INTO ks.t (k, v) VALUES (2, [2, 2])")
-        .await;
+    for statement in [
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, body text)",
+        "INSERT INTO ks.t (k, v, body) VALUES (1, [1, 1], 'red fox')",
+        "INSERT INTO ks.t (k, v) VALUES (2, [2, 2])",
+    ] {
+        world.cql(statement).await;
+    }
     world.create_index("i", "t").await;
     world
         .cql("CREATE CUSTOM INDEX w ON ks.t (body) USING 'fulltext_index'")
