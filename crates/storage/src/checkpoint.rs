@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock};
 use crate::commit::{self, LinkedCheckpoint, QueuedRequest};
-use crate::engine::{CheckpointFiles, Engine, LockedDirectory};
+use crate::engine::{CheckpointFiles, Engine, LockedDirectory, SpaceId};
 use crate::handle::engine_options;
 use crate::{Storage, StorageError, StorageOptions};
 
@@ -91,7 +91,7 @@ impl Storage {
         let files = aside(move || engine.finish_checkpoint(*draft))
             .await
             .map_err(|_| stopped())??;
-        let folder = |space| files.folders.get(&space).cloned().unwrap_or_default();
+        let folder = |space: SpaceId| files.folders.get(&space).cloned().unwrap_or_default();
         let tables = schema.tables().map(|table| CheckpointTable {
             id: table.table.id,
             keyspace: table.table.keyspace.clone(),

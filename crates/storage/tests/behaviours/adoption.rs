@@ -245,12 +245,10 @@ fn secondary_indexes_are_built_and_names_are_checked() {
         let refused = adopt(&other, &one, &table, name("new", to)).unwrap_err();
         assert!(refused.to_string().contains(taken), "{refused}");
     }
-    let log = one.catalog().table("ks", "t").unwrap().log.clone();
-    let of_log = one
-        .catalog()
-        .table_by_id(log.unwrap().table)
-        .map(|log| Table::clone(log));
-    let refused = adopt(&other, &one, &of_log.unwrap(), name("new", "log")).unwrap_err();
+    let catalog = one.catalog();
+    let log = catalog.table("ks", "t").unwrap().log.as_ref().unwrap();
+    let log = catalog.table_by_id(log.table).unwrap();
+    let refused = adopt(&other, &one, log, name("new", "log")).unwrap_err();
     assert!(refused.to_string().contains("CDC log"), "{refused}");
 }
 
