@@ -22,7 +22,7 @@ mod word_search;
 pub use client::{ClientOptions, KeyValue, NearestRows, ServiceZones, StoreClient};
 pub use columns_predicate::ColumnsPredicate;
 pub use error::{ClientError, InvalidUri, NotOneService};
-pub use search_counts::{SearchCounts, SearchKind};
+pub use search_counts::{CountedSearch, SearchCounts};
 pub use stores::{InProcessService, IndexServices};
 pub use vector_search::VectorSearch;
 pub use word_search::{MatchedRows, WordMatches, WordSearch};

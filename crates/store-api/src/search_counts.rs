@@ -20,7 +20,7 @@ const KIND: &[&str] = &["kind"];
 
 /// The kinds of searches, by what they rank rows by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SearchKind {
+pub enum CountedSearch {
     /// By one vector.
     Vector,
     /// By one query of words.
@@ -29,16 +29,20 @@ pub enum SearchKind {
     Hybrid,
 }
 
-impl SearchKind {
+impl CountedSearch {
     /// Every kind.
-    pub const ALL: [SearchKind; 3] = [SearchKind::Vector, SearchKind::Text, SearchKind::Hybrid];
+    pub const ALL: [CountedSearch; 3] = [
+        CountedSearch::Vector,
+        CountedSearch::Text,
+        CountedSearch::Hybrid,
+    ];
 
     /// The name, as metrics show it.
     pub fn name(self) -> &'static str {
         match self {
-            SearchKind::Vector => "vector",
-            SearchKind::Text => "text",
-            SearchKind::Hybrid => "hybrid",
+            CountedSearch::Vector => "vector",
+            CountedSearch::Text => "text",
+            CountedSearch::Hybrid => "hybrid",
         }
     }
 }
@@ -47,11 +51,11 @@ impl SearchKind {
 #[derive(Debug)]
 pub struct SearchCounts {
     families: SearchFamilies,
-    requests: [IntCounter; SearchKind::ALL.len()],
-    errors: [IntCounter; SearchKind::ALL.len()],
-    short: [IntCounter; SearchKind::ALL.len()],
-    refilled: [IntCounter; SearchKind::ALL.len()],
-    durations: [Histogram; SearchKind::ALL.len()],
+    requests: [IntCounter; CountedSearch::ALL.len()],
+    errors: [IntCounter; CountedSearch::ALL.len()],
+    short: [IntCounter; CountedSearch::ALL.len()],
+    refilled: [IntCounter; CountedSearch::ALL.len()],
+    durations: [Histogram; CountedSearch::ALL.len()],
 }
 
 #[derive(Debug)]
@@ -91,14 +95,14 @@ impl SearchCounts {
         let durations = durations.buckets(LATENCY_BUCKETS_S.to_vec());
         let durations = HistogramVec::new(durations, KIND)?;
         let of_kinds = |family: &IntCounterVec| {
-            SearchKind::ALL.map(|kind| family.with_label_values(&[kind.name()]))
+            CountedSearch::ALL.map(|kind| family.with_label_values(&[kind.name()]))
         };
         Ok(SearchCounts {
             requests: of_kinds(&requests),
             errors: of_kinds(&errors),
             short: of_kinds(&short),
             refilled: of_kinds(&refilled),
-            durations: SearchKind::ALL.map(|kind| durations.with_label_values(&[kind.name()])),
+            durations: CountedSearch::ALL.map(|kind| durations.with_label_values(&[kind.name()])),
             families: SearchFamilies {
                 counters: [requests, errors, short, refilled],
                 durations,
@@ -107,7 +111,7 @@ impl SearchCounts {
     }
 
     /// Counts a search that was answered, or failed, after this time.
-    pub fn answered(&self, kind: SearchKind, took: Duration, is_error: bool) {
+    pub fn answered(&self, kind: CountedSearch, took: Duration, is_error: bool) {
         self.requests[kind as usize].inc();
         self.durations[kind as usize].observe(took.as_secs_f64());
         if is_error {
@@ -116,12 +120,12 @@ impl SearchCounts {
     }
 
     /// Counts a search whose answer may lack rows.
-    pub fn was_short(&self, kind: SearchKind) {
+    pub fn was_short(&self, kind: CountedSearch) {
         self.short[kind as usize].inc();
     }
 
     /// Counts a search that requests more neighbours, once for each search.
-    pub fn was_refilled(&self, kind: SearchKind) {
+    pub fn was_refilled(&self, kind: CountedSearch) {
         self.refilled[kind as usize].inc();
     }
 
@@ -142,10 +146,10 @@ mod tests {
     #[test]
     fn searches_are_counted_by_their_kind() {
         let counts = SearchCounts::new().unwrap();
-        counts.answered(SearchKind::Vector, Duration::from_millis(3), false);
-        counts.answered(SearchKind::Hybrid, Duration::from_millis(3), true);
-        counts.was_short(SearchKind::Text);
-        counts.was_refilled(SearchKind::Vector);
+        counts.answered(CountedSearch::Vector, Duration::from_millis(3), false);
+        counts.answered(CountedSearch::Hybrid, Duration::from_millis(3), true);
+        counts.was_short(CountedSearch::Text);
+        counts.was_refilled(CountedSearch::Vector);
         let of = |counters: &[IntCounter; 3]| [0, 1, 2].map(|at| counters[at].get());
         assert_eq!(of(&counts.requests), [1, 0, 1]);
         assert_eq!(of(&counts.errors), [0, 0, 1]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cql::ast::ArithmeticOperation;
 use index::CandidateRule;
-use store_api::{ColumnsPredicate, SearchCounts, SearchKind};
+use store_api::{ColumnsPredicate, CountedSearch, SearchCounts};
 
 /// A search for the best rows that satisfy all conditions of WHERE.
 #[derive(Clone, Debug)]
@@ -212,11 +212,11 @@ impl<'a> RowSearch<'a> {
     }
 
     /// The kind of the search, by which it is counted.
-    pub(super) fn kind(&self) -> SearchKind {
+    pub(super) fn kind(&self) -> CountedSearch {
         match self.single() {
-            Some(IndexOrdering::Vector(_)) => SearchKind::Vector,
-            Some(IndexOrdering::Words(_)) => SearchKind::Text,
-            None => SearchKind::Hybrid,
+            Some(IndexOrdering::Vector(_)) => CountedSearch::Vector,
+            Some(IndexOrdering::Words(_)) => CountedSearch::Text,
+            None => CountedSearch::Hybrid,
         }
     }
 

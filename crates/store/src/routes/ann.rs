@@ -13,7 +13,7 @@ use http_server::DirectRoute;
 use hyper::body::Incoming;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, SHORT_HEADER, Unavailable};
-use store_api::{SearchCounts, SearchKind};
+use store_api::{CountedSearch, SearchCounts};
 
 use super::error::ApiError;
 use super::form::BodyFormat;
@@ -106,7 +106,7 @@ where
     let began = Instant::now();
     let request = AdmittedSearch::take(request, shared).await?;
     let answer = search(shared, name, request).await;
-    SearchCounts::of_process().answered(SearchKind::Vector, began.elapsed(), answer.is_err());
+    SearchCounts::of_process().answered(CountedSearch::Vector, began.elapsed(), answer.is_err());
     answer.map_err(|error| ApiError::from(error).into_response())
 }
 
@@ -133,7 +133,7 @@ async fn search(
         .search(name, search.into(), admission, lacking, write)
         .await?;
     if found.is_short {
-        SearchCounts::of_process().was_short(SearchKind::Vector);
+        SearchCounts::of_process().was_short(CountedSearch::Vector);
     }
     let media_type = HeaderValue::from_static(match answer {
         BodyFormat::Json => "application/json",

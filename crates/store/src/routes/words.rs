@@ -19,7 +19,7 @@ use store_api::types::{
     Bm25Request, Bm25Response, HighlightRequest, HighlightResponse, MatchesRequest,
     MatchesResponse, SHORT_HEADER, ScoresRequest, ScoresResponse, Unavailable,
 };
-use store_api::{SearchCounts, SearchKind};
+use store_api::{CountedSearch, SearchCounts};
 
 use super::error::ApiError;
 use super::filter_values::JsonScope;
@@ -108,9 +108,9 @@ pub(super) async fn bm25(
         .search(path.into(), search, admission, lacking, write)
         .await;
     let counts = SearchCounts::of_process();
-    counts.answered(SearchKind::Text, began.elapsed(), found.is_err());
+    counts.answered(CountedSearch::Text, began.elapsed(), found.is_err());
     if found.as_ref().is_ok_and(|found| found.is_short) {
-        counts.was_short(SearchKind::Text);
+        counts.was_short(CountedSearch::Text);
     }
     Ok(answered(found.map_err(refused)?, answer))
 }
