@@ -45,6 +45,7 @@ mod watch;
 
 pub use cdc::AHEAD_MAX_MICROS;
 pub use clock;
+pub use engine::EngineFigures;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;
 pub use growth::{LogEnd, LogSettled, WriterThrottleGuard};

@@ -14,6 +14,7 @@
 mod directory;
 mod dispatch;
 mod error;
+mod figures;
 mod filter;
 mod idle;
 mod in_memory;
@@ -31,15 +32,18 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
 
 use bytes::Bytes;
 use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
+use prometheus::Histogram;
 
 use crate::StorageError;
 pub(crate) use directory::LockedDirectory;
 pub(crate) use dispatch::{Engine, EntryScan, SpacesSnapshot};
 pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
+pub use figures::EngineFigures;
 pub(crate) use filter::{
     CompactionFilterFn, CompactionFilterSource, EntryLocation, EntryValue, EntryVerdict,
 };
@@ -135,6 +139,10 @@ pub(crate) struct DiskEngine {
     pub(crate) range_deletions_read: AtomicU64,
     /// Rows that were looked up by their keys since the start.
     pub(crate) rows_looked_up: AtomicU64,
+    /// Bytes of keys and values in all batches since the start.
+    written_bytes: AtomicU64,
+    /// The time that syncs to the disk took, in seconds.
+    sync_durations: Histogram,
 }
 
 /// The occasion on which a database is opened.
@@ -199,6 +207,8 @@ impl DiskEngine {
             replayed_bytes: prepared.bytes,
             range_deletions_read: AtomicU64::new(0),
             rows_looked_up: AtomicU64::new(0),
+            written_bytes: AtomicU64::new(0),
+            sync_durations: figures::sync_histogram()?,
         })
     }
 
@@ -407,21 +417,27 @@ impl DiskEngine {
                 journal::RECORD_KEY,
                 record.encode(),
             );
+            let mut bytes = 0;
             for (space, key, value) in batch {
+                bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
                 let keyspace = open.space(space)?;
                 match value {
                     Some(value) => all.insert(keyspace, key, value),
                     None => all.remove(keyspace, key),
                 }
             }
+            let began = Instant::now();
             match all.commit() {
                 Ok(()) => {
+                    self.written_bytes
+                        .fetch_add(bytes as u64, Ordering::Relaxed);
                     self.written.store(number, Ordering::Release);
                     if is_resident {
                         self.resident.settle();
                     }
                     if sync == SyncTarget::Disk {
                         self.synced.fetch_max(number, Ordering::AcqRel);
+                        self.sync_durations.observe(began.elapsed().as_secs_f64());
                     }
                     Ok(())
                 }
@@ -449,9 +465,11 @@ impl DiskEngine {
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
         self.with(|open| {
             let number = self.written.load(Ordering::Acquire);
+            let began = Instant::now();
             open.database
                 .persist(PersistMode::SyncData)
                 .map_err(write_error)?;
+            self.sync_durations.observe(began.elapsed().as_secs_f64());
             self.synced.fetch_max(number, Ordering::AcqRel);
             Ok(())
         })
