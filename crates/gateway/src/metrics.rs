@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cql::error::ErrorKind;
 
-pub(crate) use families::RequestFamilies;
+pub(crate) use families::{RequestFamilies, older_names};
 
 /// The kinds of requests, by what the gateway does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub(crate) struct RequestCounters {
     searches: LatencyHistogram,
     /// Nearest-neighbour queries that were answered without rows.
     without_rows: AtomicU64,
+    /// Connections that were accepted.
+    opened: AtomicU64,
     /// Connections that had not begun, and gave way to others.
     given_way: AtomicU64,
 }
@@ -162,6 +164,17 @@ impl RequestCounters {
         self.without_rows.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a connection that was accepted.
+    pub(crate) fn connection_opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The connections that were accepted, and those that gave way to others.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.opened), read(&self.given_way))
+    }
+
     /// Counts a connection that had not begun and gave way to another.
     pub(crate) fn connection_gave_way(&self) {
         self.given_way.fetch_add(1, Ordering::Relaxed);
@@ -197,9 +210,12 @@ mod tests {
         let families = RequestFamilies::new(Arc::new(metrics), read).unwrap();
         let registry = MetricsRegistry::default();
         registry.register(Box::new(families)).unwrap();
+        registry.show_older_names(&older_names());
         let text = registry.text().unwrap();
         for line in [
             "# TYPE gateway_requests_total counter",
+            "annulus_gateway_requests_total{kind=\"write\"} 2",
+            "annulus_gateway_search_duration_seconds_count 1",
             "gateway_requests_total{kind=\"write\"} 2",
             "gateway_requests_total{kind=\"ann\"} 0",
             "gateway_refusals_total{error=\"is_bootstrapping\"} 1",

@@ -33,6 +33,6 @@ pub use lifecycle::{Node, NodeOptions};
 pub use net::listener::BindError;
 pub use requests::InternalExecutor;
 pub use security::HttpLogins;
-pub use server::{ConnectionOptions, CqlListenerOptions, LiveCounters};
+pub use server::{ConnectionOptions, CounterValues, CqlListenerOptions, LiveCounters};
 pub use statement::DefaultTimeouts;
 pub use system::DATA_CENTER;
