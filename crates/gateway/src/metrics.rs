@@ -2,10 +2,12 @@
 
 mod families;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cql::error::ErrorKind;
+use http_server::MetricsRegistry;
 
 pub(crate) use families::{RequestFamilies, older_names};
 
@@ -181,12 +183,23 @@ impl RequestCounters {
     }
 }
 
+/// A registry with the families that only gateways have, without a request: for pages of a
+/// manual.
+///
+/// # Panics
+/// If a name is none, which a test rules out.
+pub fn described() -> MetricsRegistry {
+    let registry = MetricsRegistry::default();
+    let families = RequestFamilies::new(Arc::default(), GaugeReadings::default);
+    let families = families.expect("families with names of constants");
+    let registered = registry.register(Box::new(families));
+    registered.expect("families that are registered once");
+    registry.show_older_names(&older_names());
+    registry
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use http_server::MetricsRegistry;
-
     use super::*;
 
     #[test]

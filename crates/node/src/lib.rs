@@ -31,7 +31,7 @@ mod fixtures;
 pub use http::{HttpTables, HttpTablesOptions};
 pub use lifecycle::{Node, NodeOptions};
 pub use net::listener::BindError;
-pub use requests::InternalExecutor;
+pub use requests::{InternalExecutor, statement_families};
 pub use security::HttpLogins;
 pub use server::{ConnectionOptions, CounterValues, CqlListenerOptions, LiveCounters};
 pub use statement::DefaultTimeouts;

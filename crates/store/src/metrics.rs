@@ -363,7 +363,7 @@ impl ServiceMetrics {
             searches_refused: counter(
                 &registry,
                 "annulus_search_shed_total",
-                "Searches refused because there were too many",
+                "Searches refused, by reason: too many at once, too late, the index is behind, or short",
                 &["reason"],
             ),
             searches_short: counter(
@@ -625,6 +625,13 @@ impl ServiceMetrics {
     pub fn registry(&self) -> &MetricsRegistry {
         &self.registry
     }
+}
+
+/// A registry with all families of the service, and without indexes: for pages of a manual.
+pub fn described() -> MetricsRegistry {
+    let metrics = ServiceMetrics::new();
+    metrics.show_counts(&CpuScheduler::of_threads(1), &TaskRegistry::default());
+    metrics.registry
 }
 
 fn histogram(registry: &MetricsRegistry, name: &str, help: &str, buckets: &[f64]) -> HistogramVec {

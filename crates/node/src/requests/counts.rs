@@ -218,6 +218,11 @@ impl CqlRequestCounts {
     }
 }
 
+/// The families of metrics of statements, of which none was answered: for pages of a manual.
+pub fn statement_families() -> Vec<Box<dyn Collector>> {
+    CqlRequestCounts::default().families()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

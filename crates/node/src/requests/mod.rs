@@ -18,6 +18,7 @@ mod values;
 mod weight;
 
 pub(crate) use counts::CqlRequestCounts;
+pub use counts::statement_families;
 pub(crate) use in_process::{RequestSessions, SessionClient, StatementSession};
 pub use local::InternalExecutor;
 pub(crate) use statements::StatementService;
