@@ -88,7 +88,7 @@ impl HttpTraffic {
 
     /// Shows the counts of requests, those of connections not.
     pub fn show(&'static self, metrics: &MetricsRegistry) {
-        let read = || {
+        let read = move || {
             let requests = CLASSES.iter().zip(&self.requests);
             let requests = requests.map(|(class, count)| (vec![*class], count.get()));
             requests.collect()

@@ -42,6 +42,8 @@ pub fn show_process(
     mode: ProcessMode,
     is_ready: impl Fn() -> bool + Send + Sync + 'static,
 ) {
+    // The first look is at the start, not at the first request for metrics.
+    LazyLock::force(&CLOCK);
     let labels = vec![
         env!("CARGO_PKG_VERSION"),
         env!("ANNULUS_BUILD_COMMIT"),

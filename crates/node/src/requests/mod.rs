@@ -17,7 +17,6 @@ mod traced;
 mod values;
 mod weight;
 
-pub(crate) use counts::CqlRequestCounts;
 pub use counts::statement_families;
 pub(crate) use in_process::{RequestSessions, SessionClient, StatementSession};
 pub use local::InternalExecutor;
