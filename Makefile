@@ -366,6 +366,11 @@ $(VENVS)/dtest/.installed: tests/dtest/requirements.txt
 docs/settings.md:
 	ANNULUS_UPDATE_SETTINGS_PAGE=1 cargo test --locked -p annulus --bin annulus settings_page::the_page_has_all_settings
 
+# The page of all metrics, made of the registries of the servers.
+.PHONY: docs/metrics.md
+docs/metrics.md:
+	ANNULUS_UPDATE_METRICS_PAGE=1 cargo test --locked -p annulus --bin annulus metrics_page::the_page_has_all_families
+
 # The tool keeps one version, so that its verdict changes only with the tree.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_ROOT := target/tools/cargo-deny-$(CARGO_DENY_VERSION)

@@ -30,6 +30,7 @@ fn main() {
         |seconds| day(seconds.div_euclid(SECONDS_OF_DAY)),
     );
     let version = env!("CARGO_PKG_VERSION");
+    println!("cargo:rustc-env=ANNULUS_BUILD_COMMIT={commit}");
     println!("cargo:rustc-env=ANNULUS_VERSION={version} (commit {commit}, {date})");
     println!(
         "cargo:rustc-env=ANNULUS_BUILD_SECONDS={}",

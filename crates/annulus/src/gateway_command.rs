@@ -7,6 +7,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -23,6 +24,9 @@ use crate::gateway_settings::{GatewaySettings, ResolvedGatewaySettings};
 use crate::gateway_tls::{CassandraCertificates, GatewayTls};
 use crate::heap;
 use crate::logging;
+use crate::metrics::{
+    CertificateEnds, CqlConnections, ProcessMode, show_connections, show_process,
+};
 use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
@@ -122,6 +126,7 @@ async fn serve(
         ))
     })?;
     log_addresses(&gateway, &cassandra);
+    let ends = show_metrics(&gateway);
     // The gateway, which is the database of the index service, listens now.
     let started = bound.map(|bound| bound.start_in_gateway(gateway.address()));
     let mut store = match started.transpose() {
@@ -137,7 +142,9 @@ async fn serve(
         for_cassandra: settings.tls_for_cassandra,
         tokens: settings.token_file,
         check_interval: settings.check_interval,
+        ends,
     };
+    certificates.note_ends();
     let ready = get_ready(&gateway, &cassandra);
     let running = async {
         match &mut store {
@@ -172,6 +179,27 @@ async fn serve(
     outcome.map(|_| ())
 }
 
+/// Shows the process among the metrics of the gateway. Returns the ends of certificates, which are
+/// among them.
+fn show_metrics(gateway: &Gateway) -> CertificateEnds {
+    let metrics = gateway.metrics();
+    let connections = gateway.connections();
+    let read = move || {
+        let (open, opened, gave_way) = connections();
+        CqlConnections {
+            open,
+            opened,
+            full: 0,
+            gave_way,
+        }
+    };
+    show_connections(metrics, Some(Arc::new(read)));
+    show_process(metrics, ProcessMode::Gateway, gateway.readiness());
+    let ends = CertificateEnds::default();
+    ends.show(metrics);
+    ends
+}
+
 /// Logs where the gateway listens.
 fn log_addresses(gateway: &Gateway, cassandra: &impl std::fmt::Display) {
     tracing::info!(cql = %gateway.address(), %cassandra, "listening");
@@ -189,9 +217,23 @@ struct CredentialReloader {
     /// The file of tokens.
     tokens: Option<PathBuf>,
     check_interval: Duration,
+    /// The ends of the certificates, which the metrics show.
+    ends: CertificateEnds,
 }
 
 impl CredentialReloader {
+    /// Notes the ends of the certificates in effect.
+    fn note_ends(&self) {
+        self.ends.clear();
+        if let Some(tls) = &self.for_clients {
+            self.ends.note_options(&tls.options);
+        }
+        if let Some((certificates, _)) = &self.for_cassandra {
+            let in_use = certificates.in_use();
+            in_use.for_each(|certificates| self.ends.note(certificates));
+        }
+    }
+
     /// Reads the files again and again, and puts changes into effect. A file that can't be used
     /// changes nothing. Ends only if signals can't be received.
     async fn keep(mut self, gateway: &Gateway) -> anyhow::Result<&'static str> {
@@ -213,6 +255,7 @@ impl CredentialReloader {
             of_clients.report(renewed, asked_for);
             let renewed = cassandra.and_then(|read| self.renew_for_cassandra(read));
             of_cassandra.report(renewed, asked_for);
+            self.note_ends();
             let renewed = tokens.map(|read| gateway.renew_tokens(read));
             of_tokens.report(renewed, asked_for);
         }

@@ -70,6 +70,12 @@ impl CassandraCertificates {
             .map_err(unusable)
     }
 
+    /// The certificates: the authorities, and the one of the gateway if there is one.
+    pub fn in_use(&self) -> impl Iterator<Item = &Pem> {
+        let own = self.own.iter().map(|(certificate, _)| certificate);
+        std::iter::once(&self.authorities).chain(own)
+    }
+
     fn own(&self) -> Option<(&Pem, &Pem)> {
         let own = self.own.as_ref();
         own.map(|(certificate, key)| (certificate, key))

@@ -24,6 +24,9 @@ mod logging;
 mod man_pages;
 mod mcp_command;
 mod memory_limit;
+mod metrics;
+#[cfg(test)]
+mod metrics_page;
 mod notify;
 mod open_files;
 mod operator;

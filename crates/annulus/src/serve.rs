@@ -15,12 +15,10 @@ use clap::Args;
 use client_memory::MemoryBudget;
 use cpu_scheduler::CpuScheduler;
 use embedded::Embedded;
-use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
-use node::guardrails::{Guardrails, PartitionWalks};
+use node::guardrails::PartitionWalks;
 use node::{
-    CqlListenerOptions, HttpLogins, HttpTablesOptions, InternalExecutor, LiveCounters, Node,
-    NodeOptions,
+    CqlListenerOptions, HttpLogins, HttpTablesOptions, InternalExecutor, Node, NodeOptions,
 };
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
@@ -37,6 +35,7 @@ use crate::core_dumps;
 use crate::exit::ProcessFailure;
 use crate::heap;
 use crate::logging;
+use crate::metrics::{CertificateEnds, show_serve};
 use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
@@ -258,6 +257,7 @@ struct RunningServers {
     /// Walks over the partitions.
     walks: JoinHandle<()>,
     store: StoreHandle,
+    certificates: CertificateEnds,
     cql: SocketAddr,
     http: SocketAddr,
 }
@@ -275,6 +275,7 @@ impl RunningServers {
             anyhow::bail!("the index service has one listener");
         };
         let audit = settings.audit.clone().map(audit_log::open).transpose()?;
+        let clients = doors.public.memory.clone();
         let node = Node::start(
             storage.clone(),
             listeners.local(),
@@ -313,14 +314,18 @@ impl RunningServers {
                     return Err(failed(error));
                 }
             };
-        show_storage(store.metrics(), storage);
-        show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
-        show_connections(store.metrics(), node.live_counters());
+        show_serve(settings, &store, &node, (&storage, clients));
+        let certificates = CertificateEnds::default();
+        certificates.show(store.metrics());
+        if let Some(tls) = &settings.tls {
+            certificates.note_options(&tls.options);
+        }
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(RunningServers {
             node,
             walks: tokio::spawn(walks.run()),
             store,
+            certificates,
             cql,
             http,
         })
@@ -337,6 +342,7 @@ impl RunningServers {
         let renewed = self.store.renew_tls(options);
         renewed.map_err(|error| ProcessFailure::Configuration(error.to_string()))?;
         self.node.renew_tls(&for_cql, other_rules);
+        self.certificates.note_options(options);
         Ok(())
     }
 
@@ -396,59 +402,6 @@ impl CertificateReloader {
             failures.report(renewed, asked_for);
         }
     }
-}
-
-/// Shows figures of the storage among the metrics.
-fn show_storage(metrics: &MetricsRegistry, storage: Storage) {
-    let of = storage.clone();
-    metrics.show_counter(
-        "rows_expired_total",
-        "Rows that were deleted as the time in their TTL column had come",
-        &[],
-        Arc::new(move || vec![(Vec::new(), of.statistics().rows_expired)]),
-    );
-    metrics.show_gauge(
-        "write_buffer_bytes",
-        "Memory of rows that wait to be written out, of all tables",
-        &[],
-        Arc::new(move || vec![(Vec::new(), storage.statistics().write_buffer_bytes)]),
-    );
-}
-
-/// Shows the violations of guardrails among the metrics.
-fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
-    let read = move || {
-        let counts = guardrails.counts().into_iter();
-        let counts = counts.flat_map(|(guardrail, warned, refused)| {
-            let name = guardrail.name();
-            [
-                (vec![name, "warned"], warned),
-                (vec![name, "refused"], refused),
-            ]
-        });
-        counts.collect()
-    };
-    metrics.show_counter(
-        "guardrail_violations_total",
-        "Violations of guardrails, by what came of them",
-        &["guardrail", "outcome"],
-        Arc::new(read),
-    );
-}
-
-/// Shows counts of the connections of CQL clients among the metrics.
-fn show_connections(metrics: &MetricsRegistry, counters: LiveCounters) {
-    let given_way = move || {
-        let listeners = counters.values().into_iter();
-        let given_way = listeners.map(|(_, values)| values.connections_given_way);
-        vec![(Vec::new(), given_way.sum::<u64>())]
-    };
-    metrics.show_counter(
-        "cql_connections_given_way_total",
-        "Connections of CQL clients that had not begun, and gave way to others",
-        &[],
-        Arc::new(given_way),
-    );
 }
 
 /// The walks over the partitions of all tables.

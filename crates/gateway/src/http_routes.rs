@@ -8,17 +8,18 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::WWW_AUTHENTICATE;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 use http_server::health::{LIVE, READY};
 use http_server::{
-    BoundHttpListener, ConnectionLimits, HttpListenerOptions, MetricsRegistry, OverflowPolicy,
+    BoundHttpListener, ConnectionLimits, HttpListenerOptions, HttpTraffic, OverflowPolicy,
     RequestRefusal, RequiredRight, RouteRow, RouteTable, ServedHttpListener,
 };
 use net::listener::BindError;
+use store_api::SearchCounts;
 
-use crate::metrics::RequestFamilies;
+use crate::metrics::{RequestFamilies, older_names};
 use crate::shared::ServingState;
 
 /// Connections that are served at once; more wait.
@@ -37,11 +38,13 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// The path of the metrics.
 const METRICS: &str = "/metrics";
 
+/// The path of the values that metrics had in the last hours.
+const HISTORY: &str = "/api/v1/metrics/history";
+
 /// The state that the handlers read.
 #[derive(Clone)]
 struct RouteState {
     shared: Arc<ServingState>,
-    metrics: MetricsRegistry,
 }
 
 /// Binds the listener.
@@ -65,9 +68,9 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<BoundHttpListener, BindE
 
 /// Serves the routes until the result is stopped or dropped.
 pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<ServingState>) -> ServedHttpListener {
+    show_requests(shared);
     let state = RouteState {
         shared: shared.clone(),
-        metrics: registry(shared),
     };
     let table = RouteTable::default()
         .with_rows(rows(), &state)
@@ -77,23 +80,32 @@ pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<ServingState>) -> Ser
     bound.serve(table, Some(shared.options.tokens.clone()))
 }
 
-/// The registry with the families of the gateway.
-fn registry(shared: &Arc<ServingState>) -> MetricsRegistry {
-    let registry = MetricsRegistry::default();
-    let of = shared.clone();
-    let registered = RequestFamilies::new(shared.metrics.clone(), move || of.gauges())
+/// Puts the families of the gateway into its registry.
+fn show_requests(shared: &Arc<ServingState>) {
+    let registry = &shared.registry;
+    registry.show_older_names(&older_names());
+    // The state has the registry, so the families must not keep the state.
+    let of = Arc::downgrade(shared);
+    let gauges = move || of.upgrade().map(|of| of.gauges()).unwrap_or_default();
+    let registered = RequestFamilies::new(shared.metrics.clone(), gauges)
         .and_then(|families| registry.register(Box::new(families)));
     if let Err(error) = registered {
         tracing::error!(%error, "bug: the metrics are not shown");
     }
-    registry
+    for families in SearchCounts::of_process().families() {
+        if let Err(error) = registry.register(families) {
+            tracing::error!(%error, "bug: the counts of searches are not shown");
+        }
+    }
+    HttpTraffic::of_process().show(registry);
 }
 
-fn rows() -> [RouteRow<RouteState>; 4] {
+fn rows() -> [RouteRow<RouteState>; 5] {
     [
         RouteRow::new(MethodFilter::GET, LIVE, live).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, READY, ready).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, METRICS, metrics),
+        RouteRow::new(MethodFilter::GET, HISTORY, metrics_history),
         RouteRow::new(MethodFilter::HEAD, METRICS, other),
     ]
 }
@@ -114,7 +126,12 @@ async fn ready(State(state): State<RouteState>) -> Response {
 
 /// Returns metrics in the text format of Prometheus.
 async fn metrics(State(state): State<RouteState>) -> Result<Response, RequestRefusal> {
-    state.metrics.answer()
+    state.shared.registry.answer()
+}
+
+/// Returns the values that a metric had in the last hours.
+async fn metrics_history(State(state): State<RouteState>, uri: Uri) -> Response {
+    state.shared.history.answer(&uri)
 }
 
 /// Answers requests that no route is for.

@@ -108,6 +108,7 @@ mod vector_search;
 mod writes;
 
 pub use catalog::InternalSessionOptions;
+pub use metrics::described as described_metrics;
 pub use net::listener::BindError;
 pub use options::{FreshnessOptions, GatewayOptions, WhenBehind};
 pub use ring::{Ring, RingError};

@@ -16,6 +16,7 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<ServingState>) {
         let shared = shared.clone();
         let reactors = shared.options.reactors.clone();
         let tracked = shared.tasks.token();
+        shared.metrics.connection_opened();
         let served = reactors.serve(client, move |client| async move {
             {
                 let guest = place.admission();

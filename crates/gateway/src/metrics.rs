@@ -2,12 +2,14 @@
 
 mod families;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cql::error::ErrorKind;
+use http_server::MetricsRegistry;
 
-pub(crate) use families::RequestFamilies;
+pub(crate) use families::{RequestFamilies, older_names};
 
 /// The kinds of requests, by what the gateway does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +114,8 @@ pub(crate) struct RequestCounters {
     searches: LatencyHistogram,
     /// Nearest-neighbour queries that were answered without rows.
     without_rows: AtomicU64,
+    /// Connections that were accepted.
+    opened: AtomicU64,
     /// Connections that had not begun, and gave way to others.
     given_way: AtomicU64,
 }
@@ -162,18 +166,40 @@ impl RequestCounters {
         self.without_rows.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a connection that was accepted.
+    pub(crate) fn connection_opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The connections that were accepted, and those that gave way to others.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.opened), read(&self.given_way))
+    }
+
     /// Counts a connection that had not begun and gave way to another.
     pub(crate) fn connection_gave_way(&self) {
         self.given_way.fetch_add(1, Ordering::Relaxed);
     }
 }
 
+/// A registry with the families that only gateways have, without a request: for pages of a
+/// manual.
+///
+/// # Panics
+/// If a name is none, which a test rules out.
+pub fn described() -> MetricsRegistry {
+    let registry = MetricsRegistry::default();
+    let families = RequestFamilies::new(Arc::default(), GaugeReadings::default);
+    let families = families.expect("families with names of constants");
+    let registered = registry.register(Box::new(families));
+    registered.expect("families that are registered once");
+    registry.show_older_names(&older_names());
+    registry
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use http_server::MetricsRegistry;
-
     use super::*;
 
     #[test]
@@ -197,9 +223,12 @@ mod tests {
         let families = RequestFamilies::new(Arc::new(metrics), read).unwrap();
         let registry = MetricsRegistry::default();
         registry.register(Box::new(families)).unwrap();
+        registry.show_older_names(&older_names());
         let text = registry.text().unwrap();
         for line in [
             "# TYPE gateway_requests_total counter",
+            "annulus_gateway_requests_total{kind=\"write\"} 2",
+            "annulus_gateway_search_duration_seconds_count 1",
             "gateway_requests_total{kind=\"write\"} 2",
             "gateway_requests_total{kind=\"ann\"} 0",
             "gateway_refusals_total{error=\"is_bootstrapping\"} 1",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use http_server::{BoundHttpListener, TokenSet};
+use http_server::{BoundHttpListener, MetricsHistory, MetricsRegistry, TokenSet};
 use net::listener::{BindError, Listener};
 use net::log_limiter::LogLimiter;
 use rustls::ServerConfig;
@@ -45,6 +45,7 @@ impl Gateway {
             None => None,
         };
         let metrics = Arc::<RequestCounters>::default();
+        let registry = MetricsRegistry::default();
         let clients = Arc::new(OpenConnections::default());
         let clock = Arc::new(LogClock::new(options.clock.clone()));
         let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
@@ -71,6 +72,8 @@ impl Gateway {
             catalog,
             clients,
             metrics,
+            history: MetricsHistory::new(registry.clone()),
+            registry,
             answer_cache: Arc::default(),
             answer_memory: AnswerMemory::new(options.answer_bytes_max),
             kill,
@@ -86,8 +89,13 @@ impl Gateway {
         if let Some(bound) = for_metrics {
             let served = http_routes::serve(bound, &shared);
             let stop = shared.stop.clone();
+            let sampled = shared.clone();
             shared.tasks.spawn(async move {
-                stop.cancelled().await;
+                let now_s = || clock::seconds(sampled.options.clock.now_micros());
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = sampled.history.run(now_s) => {}
+                }
                 served.stop();
                 served.stopped().await;
             });
@@ -107,6 +115,34 @@ impl Gateway {
     /// The address at which the gateway answers `GET /metrics`; `None` if it does not.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
+    }
+
+    /// The metrics that the gateway shows. The process around it may add families to them.
+    pub fn metrics(&self) -> &MetricsRegistry {
+        &self.shared.registry
+    }
+
+    /// The connections of clients, to be read at any time: those that are open, all that were
+    /// accepted, and those that gave way to others before they had begun.
+    pub fn connections(&self) -> impl Fn() -> (u64, u64, u64) + Send + Sync + use<> {
+        // The registry, which the state has, may hold it.
+        let shared = Arc::downgrade(&self.shared);
+        move || {
+            let Some(shared) = shared.upgrade() else {
+                return (0, 0, 0);
+            };
+            let (opened, given_way) = shared.metrics.connections();
+            (shared.clients.open().len() as u64, opened, given_way)
+        }
+    }
+
+    /// Whether clients are served, to be read at any time.
+    pub fn readiness(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        move || {
+            let shared = shared.upgrade();
+            shared.is_some_and(|shared| shared.catalog.is_ready())
+        }
     }
 
     /// Waits until the gateway has read the definitions of vector indexes from the cluster. Clients

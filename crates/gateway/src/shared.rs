@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use http_server::{MetricsHistory, MetricsRegistry};
 use net::log_limiter::LogLimiter;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,10 @@ pub(crate) struct ServingState {
     pub(crate) clients: Arc<OpenConnections>,
     /// The counters that metrics show.
     pub(crate) metrics: Arc<RequestCounters>,
+    /// The families of metrics that the gateway shows.
+    pub(crate) registry: MetricsRegistry,
+    /// The values of the main metrics in the last hours.
+    pub(crate) history: MetricsHistory,
     /// Answers that many clients request.
     pub(crate) answer_cache: Arc<AnswerCache>,
     /// The memory for the rows of searches.

@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::traffic::HttpTraffic;
+
 /// All connections of a listener.
 #[derive(Default)]
 pub(crate) struct ConnectionSet {
@@ -101,6 +103,7 @@ impl ConnectionSet {
             .filter_map(|connection| Some((connection.silent_since()?, connection)));
         if let Some((_, connection)) = silent.min_by_key(|(since, _)| *since) {
             connection.end.cancel();
+            HttpTraffic::of_process().connection_gave_way();
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use axum::Router;
 use axum::http::Request;
@@ -17,6 +18,7 @@ use crate::answer_budget::{AnswerBudget, ChargedBody};
 use crate::host_rules::HostRules;
 use crate::refusal::RefusalAnswer;
 use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
+use crate::traffic::HttpTraffic;
 
 /// The front of a listener, which checks requests and passes them on.
 pub(crate) struct RequestFront<D> {
@@ -70,9 +72,20 @@ impl<D: DirectRoute> RequestFront<D> {
         self.since.get_or_init(|| RequestRouting::new(routes));
     }
 
-    /// Answers a request. A request that the rules of names refuse reaches no route. `client` is
-    /// its client, if its address is known still.
+    /// Answers a request, and counts it. A request that the rules of names refuse reaches no route.
+    /// `client` is its client, if its address is known still.
     pub(crate) async fn answer(
+        self: Arc<RequestFront<D>>,
+        request: Request<Incoming>,
+        client: Option<RequestClient>,
+    ) -> Result<Response<ChargedBody>, Infallible> {
+        let began = Instant::now();
+        let answer = self.pass_on(request, client).await?;
+        HttpTraffic::of_process().answered(answer.status().as_u16(), began.elapsed());
+        Ok(answer)
+    }
+
+    async fn pass_on(
         self: Arc<RequestFront<D>>,
         mut request: Request<Incoming>,
         client: Option<RequestClient>,

@@ -19,7 +19,8 @@
 //!   or by the logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
 //! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
 //! - **Refusals** of the server itself are values ([`RequestRefusal`]).
-//! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`].
+//! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`]. Of the main ones
+//!   the values of the last hours are remembered ([`MetricsHistory`]).
 
 #![warn(clippy::unwrap_used)]
 
@@ -32,6 +33,7 @@ mod connections;
 mod foreign_metrics;
 mod front;
 pub mod health;
+mod history;
 mod host_rules;
 mod listener;
 mod metrics;
@@ -39,16 +41,19 @@ mod options;
 mod refusal;
 mod routes;
 mod tokens;
+mod traffic;
 
 pub use access::{
     AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation, RequiredRight,
 };
 pub use access_check::RequestClient;
 pub use body::{BodyLimits, ReceivedBody};
-pub use foreign_metrics::ReadCounts;
+pub use foreign_metrics::{ReadCounts, ReadValues};
+pub use history::{MAIN_FAMILIES, MetricsHistory};
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
-pub use metrics::MetricsRegistry;
+pub use metrics::{FamilyDescription, MetricsRegistry, OlderName};
 pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};
 pub use routes::{AddedRoutes, DirectRoute, NoDirectRoute, RouteRow, RouteTable};
 pub use tokens::{TokenAuthorizer, TokenSet, first_token};
+pub use traffic::HttpTraffic;

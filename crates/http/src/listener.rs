@@ -21,6 +21,7 @@ use crate::front::RequestFront;
 use crate::host_rules::HostRules;
 use crate::options::{HttpListenerOptions, OverflowPolicy};
 use crate::routes::{DirectRoute, NoDirectRoute, RequestChannel, RouteTable};
+use crate::traffic::HttpTraffic;
 
 /// At the limit of connections, another silent one is ended at this interval until there is a
 /// place.
@@ -277,8 +278,10 @@ impl<D: DirectRoute> AcceptLoop<D> {
             self.set.enter(connection.clone());
             let set = self.set.clone();
             let entrance = AcceptConfig::<D>::clone(&self.entrance.load());
+            let counted = HttpTraffic::of_process().connection_opened();
             self.tasks.spawn(async move {
                 connection::serve(stream, entrance, connection.clone()).await;
+                drop(counted);
                 set.leave(&connection);
                 drop(place);
             });

@@ -157,6 +157,13 @@ fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, CertificateEr
     Ok(certificates)
 }
 
+/// The second since the epoch at which the first of the certificates of a text ends. `None` if the
+/// text has no certificate that can be read.
+pub fn first_end(pem: &Pem) -> Option<i64> {
+    let certificates = certificates(pem).ok()?;
+    certificates.iter().filter_map(ends_at).min()
+}
+
 fn roots(pem: &Pem) -> Result<RootCertStore, CertificateError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(pem)? {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use cpu_scheduler::CpuScheduler;
 use futures::executor::block_on;
+use prometheus::Histogram;
 use schema::{Catalog, StreamGeneration, TableId};
 use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -23,7 +24,8 @@ use crate::commit::{
 };
 use crate::compaction::PurgeRules;
 use crate::engine::{
-    CompactionFilterSource, Engine, EngineOptions, LockedDirectory, SpaceId, SpaceOptions,
+    CompactionFilterSource, Engine, EngineFigures, EngineOptions, LockedDirectory, SpaceId,
+    SpaceOptions,
 };
 use crate::growth::{LogEnd, LogSettled};
 use crate::layout::ResolvedSchema;
@@ -655,6 +657,16 @@ impl Storage {
             clock_ahead_micros: self.inner.shared.clock.ahead_micros(),
             replayed_bytes: engine.replayed_bytes(),
         }
+    }
+
+    /// Figures of the engine below, for the operator.
+    pub fn engine_figures(&self) -> EngineFigures {
+        self.inner.shared.engine.figures()
+    }
+
+    /// The times of syncs to the disk, which go on being counted in it; `None` in simulations.
+    pub fn sync_durations(&self) -> Option<Histogram> {
+        self.inner.shared.engine.sync_durations().cloned()
     }
 
     /// Bytes of memory that rows waiting to be written out, and cached blocks, may take in addition

@@ -53,6 +53,7 @@ pub use cdc::AHEAD_MAX_MICROS;
 pub use checkpoint::{CheckpointReport, CheckpointTable, renew_identity};
 pub use clock;
 pub use digest::TableDigest;
+pub use engine::EngineFigures;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;
 pub use growth::{LogEnd, LogSettled, WriterThrottleGuard};

@@ -58,6 +58,7 @@ mod table;
 pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
+pub use metrics::described as described_metrics;
 pub use options::{
     ApiSocketOptions, BytesToCome, Consistency, DatabaseOptions, FullVectorPlacement,
     IndexesOptions, LogReadingOptions, MemoryOptions, PeriodicRepair, PreferredNodes,

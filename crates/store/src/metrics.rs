@@ -1,9 +1,11 @@
-//! The metrics that operators scrape (contract, section 1.9).
+//! The metrics that operators scrape. Their names follow one scheme; those of the contract (section
+//! 1.9) and of earlier versions are shown, too.
 //!
 //! The series of an index exist from its discovery until it is dropped. A request with an unknown
 //! index name creates no series.
 
-mod scheduler_families;
+mod older_names;
+mod shown_counts;
 mod snapshots;
 mod texts;
 
@@ -12,25 +14,27 @@ use std::time::Duration;
 
 use cpu_scheduler::CpuScheduler;
 use http_server::MetricsRegistry;
+use prometheus::core::Collector;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts,
 };
-use scheduler_families::SchedulerCollector;
 use snapshots::SnapshotFamilies;
+use store_api::SearchCounts;
 use store_api::types::SearchPlan;
+use tasks::TaskRegistry;
 use texts::{TextFamilies, TextMetrics};
 
 use crate::counters::{CountedEvent, EventCounters};
 use crate::identity::IndexName;
 pub(crate) use snapshots::SnapshotMetrics;
 
-const INDEX: &[&str] = &["keyspace", "index_name"];
-const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
-const COMPONENT: &[&str] = &["keyspace", "index_name", "component"];
-const PLAN: &[&str] = &["keyspace", "index_name", "plan"];
-const K: &[&str] = &["keyspace", "index_name", "k"];
-const READER: &[&str] = &["keyspace", "index_name", "reader"];
+const INDEX: &[&str] = &["keyspace", "index"];
+const OPERATION: &[&str] = &["keyspace", "index", "operation"];
+const COMPONENT: &[&str] = &["keyspace", "index", "component"];
+const PLAN: &[&str] = &["keyspace", "index", "plan"];
+const K: &[&str] = &["keyspace", "index", "k"];
+const READER: &[&str] = &["keyspace", "index", "reader"];
 
 /// The parts of an index that have to stay in memory: the values of the label `component`. The last
 /// four are of all indexes, the others of the structure.
@@ -89,6 +93,8 @@ pub struct ServiceMetrics {
     maintenance_debt: IntGaugeVec,
     recall_estimate: GaugeVec,
     walk_width: GaugeVec,
+    recall: GaugeVec,
+    recall_measured: IntGaugeVec,
     rows_rejected: IntCounterVec,
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
@@ -226,42 +232,43 @@ impl ServiceMetrics {
     )]
     pub fn new() -> ServiceMetrics {
         let registry = MetricsRegistry::default();
+        registry.show_older_names(&older_names::all());
         ServiceMetrics {
             searches: counter(
                 &registry,
-                "searches_total",
+                "annulus_index_searches_total",
                 "Searches answered, by the way in which they were done",
                 PLAN,
             ),
             counters: Arc::default(),
             request_latency: histogram(
                 &registry,
-                "request_latency_seconds",
+                "annulus_index_request_duration_seconds",
                 "Latency of index requests",
                 LATENCY_BUCKETS_S,
             ),
-            index_size: gauge(&registry, "index_size", "Rows in the index", INDEX),
+            index_size: gauge(&registry, "annulus_index_rows", "Rows in the index", INDEX),
             index_memory: gauge(
                 &registry,
-                "index_memory_bytes",
+                "annulus_index_memory_bytes",
                 "Memory that the index can't do without",
                 COMPONENT,
             ),
             index_mapped: gauge(
                 &registry,
-                "index_mapped_bytes",
+                "annulus_index_mapped_bytes",
                 "Vectors in a mapped file: in memory as far as there is room",
                 INDEX,
             ),
             index_modified: counter(
                 &registry,
-                "index_modified",
+                "annulus_index_changes_total",
                 "Changes of the index",
                 OPERATION,
             ),
             indexing_lag: histogram(
                 &registry,
-                "indexing_lag_seconds",
+                "annulus_index_change_lag_seconds",
                 "Time from the timestamp of a log row until it is indexed",
                 LAG_BUCKETS_S,
             ),
@@ -269,7 +276,7 @@ impl ServiceMetrics {
                 &registry,
                 GaugeVec::new(
                     Opts::new(
-                        "index_behind_seconds",
+                        "annulus_index_lag_seconds",
                         "Age of the oldest write that searches of the index don't see",
                     ),
                     INDEX,
@@ -277,25 +284,25 @@ impl ServiceMetrics {
             ),
             changes_waiting: gauge(
                 &registry,
-                "index_changes_waiting",
+                "annulus_index_waiting_changes",
                 "Changes that searches measure one by one until the graph has them",
                 INDEX,
             ),
             tending: gauge(
                 &registry,
-                "index_tending",
+                "annulus_index_tending",
                 "1 while the graph is mended and renewed after changes",
                 INDEX,
             ),
             dead_entries: gauge(
                 &registry,
-                "index_dead_entries",
+                "annulus_index_dead_entries",
                 "Entries of removed and changed rows that still take room",
                 INDEX,
             ),
             maintenance_debt: gauge(
                 &registry,
-                "index_maintenance_debt",
+                "annulus_index_debt_entries",
                 "Entries that the work in the background has still to look at",
                 INDEX,
             ),
@@ -303,7 +310,7 @@ impl ServiceMetrics {
                 &registry,
                 GaugeVec::new(
                     Opts::new(
-                        "index_recall_estimate",
+                        "annulus_index_recall_estimate_ratio",
                         "Share of the k nearest rows that walks have found of samples",
                     ),
                     K,
@@ -313,57 +320,73 @@ impl ServiceMetrics {
                 &registry,
                 GaugeVec::new(
                     Opts::new(
-                        "index_walk_width",
+                        "annulus_index_walk_width_ratio",
                         "Width of walks for k rows, as a multiple of the default one",
                     ),
                     K,
                 ),
             ),
+            recall: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "annulus_index_recall_ratio",
+                        "Share of the ten nearest rows that searches found in the last check",
+                    ),
+                    INDEX,
+                ),
+            ),
+            recall_measured: gauge(
+                &registry,
+                "annulus_index_recall_timestamp_seconds",
+                "The time of the last check of the recall",
+                INDEX,
+            ),
             rows_rejected: counter(
                 &registry,
-                "index_rows_rejected_total",
+                "annulus_index_rejected_rows_total",
                 "Rows read whose vector can't be indexed",
                 INDEX,
             ),
             rows_without_room: gauge(
                 &registry,
-                "index_rows_without_room",
+                "annulus_index_unplaced_rows",
                 "Rows that wait for room in memory or on the disk",
                 INDEX,
             ),
             write_time_regressions: counter(
                 &registry,
-                "index_write_time_regressions_total",
+                "annulus_index_regressions_total",
                 "Rows read with an older vector than before",
                 INDEX,
             ),
             searches_refused: counter(
                 &registry,
-                "searches_refused_total",
-                "Searches refused because there were too many",
+                "annulus_search_shed_total",
+                "Searches refused, by reason: too many at once, too late, the index is behind, or short",
                 &["reason"],
             ),
             searches_short: counter(
                 &registry,
-                "searches_short_total",
+                "annulus_index_short_answers_total",
                 "Answers that may lack rows, as the index has had no room for some",
                 INDEX,
             ),
             unknown_keys: counter(
                 &registry,
-                "request_keys_unknown_total",
+                "annulus_http_unknown_keys_total",
                 "Keys of searches that were left unread, as they are not known",
                 &[],
             ),
             memory_used: gauge(
                 &registry,
-                "memory_used_bytes",
+                "annulus_memory_used_bytes",
                 "Memory of the process that the system can't take back",
                 &[],
             ),
             memory_limit: gauge(
                 &registry,
-                "memory_limit_bytes",
+                "annulus_memory_limit_bytes",
                 "The use of memory at which new rows wait",
                 &[],
             ),
@@ -371,7 +394,7 @@ impl ServiceMetrics {
                 &registry,
                 GaugeVec::new(
                     Opts::new(
-                        "clock_lead_seconds",
+                        "annulus_clock_lead_seconds",
                         "The time by which the database is ahead of this machine's clock, which was set back",
                     ),
                     &[],
@@ -379,13 +402,13 @@ impl ServiceMetrics {
             ),
             scans: counter(
                 &registry,
-                "index_scans_total",
+                "annulus_index_scans_total",
                 "Scans of the table for the index",
                 INDEX,
             ),
             scanned_rows: counter(
                 &registry,
-                "index_scanned_rows_total",
+                "annulus_index_scanned_rows_total",
                 "Rows read by scans of the table for the index",
                 INDEX,
             ),
@@ -393,19 +416,19 @@ impl ServiceMetrics {
             texts: TextFamilies::new(&registry),
             cdc_reader_up: gauge(
                 &registry,
-                "cdc_reader_up",
+                "annulus_index_reader_up",
                 "1 while the log is followed",
                 READER,
             ),
             cdc_handler_errors: counter(
                 &registry,
-                "cdc_handler_errors_total",
+                "annulus_index_reader_errors_total",
                 "Log rows that couldn't be understood",
                 READER,
             ),
             cdc_reader_restarts: counter(
                 &registry,
-                "cdc_reader_restarts_total",
+                "annulus_index_reader_restarts_total",
                 "Starts of a log reader after its end",
                 READER,
             ),
@@ -413,7 +436,7 @@ impl ServiceMetrics {
                 &registry,
                 GaugeVec::new(
                     Opts::new(
-                        "cdc_last_processed_timestamp_seconds",
+                        "annulus_index_reader_timestamp_seconds",
                         "The time up to which all streams of the log were read",
                     ),
                     READER,
@@ -529,6 +552,8 @@ impl ServiceMetrics {
         let _ = self.tending.remove_label_values(&labels);
         let _ = self.dead_entries.remove_label_values(&labels);
         let _ = self.maintenance_debt.remove_label_values(&labels);
+        let _ = self.recall.remove_label_values(&labels);
+        let _ = self.recall_measured.remove_label_values(&labels);
         let _ = self.rows_rejected.remove_label_values(&labels);
         let _ = self.rows_without_room.remove_label_values(&labels);
         let _ = self.write_time_regressions.remove_label_values(&labels);
@@ -568,19 +593,45 @@ impl ServiceMetrics {
         series.set(lead.as_secs_f64());
     }
 
-    /// Shows the turns on the processor, too. Only the first call counts.
-    pub fn show_turns(&self, turns: CpuScheduler) {
-        let shown = SchedulerCollector::new(turns)
-            .and_then(|families| self.registry.register(Box::new(families)));
-        if let Err(error) = shown {
-            tracing::debug!(%error, "the turns are not shown");
+    /// Shows the turns on the processor and the tasks, too, and the searches of the process. Only
+    /// the first call counts.
+    pub fn show_counts(&self, turns: &CpuScheduler, tasks: &TaskRegistry) {
+        shown_counts::show_turns(&self.registry, turns);
+        shown_counts::show_tasks(&self.registry, tasks);
+        for families in SearchCounts::of_process().families() {
+            if let Err(error) = self.registry.register(families) {
+                tracing::debug!(%error, "the counts of searches are not shown");
+            }
         }
+    }
+
+    /// Sets the recall of an index that was measured at this time, in seconds since the epoch.
+    pub fn set_recall(&self, name: &IndexName, recall: f64, now_s: u32) {
+        let labels = [name.keyspace.as_str(), name.index.as_str()];
+        self.recall.with_label_values(&labels).set(recall);
+        let measured = self.recall_measured.with_label_values(&labels);
+        measured.set(i64::from(now_s));
+    }
+
+    /// The bytes that all indexes have to hold in memory.
+    pub fn index_bytes(&self) -> u64 {
+        let families = self.index_memory.collect();
+        let series = families.iter().flat_map(|family| family.get_metric());
+        let bytes: f64 = series.map(|series| series.get_gauge().get_value()).sum();
+        bytes as u64
     }
 
     /// The registry of all families, to which other parts of the program add theirs.
     pub fn registry(&self) -> &MetricsRegistry {
         &self.registry
     }
+}
+
+/// A registry with all families of the service, and without indexes: for pages of a manual.
+pub fn described() -> MetricsRegistry {
+    let metrics = ServiceMetrics::new();
+    metrics.show_counts(&CpuScheduler::of_threads(1), &TaskRegistry::default());
+    metrics.registry
 }
 
 fn histogram(registry: &MetricsRegistry, name: &str, help: &str, buckets: &[f64]) -> HistogramVec {
@@ -610,31 +661,4 @@ where
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn series_come_and_go_with_their_index() {
-        let metrics = ServiceMetrics::new();
-        assert_eq!(metrics.registry().text().unwrap(), "");
-        let name = IndexName {
-            keyspace: "ks".into(),
-            index: "idx".into(),
-        };
-        let index = metrics.index(&name);
-        index.inserted.inc();
-        index.request_latency.observe(0.003);
-        metrics.reader(&name, "fine").up.set(1);
-        let text = metrics.registry().text().unwrap();
-        for line in [
-            r#"index_modified{index_name="idx",keyspace="ks",operation="insert"} 1"#,
-            r#"request_latency_seconds_bucket{index_name="idx",keyspace="ks",le="0.005"} 1"#,
-            r#"cdc_reader_up{index_name="idx",keyspace="ks",reader="fine"} 1"#,
-        ] {
-            assert!(text.contains(line), "{line} not in\n{text}");
-        }
-        metrics.forget(&name, &["fine".to_owned()]);
-        index.inserted.inc();
-        assert_eq!(metrics.registry().text().unwrap(), "");
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{AddedRoutes, Authorizer, MetricsRegistry};
+use http_server::{AddedRoutes, Authorizer, MetricsHistory, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
 use platform::aside;
 use store_api::InProcessService;
@@ -29,7 +29,7 @@ use crate::options::{
 };
 use crate::present::TimeSource;
 use crate::repair::{IndexSchedules, Repairs};
-use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, server_tls};
+use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, refresh_gauges, server_tls};
 use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
 use crate::search::VectorSearcher;
@@ -187,7 +187,7 @@ fn begin(
 ) -> Result<StoreHandle, StartError> {
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
-    engine.metrics().show_turns(options.turns.clone());
+    engine.metrics().show_counts(&options.turns, &options.tasks);
     let compute = CpuExecutor::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;
@@ -214,8 +214,10 @@ fn begin(
         cancel.clone(),
     );
 
+    let history = MetricsHistory::new(engine.metrics().registry().clone());
     let api = ApiState {
         engine: engine.clone(),
+        history: history.clone(),
         searches: VectorSearcher::new(
             engine.clone(),
             compute.clone(),
@@ -274,6 +276,14 @@ fn begin(
         async move { scrubs.run_by_schedule().await },
     );
     spawn(&tasks, &cancel, schema_watch.run());
+    let sampled = engine.clone();
+    spawn(&tasks, &cancel, async move {
+        let now_s = || {
+            refresh_gauges(&sampled);
+            i64::from(sampled.now_s())
+        };
+        history.run(now_s).await;
+    });
     Ok(StoreHandle {
         engine,
         api,
@@ -343,6 +353,12 @@ impl StoreHandle {
     /// The metrics that the API shows. The process around the service may add families to them.
     pub fn metrics(&self) -> &MetricsRegistry {
         self.engine.metrics().registry()
+    }
+
+    /// The bytes that all indexes have to hold in memory, to be read at any time.
+    pub fn index_bytes(&self) -> impl Fn() -> u64 + Send + Sync + use<> {
+        let metrics = self.engine.metrics().clone();
+        move || metrics.index_bytes()
     }
 
     /// The addresses of the API, one for each listener of the options, in their order.

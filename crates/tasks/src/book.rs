@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::counts::KindCounts;
 use crate::ended::EndedRoots;
 use crate::entry::TaskRecord;
 use crate::retention::TaskRetention;
@@ -26,6 +27,8 @@ pub struct KnownTasks {
     /// The ids by sequence number, for lists.
     pub order: BTreeMap<u64, Uuid>,
     ended: EndedRoots,
+    /// The tasks since the start that are no parts of others, by kind.
+    pub counts: BTreeMap<&'static str, KindCounts>,
 }
 
 impl Book {
@@ -44,6 +47,9 @@ impl Book {
         known.last_sequence_number += 1;
         let sequence_number = known.last_sequence_number;
         let parent_id = parent.map(|parent| parent.id);
+        if parent.is_none() {
+            known.counts.entry(spec.kind).or_default().running += 1;
+        }
         let entry = Arc::new(TaskRecord::new(spec, sequence_number, parent_id, abort));
         // A parent that is no longer retained does not retain its parts.
         let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
@@ -65,6 +71,9 @@ impl Book {
         let retention = self.retention;
         let well = state == CompletionState::Done;
         let mut known = self.known();
+        if entry.parent_id.is_none() {
+            known.count_end(entry.spec.kind, state);
+        }
         let parent = entry.parent_id.and_then(|id| known.entries.get(&id));
         let forgotten = match (entry.parent_id, parent.cloned()) {
             (None, _) => known.ended.add(entry.id, &entry.spec, well, &retention),
@@ -91,6 +100,17 @@ impl Book {
 }
 
 impl KnownTasks {
+    /// Counts the end of a task that is no part of another.
+    fn count_end(&mut self, kind: &'static str, state: CompletionState) {
+        let counts = self.counts.entry(kind).or_default();
+        counts.running = counts.running.saturating_sub(1);
+        match state {
+            CompletionState::Done => counts.done += 1,
+            CompletionState::Failed => counts.failed += 1,
+            _ => counts.aborted += 1,
+        }
+    }
+
     /// Forgets a task and its parts.
     fn remove(&mut self, id: Uuid) {
         let Some(entry) = self.entries.remove(&id) else {

@@ -21,6 +21,7 @@
 
 mod book;
 mod children;
+mod counts;
 mod ended;
 mod entry;
 mod registry;
@@ -30,6 +31,7 @@ mod spec;
 mod status;
 mod task;
 
+pub use counts::KindCounts;
 pub use registry::{AbortError, TaskRegistry};
 pub use retention::TaskRetention;
 pub use scope::{InclusiveTokenRange, TaskScope};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::book::Book;
+use crate::counts::KindCounts;
 use crate::entry::TaskRecord;
 use crate::retention::TaskRetention;
 use crate::spec::TaskSpec;
@@ -61,6 +62,13 @@ impl TaskRegistry {
             .filter(|entry| with_parts || entry.parent_id.is_none())
             .map(|entry| entry.status())
             .collect()
+    }
+
+    /// The numbers of tasks since the start that are no parts of others, by kind.
+    pub fn counts(&self) -> Vec<(&'static str, KindCounts)> {
+        let known = self.book.known();
+        let counts = known.counts.iter();
+        counts.map(|(kind, counts)| (*kind, *counts)).collect()
     }
 
     /// A task and its parts, as a tree.

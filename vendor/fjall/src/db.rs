@@ -410,6 +410,13 @@ impl Database {
         self.config.cache.capacity()
     }
 
+    /// ANNULUS 9: The numbers of lookups in the cache that found what they looked for, and of the others.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn cache_lookups(&self) -> (u64, u64) {
+        self.config.cache.lookups()
+    }
+
     #[doc(hidden)]
     #[must_use]
     pub fn cache_size(&self) -> u64 {

@@ -112,6 +112,13 @@ impl Cache {
         self.capacity
     }
 
+    /// ANNULUS 3: The number of lookups that found what they looked for, and of the others.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lookups(&self) -> (u64, u64) {
+        (self.data.hits(), self.data.misses())
+    }
+
     #[doc(hidden)]
     #[must_use]
     pub fn get_block(&self, id: GlobalTableId, offset: BlockOffset) -> Option<Block> {

@@ -3,10 +3,11 @@
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use http_server::{TokenAuthorizer, TokenSet};
+use http_server::{HttpTraffic, TokenAuthorizer, TokenSet};
 use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle};
 use store_api::IndexServices;
 use store_api::types::NodeStatus;
@@ -17,6 +18,9 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
 use crate::exit::ProcessFailure;
+use crate::metrics::{
+    CertificateEnds, ProcessMode, show_connections, show_disks, show_memory, show_process,
+};
 use crate::notify;
 use crate::open_files;
 use crate::renewal::FileFaultLog;
@@ -24,6 +28,32 @@ use crate::renewal::FileFaultLog;
 /// Makes the limits of connections fit the limit of open files.
 fn fit(listeners: &mut [ApiSocketOptions]) {
     open_files::fit_connections(listeners.iter_mut().map(|it| &mut it.connections_max));
+}
+
+/// Shows the process among the metrics of the service. Returns the ends of certificates, which are
+/// among them.
+fn show_metrics(store: &StoreHandle, directory: PathBuf) -> CertificateEnds {
+    let metrics = store.metrics();
+    show_memory(metrics, vec![("indexes", Arc::new(store.index_bytes()))]);
+    show_disks(metrics, vec![("index", directory)]);
+    show_connections(metrics, None);
+    HttpTraffic::of_process().show(metrics);
+    let status = store.status();
+    show_process(metrics, ProcessMode::Store, move || {
+        *status.borrow() == NodeStatus::Serving
+    });
+    let certificates = CertificateEnds::default();
+    certificates.show(metrics);
+    certificates
+}
+
+/// Notes the certificates of the listeners, in place of those before.
+fn note_certificates(certificates: &CertificateEnds, listeners: &[ApiSocketOptions]) {
+    certificates.clear();
+    let options = listeners
+        .iter()
+        .filter_map(|listener| listener.tls.as_ref());
+    options.for_each(|options| certificates.note_options(options));
 }
 
 /// An index service whose HTTP addresses are bound, but which has not started.
@@ -77,10 +107,17 @@ impl BoundIndexService {
         listeners.set_authorizer(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (listening, directory) = (
+            resolved.options.listeners.clone(),
+            resolved.options.indexes.directory.clone(),
+        );
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
+        let certificates = show_metrics(&store, directory);
+        note_certificates(&certificates, &listening);
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(IndexService {
             store,
+            certificates,
             tokens,
             host,
             set,
@@ -95,6 +132,7 @@ impl BoundIndexService {
 /// A running index service.
 pub struct IndexService {
     store: StoreHandle,
+    certificates: CertificateEnds,
     /// The tokens that it admits requests by.
     tokens: Arc<TokenAuthorizer>,
     host: ServiceHost,
@@ -196,6 +234,7 @@ impl IndexService {
             .reload(&options.listeners, options.database, options.memory)
             .await
             .map_err(|error| ProcessFailure::Configuration(error.to_string()))?;
+        note_certificates(&self.certificates, &options.listeners);
         self.set = set;
         Ok(())
     }

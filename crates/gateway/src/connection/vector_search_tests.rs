@@ -16,6 +16,7 @@ use cql::wire::{
     FrameFlags, FrameHeader, HEADER_LENGTH, MarkerValues, PreparedResponse, QueryParameters,
     Request, Response, ResponseContext, RowsEncoder, Startup,
 };
+use http_server::{MetricsHistory, MetricsRegistry};
 use net::pending_connections::ConnectionAdmission;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{EXACT_HEADER, SHORT_HEADER};
@@ -256,6 +257,8 @@ pub(super) async fn setup_of(options: GatewayOptions, snapshot: IndexCatalogSnap
     let shared = ServingState {
         answer_cache: Arc::default(),
         metrics: Arc::default(),
+        registry: MetricsRegistry::default(),
+        history: MetricsHistory::new(MetricsRegistry::default()),
         client_tls: arc_swap::ArcSwapOption::default(),
         connections: arc_swap::ArcSwap::from_pointee(CancellationToken::new()),
         ring: Arc::new(Ring::default()),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use http_server::OlderName;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
@@ -20,70 +21,70 @@ struct MetricDefinition {
 }
 
 const REQUESTS: MetricDefinition = MetricDefinition {
-    name: "gateway_requests_total",
+    name: "annulus_gateway_requests_total",
     help: "Requests of clients, by what the gateway does with them",
     label: Some("kind"),
     kind: MetricType::COUNTER,
 };
 
 const REFUSED: MetricDefinition = MetricDefinition {
-    name: "gateway_refusals_total",
+    name: "annulus_gateway_refusals_total",
     help: "Requests that the gateway itself has refused, by the kind of the error",
     label: Some("error"),
     kind: MetricType::COUNTER,
 };
 
 const LATE_LOG_ROWS: MetricDefinition = MetricDefinition {
-    name: "gateway_late_log_rows_total",
+    name: "annulus_gateway_late_log_rows_total",
     help: "Writes whose log rows came late and were written again",
     label: None,
     kind: MetricType::COUNTER,
 };
 
 const WRITES: MetricDefinition = MetricDefinition {
-    name: "gateway_write_seconds",
+    name: "annulus_gateway_write_duration_seconds",
     help: "How long writes to tables with a vector index took",
     label: None,
     kind: MetricType::HISTOGRAM,
 };
 
 const SEARCHES: MetricDefinition = MetricDefinition {
-    name: "gateway_ann_seconds",
+    name: "annulus_gateway_search_duration_seconds",
     help: "How long queries by searches took, for vectors or for words",
     label: None,
     kind: MetricType::HISTOGRAM,
 };
 
 const WITHOUT_ROWS: MetricDefinition = MetricDefinition {
-    name: "gateway_ann_without_rows_total",
+    name: "annulus_gateway_without_rows_total",
     help: "Nearest-neighbour queries that were answered from the index, without rows",
     label: None,
     kind: MetricType::COUNTER,
 };
 
 const CONNECTIONS: MetricDefinition = MetricDefinition {
-    name: "gateway_connections",
+    name: "annulus_gateway_connections",
     help: "Connections of clients",
     label: None,
     kind: MetricType::GAUGE,
 };
 
 const GIVEN_WAY: MetricDefinition = MetricDefinition {
-    name: "gateway_connections_given_way_total",
+    name: "annulus_gateway_connections_given_way_total",
     help: "Connections of clients that had not begun, and gave way to others",
     label: None,
     kind: MetricType::COUNTER,
 };
 
 const REFUSES_WRITES: MetricDefinition = MetricDefinition {
-    name: "gateway_refuses_writes",
+    name: "annulus_gateway_refuses_writes",
     help: "1 while writes to tables with a vector index are refused: the clock is wrong, or the cluster can't be told that this gateway lives",
     label: None,
     kind: MetricType::GAUGE,
 };
 
 const CLOCK_DIFFERENCE: MetricDefinition = MetricDefinition {
-    name: "gateway_clock_difference_seconds",
+    name: "annulus_gateway_clock_difference_seconds",
     help: "Time by which another clock is certainly ahead of this gateway's, negative if it is behind",
     label: Some("of"),
     kind: MetricType::GAUGE,
@@ -101,6 +102,31 @@ const ALL: [&MetricDefinition; 10] = [
     &REFUSES_WRITES,
     &CLOCK_DIFFERENCE,
 ];
+
+/// The names of earlier versions, which end with the next one.
+const OLDER: [(&str, &MetricDefinition); ALL.len()] = [
+    ("gateway_requests_total", &REQUESTS),
+    ("gateway_refusals_total", &REFUSED),
+    ("gateway_late_log_rows_total", &LATE_LOG_ROWS),
+    ("gateway_write_seconds", &WRITES),
+    ("gateway_ann_seconds", &SEARCHES),
+    ("gateway_ann_without_rows_total", &WITHOUT_ROWS),
+    ("gateway_connections", &CONNECTIONS),
+    ("gateway_connections_given_way_total", &GIVEN_WAY),
+    ("gateway_refuses_writes", &REFUSES_WRITES),
+    ("gateway_clock_difference_seconds", &CLOCK_DIFFERENCE),
+];
+
+/// The other names of the families.
+pub(crate) fn older_names() -> Vec<OlderName> {
+    let names = OLDER.iter();
+    let names = names.map(|(older, family)| OlderName {
+        older,
+        now: family.name,
+        stays: false,
+    });
+    names.collect()
+}
 
 /// Reads the values that are only known when metrics are requested.
 type ReadGauges = Box<dyn Fn() -> GaugeReadings + Send + Sync>;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use net::listener::BindError;
 pub use options::NodeOptions;
+use prometheus::core::Collector;
 use rustls::ServerConfig;
 use storage::Storage;
 use store_api::IndexServices;
@@ -104,6 +105,11 @@ impl Node {
     /// The counters of the listeners, to be read at any time.
     pub fn live_counters(&self) -> LiveCounters {
         self.server.live_counters()
+    }
+
+    /// The families of metrics of statements, for a registry.
+    pub fn statement_families(&self) -> Vec<Box<dyn Collector>> {
+        self.service.counts().families()
     }
 
     /// Uses another certificate for clients that connect from now on, at the listeners that have

@@ -11,6 +11,7 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Consistency, Request};
 use uuid::Uuid;
 
+use super::counts::CountedKind;
 use super::prepared::ExecutableStatement;
 use super::redaction::redacted;
 use crate::security::audit::{
@@ -35,8 +36,12 @@ const UNCHARGED_BYTES: usize = 2 << 10;
 /// else.
 const IN_CASE_MAX: u32 = 256;
 
-/// The notes of a request for the audit log; `None` without a log.
-pub(super) struct RequestAudit<'a>(Option<AuditNotes<'a>>);
+/// What a request is about: its notes for the audit log, and the kind by which it is counted.
+pub(super) struct RequestAudit<'a> {
+    /// `None` without a log.
+    notes: Option<AuditNotes<'a>>,
+    kind: CountedKind,
+}
 
 struct AuditNotes<'a> {
     log: &'a AuditLog,
@@ -113,7 +118,10 @@ fn shown<'a>(text: Cow<'a, str>, statement: Option<&Statement>) -> Cow<'a, str> 
 impl<'a> RequestAudit<'a> {
     /// No notes, as there is no log.
     pub fn nothing() -> RequestAudit<'a> {
-        RequestAudit(None)
+        RequestAudit {
+            notes: None,
+            kind: CountedKind::Other,
+        }
     }
 
     /// Begins the notes of a request. `batch` makes the id of a batch.
@@ -131,7 +139,7 @@ impl<'a> RequestAudit<'a> {
             Request::Batch(batch) => Some(batch.consistency),
             _ => None,
         };
-        RequestAudit(Some(AuditNotes {
+        let notes = AuditNotes {
             log,
             role,
             source,
@@ -143,7 +151,16 @@ impl<'a> RequestAudit<'a> {
             unlogged: 0,
             bytes: 0,
             charge: memory.charge(),
-        }))
+        };
+        RequestAudit {
+            notes: Some(notes),
+            kind: CountedKind::Other,
+        }
+    }
+
+    /// The kind of the statement that was noted last.
+    pub fn kind(&self) -> CountedKind {
+        self.kind
     }
 
     /// Notes a statement before it is carried out, or a text that is none (`None`). `keyspace` is
@@ -158,7 +175,10 @@ impl<'a> RequestAudit<'a> {
         statement: Option<&Statement>,
         keyspace: Option<&str>,
     ) -> Result<(), CqlError> {
-        match &mut self.0 {
+        if let Some(statement) = statement {
+            self.kind = CountedKind::of(statement);
+        }
+        match &mut self.notes {
             Some(notes) => notes.note_text(text, statement, keyspace),
             None => Ok(()),
         }
@@ -169,7 +189,8 @@ impl<'a> RequestAudit<'a> {
     /// # Errors
     /// As [`RequestAudit::note`].
     pub fn note_prepared(&mut self, prepared: &Arc<ExecutableStatement>) -> Result<(), CqlError> {
-        match &mut self.0 {
+        self.kind = CountedKind::of(&prepared.parsed.statement);
+        match &mut self.notes {
             Some(notes) => notes.note_prepared(prepared),
             None => Ok(()),
         }
@@ -180,7 +201,7 @@ impl<'a> RequestAudit<'a> {
     /// # Errors
     /// ServerError if they can't be written now.
     pub async fn finish(self, error: Option<&ErrorKind>) -> Result<(), CqlError> {
-        let Some(mut notes) = self.0 else {
+        let Some(mut notes) = self.notes else {
             return Ok(());
         };
         let is_refused = error == Some(&ErrorKind::Unauthorized);
@@ -429,7 +450,7 @@ mod tests {
             })
         };
         let audited = noted(&log, texts(1_000));
-        assert_eq!(audited.0.as_ref().unwrap().charge.bytes(), 0);
+        assert_eq!(audited.notes.as_ref().unwrap().charge.bytes(), 0);
         assert_eq!(audited.finish(None).await, Ok(()));
         let failed = noted(&log, texts(1)).finish(Some(&ErrorKind::Invalid));
         assert_eq!(failed.await, Ok(()));
@@ -453,7 +474,7 @@ mod tests {
         let (log, file, _directory) = log(&[EventCategory::Auth, EventCategory::Ddl]);
         let text = format!("DROP TABLE \"{}\"", "\u{1}".repeat(1 << 20));
         let audited = noted(&log, [text]);
-        let charged = audited.0.as_ref().unwrap().charge.bytes();
+        let charged = audited.notes.as_ref().unwrap().charge.bytes();
         assert_eq!(audited.finish(Some(&ErrorKind::Unauthorized)).await, Ok(()));
         let written = fs::metadata(&file).unwrap().len();
         assert!(charged as u64 >= written, "{charged} {written}");

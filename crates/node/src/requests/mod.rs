@@ -5,6 +5,7 @@
 
 mod audited;
 mod convert;
+mod counts;
 mod events;
 mod in_process;
 mod local;
@@ -16,6 +17,7 @@ mod traced;
 mod values;
 mod weight;
 
+pub use counts::statement_families;
 pub(crate) use in_process::{RequestSessions, SessionClient, StatementSession};
 pub use local::InternalExecutor;
 pub(crate) use statements::StatementService;

@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::Bytes;
 use client_memory::{MemoryAccount, MemoryCharge};
@@ -23,6 +24,7 @@ use traces::Trace;
 
 use super::audited::RequestAudit;
 use super::convert;
+use super::counts::{CountedKind, CqlRequestCounts};
 use super::events::SchemaEvents;
 use super::parsing::{ParsedText, charge_text, parse};
 use super::prepared::{ExecutableStatement, PlanCache};
@@ -34,7 +36,7 @@ use crate::planner::{self, StatementPlan};
 use crate::security::access::login::{RoleCredentials, role_of_identity};
 use crate::security::audit::{AuditLog, login_line};
 use crate::security::audited_login::{LoginAttempt, log_in};
-use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, StatementReply};
+use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, ShedReason, StatementReply};
 use crate::statement::{
     Actor, AddedCondition, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome,
     ExecutionParameters, ExecutionResult, LoggedInRole,
@@ -48,6 +50,7 @@ pub(crate) struct StatementService {
     prepared: PlanCache,
     events: SchemaEvents,
     audit: Option<Arc<AuditLog>>,
+    counts: CqlRequestCounts,
 }
 
 /// The state of a connection: its addresses, and the client.
@@ -103,6 +106,7 @@ impl StatementService {
         prepared.show_in(database.system.prepared());
         StatementService {
             audit,
+            counts: CqlRequestCounts::default(),
             prepared,
             events: SchemaEvents::new(database.storage.catalog()),
             database,
@@ -130,6 +134,11 @@ impl StatementService {
 
     pub fn database(&self) -> &Arc<CqlDatabase> {
         &self.database
+    }
+
+    /// The counts of statements.
+    pub fn counts(&self) -> &CqlRequestCounts {
+        &self.counts
     }
 
     /// The session of a client that has logged in by another way than the native protocol;
@@ -486,11 +495,16 @@ impl CqlService for StatementService {
         memory: &MemoryAccount,
     ) -> Result<StatementReply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
+        let (began, kind) = (Instant::now(), CountedKind::of_request(&request));
         let Some(log) = &self.audit else {
             let mut audited = RequestAudit::nothing();
-            return self
+            let answer = self
                 .carry_out(session, request, (memory, &mut audited))
                 .await;
+            let error = answer.as_ref().err().map(|error| &error.kind);
+            let kind = kind.unwrap_or(audited.kind());
+            self.counts.answered(kind, began.elapsed(), error);
+            return answer;
         };
         let by = (session.peer.remote, session.client.role.get().cloned());
         let batch = || timeuuid(self.database.storage.clock());
@@ -502,8 +516,14 @@ impl CqlService for StatementService {
             Ok(answer) => answer.as_ref().err().map(|error| &error.kind),
             Err(_) => Some(&ErrorKind::ServerError),
         };
+        let kind = kind.unwrap_or(audited.kind());
+        self.counts.answered(kind, began.elapsed(), error);
         audited.finish(error).await?;
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn shed(&self, reason: ShedReason) {
+        self.counts.shed(reason);
     }
 
     fn begin_trace(

@@ -32,7 +32,7 @@ use super::admission::{charge_plain, semaphore};
 use super::framing::Framing;
 use super::outbox::{Outbox, encode, outbox};
 use super::request::{self, ConnectionContext};
-use super::service::CqlService;
+use super::service::{CqlService, ShedReason};
 use super::shared::ListenerState;
 use super::tls_handshake::{AcceptedConnection, enter};
 
@@ -462,7 +462,7 @@ impl<S: CqlService> ServedConnection<S> {
         let shared = self.shared.clone();
         shared.counters.requests.add(1);
         let Some(admitted) = shared.admission.admit(&self.in_flight) else {
-            self.overloaded(stream, "too many requests in flight");
+            self.overloaded(stream, ShedReason::Requests, "too many requests in flight");
             return;
         };
         let charged = charge
@@ -470,7 +470,8 @@ impl<S: CqlService> ServedConnection<S> {
             .and_then(|()| charge_plain(&self.account, &frame, self.framing.frames));
         let Ok(plain) = charged else {
             drop((admitted, charge));
-            self.overloaded(stream, "too many bytes of requests and answers in memory");
+            let why = "too many bytes of requests and answers in memory";
+            self.overloaded(stream, ShedReason::Memory, why);
             return;
         };
         let of = ConnectionContext {
@@ -494,11 +495,17 @@ impl<S: CqlService> ServedConnection<S> {
 
     /// Answers that there is no memory for the unfinished frame that begins so.
     fn refuse_for_memory(&self, unfinished: &[u8]) {
-        self.overloaded(stream_of(unfinished), "no memory for so large a request");
+        let stream = stream_of(unfinished);
+        self.overloaded(
+            stream,
+            ShedReason::Memory,
+            "no memory for so large a request",
+        );
     }
 
-    fn overloaded(&self, stream: i16, why: &str) {
+    fn overloaded(&self, stream: i16, reason: ShedReason, why: &str) {
         self.shared.counters.requests_overloaded.add(1);
+        self.shared.service.shed(reason);
         self.refuse(
             stream,
             CqlError::new(ErrorKind::Overloaded, format!("Overloaded: {why}")),

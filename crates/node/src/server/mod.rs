@@ -31,4 +31,4 @@ pub use listener::{BoundListener, CqlServer, serve};
 pub use options::{ConnectionOptions, CqlListenerOptions};
 pub use peer::ConnectionInfo;
 pub(crate) use request::KIND_BYTES;
-pub use service::{CqlService, StatementReply};
+pub use service::{CqlService, ShedReason, StatementReply};

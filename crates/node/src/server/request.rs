@@ -12,7 +12,7 @@ use futures::FutureExt;
 
 use super::framing::Framing;
 use super::outbox::{EncodedResponse, encode};
-use super::service::CqlService;
+use super::service::{CqlService, ShedReason};
 use super::shared::ListenerState;
 
 /// Rows up to this many bytes are compressed without a charge for the memory that compression
@@ -69,7 +69,10 @@ async fn execute_request<S: CqlService>(
     let mut rows = None;
     let room = charge.resize(charge.bytes() + WORK_BYTES);
     let answer = match request {
-        Ok(_) if room.is_err() => Err(memory_error("this request")),
+        Ok(_) if room.is_err() => {
+            shared.service.shed(ShedReason::Memory);
+            Err(memory_error("this request"))
+        }
         Ok(request) => {
             let service = &shared.service;
             let trace = traced.then(|| service.begin_trace(&of.session, &request, &of.account));
@@ -106,6 +109,7 @@ async fn execute_request<S: CqlService>(
     encoded(response, &context, framing, charge, rows).unwrap_or_else(|NoRoom| {
         shared.counters.requests_failed.add(1);
         shared.counters.requests_overloaded.add(1);
+        shared.service.shed(ShedReason::AnswerMemory);
         let error = memory_error("this answer, as others are not read yet");
         let context = ResponseContext::new(stream).at(framing.version);
         encode(&Response::Error(error), &context, None)

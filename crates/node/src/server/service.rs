@@ -51,6 +51,10 @@ pub trait CqlService: Send + Sync + 'static {
         memory: &MemoryAccount,
     ) -> impl Future<Output = Result<StatementReply, CqlError>> + Send;
 
+    /// Notes that a request was refused as overloaded without a call of [`CqlService::answer`], or
+    /// that its answer was dropped.
+    fn shed(&self, _reason: ShedReason) {}
+
     /// Begins the trace of a request, which is charged to `memory`. `None` from a service that
     /// makes no traces.
     fn begin_trace(
@@ -68,6 +72,17 @@ pub trait CqlService: Send + Sync + 'static {
     /// Schema events from now on, for a connection that registers for them. A receiver that lags
     /// too far loses its connection, since a driver refreshes its schema when it connects again.
     fn events(&self) -> broadcast::Receiver<ServerEvent>;
+}
+
+/// The reason for which a connection refuses a request as overloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShedReason {
+    /// The listener or the connection works on as many requests as it may.
+    Requests,
+    /// There is no memory for the request.
+    Memory,
+    /// There is no memory for the answer to the request, which is dropped.
+    AnswerMemory,
 }
 
 /// The answer to a request that succeeded.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cql::ast::ArithmeticOperation;
 use index::CandidateRule;
-use store_api::ColumnsPredicate;
+use store_api::{ColumnsPredicate, CountedSearch, SearchCounts};
 
 /// A search for the best rows that satisfy all conditions of WHERE.
 #[derive(Clone, Debug)]
@@ -209,6 +209,25 @@ impl<'a> RowSearch<'a> {
             ([ordering], SearchRanking::Single) => Some(ordering),
             _ => None,
         }
+    }
+
+    /// The kind of the search, by which it is counted.
+    pub(super) fn kind(&self) -> CountedSearch {
+        match self.single() {
+            Some(IndexOrdering::Vector(_)) => CountedSearch::Vector,
+            Some(IndexOrdering::Words(_)) => CountedSearch::Text,
+            None => CountedSearch::Hybrid,
+        }
+    }
+
+    /// Counts the search as one whose answer may lack rows.
+    pub(super) fn count_short(&self) {
+        SearchCounts::of_process().was_short(self.kind());
+    }
+
+    /// Counts the search as one that requests more neighbours.
+    pub(super) fn count_refilled(&self) {
+        SearchCounts::of_process().was_refilled(self.kind());
     }
 
     /// Whether all rows are ranked in this case.

@@ -91,6 +91,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
         let mut wanted: Vec<usize> = orderings
             .map(|ordering| RowSearch::wanted(ordering, self.candidates()))
             .collect();
+        let (mut is_refilled, mut has_few) = (false, false);
         loop {
             self.rows.begin();
             let HybridNames { lists, is_short } = self.name(&wanted).await?;
@@ -106,17 +107,26 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
                         format!("Too few rows match: refilling with {more:?} candidates")
                     });
                     wanted = more;
+                    if !std::mem::replace(&mut is_refilled, true) {
+                        self.search.count_refilled();
+                    }
                     continue;
                 }
                 HybridRefill::Short if self.search.ranks(RanksRows::ForConditions) => {
                     note_too_few();
                     return self.rank_all().await;
                 }
-                HybridRefill::Short => self.rows.warn(SearchWarning::FewRows),
+                HybridRefill::Short => {
+                    self.rows.warn(SearchWarning::FewRows);
+                    has_few = true;
+                }
                 HybridRefill::Whole => {}
             }
             if is_short {
                 self.rows.warn(SearchWarning::NoRoom);
+            }
+            if is_short || has_few {
+                self.search.count_short();
             }
             return self.put(found);
         }

@@ -1,9 +1,10 @@
 //! The loop of a single search.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use bytes::Bytes;
-use store_api::ClientError;
+use store_api::{ClientError, SearchCounts};
 
 use super::asker::{FoundRows, IndexAsker, note_short, note_too_few, sent_keys};
 use super::definition::{IndexOrdering, RanksRows, RowSearch, SearchHit, SearchWarning};
@@ -15,12 +16,23 @@ use super::rows::{ReadRows, SearchedRows, ValueOf};
 use super::scan::name_all;
 use crate::TopScored;
 
-/// Carries out a search: `rows` gets the rows of the answer in their order, and the warnings
-/// with it.
+/// Carries out a search, and counts it: `rows` gets the rows of the answer in their order, and the
+/// warnings with it.
 ///
 /// # Errors
 /// Failures of the index, and those of `rows`.
 pub async fn run<I: SearchedIndex, R: SearchedRows>(
+    search: &RowSearch<'_>,
+    index: &I,
+    rows: &mut R,
+) -> Result<(), R::Error> {
+    let (kind, began) = (search.kind(), Instant::now());
+    let answered = carry_out(search, index, rows).await;
+    SearchCounts::of_process().answered(kind, began.elapsed(), answered.is_err());
+    answered
+}
+
+async fn carry_out<I: SearchedIndex, R: SearchedRows>(
     search: &RowSearch<'_>,
     index: &I,
     rows: &mut R,
@@ -67,6 +79,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
         }
         let count = self.search.span().end;
         let mut wanted = RowSearch::wanted(self.ordering, count);
+        let (mut is_refilled, mut has_few) = (false, false);
         let is_short = loop {
             self.rows.begin();
             let named = self.name(wanted).await?;
@@ -87,6 +100,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
                 }
                 AnswerRefill::Short => {
                     self.rows.warn(SearchWarning::FewRows);
+                    has_few = true;
                     break is_short;
                 }
                 AnswerRefill::Ask(more) => {
@@ -94,11 +108,17 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
                         format!("Too few rows match: refilling with {more} candidates")
                     });
                     wanted = more;
+                    if !std::mem::replace(&mut is_refilled, true) {
+                        self.search.count_refilled();
+                    }
                 }
             }
         };
         if is_short {
             self.rows.warn(SearchWarning::NoRoom);
+        }
+        if is_short || has_few {
+            self.search.count_short();
         }
         Ok(())
     }
@@ -158,6 +178,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
         }
         if neighbours.is_short {
             self.rows.warn(SearchWarning::NoRoom);
+            self.search.count_short();
         }
         Ok(true)
     }

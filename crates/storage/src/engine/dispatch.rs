@@ -8,13 +8,14 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
+use prometheus::Histogram;
 
 #[cfg(feature = "simulation")]
 use super::simulation;
 use super::{
     CheckpointDraft, CheckpointFiles, CompactionFilterSource, DeadEntryScan, DiskEngine, DiskScan,
-    DiskSizes, DiskSnapshot, EngineOptions, EntryBatch, LockedDirectory, ResidentChange, SpaceId,
-    SpaceOptions, SyncTarget,
+    DiskSizes, DiskSnapshot, EngineFigures, EngineOptions, EntryBatch, LockedDirectory,
+    ResidentChange, SpaceId, SpaceOptions, SyncTarget,
 };
 use crate::StorageError;
 
@@ -162,6 +163,24 @@ impl Engine {
             Engine::Disk(of) => of.write_buffer_bytes(),
             #[cfg(feature = "simulation")]
             Engine::Simulated(_) => 0,
+        }
+    }
+
+    /// See [`DiskEngine::figures`].
+    pub(crate) fn figures(&self) -> EngineFigures {
+        match self {
+            Engine::Disk(of) => of.figures(),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => EngineFigures::default(),
+        }
+    }
+
+    /// The times of syncs to the disk; `None` in simulations.
+    pub(crate) fn sync_durations(&self) -> Option<&Histogram> {
+        match self {
+            Engine::Disk(of) => Some(of.sync_durations()),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => None,
         }
     }
 

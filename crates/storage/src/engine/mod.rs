@@ -15,6 +15,7 @@ mod checkpoint;
 mod directory;
 mod dispatch;
 mod error;
+mod figures;
 mod filter;
 mod idle;
 mod in_memory;
@@ -32,9 +33,11 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
 
 use bytes::Bytes;
 use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
+use prometheus::Histogram;
 
 use crate::StorageError;
 pub(crate) use checkpoint::{CheckpointDraft, CheckpointFiles};
@@ -42,6 +45,7 @@ pub(crate) use directory::LockedDirectory;
 pub(crate) use dispatch::{Engine, EntryScan, SpacesSnapshot};
 pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
+pub use figures::EngineFigures;
 pub(crate) use filter::{
     CompactionFilterFn, CompactionFilterSource, EntryLocation, EntryValue, EntryVerdict,
 };
@@ -137,6 +141,10 @@ pub(crate) struct DiskEngine {
     pub(crate) range_deletions_read: AtomicU64,
     /// Rows that were looked up by their keys since the start.
     pub(crate) rows_looked_up: AtomicU64,
+    /// Bytes of keys and values in all batches since the start.
+    written_bytes: AtomicU64,
+    /// The time that syncs to the disk took, in seconds.
+    sync_durations: Histogram,
 }
 
 /// The occasion on which a database is opened.
@@ -201,6 +209,8 @@ impl DiskEngine {
             replayed_bytes: prepared.bytes,
             range_deletions_read: AtomicU64::new(0),
             rows_looked_up: AtomicU64::new(0),
+            written_bytes: AtomicU64::new(0),
+            sync_durations: figures::sync_histogram()?,
         })
     }
 
@@ -409,21 +419,27 @@ impl DiskEngine {
                 journal::RECORD_KEY,
                 record.encode(),
             );
+            let mut bytes = 0;
             for (space, key, value) in batch {
+                bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
                 let keyspace = open.space(space)?;
                 match value {
                     Some(value) => all.insert(keyspace, key, value),
                     None => all.remove(keyspace, key),
                 }
             }
+            let began = Instant::now();
             match all.commit() {
                 Ok(()) => {
+                    self.written_bytes
+                        .fetch_add(bytes as u64, Ordering::Relaxed);
                     self.written.store(number, Ordering::Release);
                     if is_resident {
                         self.resident.settle();
                     }
                     if sync == SyncTarget::Disk {
                         self.synced.fetch_max(number, Ordering::AcqRel);
+                        self.sync_durations.observe(began.elapsed().as_secs_f64());
                     }
                     Ok(())
                 }
@@ -451,9 +467,11 @@ impl DiskEngine {
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
         self.with(|open| {
             let number = self.written.load(Ordering::Acquire);
+            let began = Instant::now();
             open.database
                 .persist(PersistMode::SyncData)
                 .map_err(write_error)?;
+            self.sync_durations.observe(began.elapsed().as_secs_f64());
             self.synced.fetch_max(number, Ordering::AcqRel);
             Ok(())
         })

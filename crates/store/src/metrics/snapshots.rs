@@ -37,21 +37,24 @@ impl SnapshotFamilies {
         let gauge = |name, help| gauge(registry, name, help, INDEX);
         SnapshotFamilies {
             taken: gauge(
-                "index_snapshot_timestamp_seconds",
+                "annulus_index_snapshot_timestamp_seconds",
                 "The time of the last snapshot",
             ),
             position: gauge(
-                "index_snapshot_position_seconds",
+                "annulus_index_snapshot_position_timestamp_seconds",
                 "The time up to which the last snapshot covers the log",
             ),
-            failing: gauge("index_snapshot_failing", "1 while the index can't be saved"),
+            failing: gauge(
+                "annulus_index_snapshot_failing",
+                "1 while the index can't be saved",
+            ),
             unverified: gauge(
-                "index_vectors_unverified_bytes",
+                "annulus_index_unverified_bytes",
                 "Vectors from a snapshot that have yet to be verified",
             ),
             failures: counter(
                 registry,
-                "index_snapshot_failures_total",
+                "annulus_index_snapshot_failures_total",
                 "Snapshots that could not be taken",
                 INDEX,
             ),

@@ -29,13 +29,13 @@ impl TextFamilies {
         TextFamilies {
             size_bytes: gauge(
                 registry,
-                "fts_index_size_bytes",
+                "annulus_text_size_bytes",
                 "Bytes of the segments of a full-text index",
                 INDEX,
             ),
             segment_count: gauge(
                 registry,
-                "fts_segment_count",
+                "annulus_text_segments",
                 "Segments of a full-text index",
                 INDEX,
             ),

@@ -1,6 +1,7 @@
 //! The route that searches an index: `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
@@ -12,6 +13,7 @@ use http_server::DirectRoute;
 use hyper::body::Incoming;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, SHORT_HEADER, Unavailable};
+use store_api::{CountedSearch, SearchCounts};
 
 use super::error::ApiError;
 use super::form::BodyFormat;
@@ -101,10 +103,11 @@ async fn answer<B>(
 where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
+    let began = Instant::now();
     let request = AdmittedSearch::take(request, shared).await?;
-    search(shared, name, request)
-        .await
-        .map_err(|error| ApiError::from(error).into_response())
+    let answer = search(shared, name, request).await;
+    SearchCounts::of_process().answered(CountedSearch::Vector, began.elapsed(), answer.is_err());
+    answer.map_err(|error| ApiError::from(error).into_response())
 }
 
 async fn search(
@@ -129,6 +132,9 @@ async fn search(
     let found = searches
         .search(name, search.into(), admission, lacking, write)
         .await?;
+    if found.is_short {
+        SearchCounts::of_process().was_short(CountedSearch::Vector);
+    }
     let media_type = HeaderValue::from_static(match answer {
         BodyFormat::Json => "application/json",
         BodyFormat::Binary => ANSWER_MEDIA_TYPE,

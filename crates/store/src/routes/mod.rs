@@ -35,7 +35,7 @@ mod words;
 use std::sync::Arc;
 
 use ::tasks::TaskRegistry;
-use http_server::{AddedRoutes, BodyLimits};
+use http_server::{AddedRoutes, BodyLimits, MetricsHistory};
 use unknown_keys::UnknownKeyCheck;
 
 use crate::indexes::IndexEngine;
@@ -46,6 +46,7 @@ use crate::search::{ConcurrencyBudget, VectorSearcher};
 
 pub(crate) use listener::{BoundSocket, Listening, server_tls};
 pub(crate) use local::InProcessStore;
+pub(crate) use state::refresh_gauges;
 
 /// The state that every request may read.
 #[derive(Clone)]
@@ -54,6 +55,8 @@ pub(crate) struct ApiState {
     pub engine: Arc<IndexEngine>,
     /// Searches the indexes.
     pub searches: VectorSearcher,
+    /// The values of the main metrics in the last hours.
+    pub history: MetricsHistory,
     /// Long work.
     pub work: TaskRegistry,
     /// Repairs of indexes.

@@ -25,6 +25,7 @@ use super::Shared;
         super::state::index,
         super::state::index_status,
         super::state::metrics,
+        super::state::metrics_history,
         super::ann::ann,
         super::words::bm25,
         super::words::highlight,

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::Uri;
 use axum::response::Response;
 use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, NodeStatus};
 
@@ -9,7 +10,7 @@ use super::Shared;
 use super::error::ApiError;
 use super::index_path::IndexPath;
 use crate::identity::IndexName;
-use crate::indexes::NoRoute;
+use crate::indexes::{IndexEngine, NoRoute};
 use crate::search::SearchError;
 
 /// Returns the state of the service.
@@ -123,11 +124,35 @@ pub(super) async fn index_status(
 )]
 pub(super) async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError> {
     let engine = &shared.api.engine;
+    refresh_gauges(engine);
+    engine.metrics().registry().answer().map_err(ApiError::from)
+}
+
+/// Returns the values that a metric had in the last hours, or the names of those that have a
+/// history.
+#[utoipa::path(
+    get,
+    path = "/api/v1/metrics/history",
+    params(
+        ("name" = Option<String>, Query, description = "The name of the metric; the names are listed without it"),
+        ("seconds" = Option<i64>, Query, description = "How far the values go back; as far as there are any by default", minimum = 1),
+    ),
+    responses(
+        (status = 200, description = "`name`, `step_seconds`, and `series` with `labels` and `points`, pairs of a time and a value"),
+        (status = 400, description = "`seconds` is no whole number above 0"),
+        (status = 404, description = "The metric has no history"),
+    ),
+)]
+pub(super) async fn metrics_history(State(shared): State<Shared>, uri: Uri) -> Response {
+    shared.api.history.answer(&uri)
+}
+
+/// Sets the gauges that are only read when somebody looks.
+pub(crate) fn refresh_gauges(engine: &IndexEngine) {
     for index in engine.indexes() {
         index.refresh_gauges(engine.now());
     }
     if let Some(lead) = engine.clock_lead() {
         engine.metrics().set_clock_lead(lead);
     }
-    engine.metrics().registry().answer().map_err(ApiError::from)
 }

@@ -55,7 +55,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 24] {
+fn rows() -> [RouteRow<Shared>; 25] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -87,6 +87,7 @@ fn rows() -> [RouteRow<Shared>; 24] {
         changes(PUT, SCHEDULE, repair::update),
         operates(POST, "/api/v1/scrub", scrub::start),
         RouteRow::new(GET, "/metrics", state::metrics),
+        RouteRow::new(GET, "/api/v1/metrics/history", state::metrics_history),
         RouteRow::new(GET, "/api-docs/openapi.json", openapi::document),
         RouteRow::new(GET, "/docs", documentation::page).needs(RequiredRight::Nothing),
         RouteRow::new(GET, "/docs/page.js", documentation::script).needs(RequiredRight::Nothing),

@@ -120,6 +120,7 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = ApiState {
             engine: engine.clone(),
+            history: http_server::MetricsHistory::new(engine.metrics().registry().clone()),
             searches: VectorSearcher::new(
                 engine.clone(),
                 compute,

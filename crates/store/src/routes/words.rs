@@ -4,6 +4,8 @@
 //! A query that can't be parsed is answered with 400 and its place on all of them, where the
 //! contract has 500 for `bm25`. The index of a name is missing for them if it is one of vectors.
 
+use std::time::Instant;
+
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -17,6 +19,7 @@ use store_api::types::{
     Bm25Request, Bm25Response, HighlightRequest, HighlightResponse, MatchesRequest,
     MatchesResponse, SHORT_HEADER, ScoresRequest, ScoresResponse, Unavailable,
 };
+use store_api::{CountedSearch, SearchCounts};
 
 use super::error::ApiError;
 use super::filter_values::JsonScope;
@@ -100,10 +103,15 @@ pub(super) async fn bm25(
         BodyFormat::Binary => Ok(rows.binary()),
     };
     let lacking = MissingRowsPolicy::ReadFromTable;
-    let searches = &shared.api.searches;
+    let (searches, began) = (&shared.api.searches, Instant::now());
     let found = searches
         .search(path.into(), search, admission, lacking, write)
         .await;
+    let counts = SearchCounts::of_process();
+    counts.answered(CountedSearch::Text, began.elapsed(), found.is_err());
+    if found.as_ref().is_ok_and(|found| found.is_short) {
+        counts.was_short(CountedSearch::Text);
+    }
     Ok(answered(found.map_err(refused)?, answer))
 }
 

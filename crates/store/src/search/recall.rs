@@ -76,8 +76,8 @@ fn interval(mean: f64, rows: f64) -> (f64, f64) {
 }
 
 impl VectorSearcher {
-    /// Measures the recall of an index of vectors with so many of its rows as queries. `None` if it
-    /// was requested that the task stop.
+    /// Measures the recall of an index of vectors with so many of its rows as queries, and shows it
+    /// among the metrics. `None` if it was requested that the task stop.
     pub(crate) async fn measure_recall(
         &self,
         index: &Arc<IndexHandle>,
@@ -113,7 +113,12 @@ impl VectorSearcher {
             }
             task.add(ids.len() as u64);
         }
-        Ok(Some(total.report()))
+        let measured = total.report();
+        if let Some(recall) = measured.recall {
+            let (metrics, now_s) = (self.engine.metrics(), self.engine.now_s());
+            metrics.set_recall(&index.identity.name, recall, now_s);
+        }
+        Ok(Some(measured))
     }
 
     /// Measures all vectors with the queries of a batch. `None` if it was requested that the task
