@@ -174,7 +174,7 @@ impl HistoryRing {
     fn history(&self, name: &str, seconds: i64) -> Option<Value> {
         let since = self.times.back()?.saturating_sub(seconds);
         let mut of_name: Vec<_> = self.series.iter().filter(|(of, _)| of.0 == name).collect();
-        of_name.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        of_name.sort_unstable_by_key(|(series, _)| *series);
         if of_name.is_empty() {
             return None;
         }

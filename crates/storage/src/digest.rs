@@ -9,7 +9,7 @@ use crate::reader::{CellRow, CellStream, CellTime, TableView};
 use crate::{Storage, StorageError};
 
 /// The rows after which a digest is asked whether it is still wanted.
-const ROWS_A_LOOK: u64 = 1024;
+const ROWS_A_LOOK: usize = 1024;
 
 /// The number of live rows of a table, and a digest of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,14 +67,12 @@ fn digest(view: &TableView, is_wanted: &dyn Fn() -> bool) -> Result<TableDigest,
     let names: HashMap<ColumnId, &str> = columns.map(|column| (column.id, &*column.name)).collect();
     let mut sum = TableDigest::default();
     let mut buffer = Vec::new();
-    let mut looked_at = 0_u64;
-    for row in view.cells()? {
+    for (looked_at, row) in view.cells()?.enumerate() {
         if looked_at.is_multiple_of(ROWS_A_LOOK) && !is_wanted() {
             return Err(StorageError::Invalid(
                 "the digest of the table was stopped".to_owned(),
             ));
         }
-        looked_at += 1;
         let row = row?;
         sum.rows += u64::from(!row.is_static);
         buffer.clear();
