@@ -481,6 +481,7 @@ fn of_store(
         snapshots: settings.snapshots,
         repair: settings.repair.clone(),
         scrub: settings.scrub,
+        recall_checks: settings.recall_checks,
         memory: MemoryOptions {
             limit_bytes: settings.memory.bytes,
             to_come: Some(BytesToCome::new(move || storage.bytes_to_come())),

@@ -15,7 +15,8 @@ use node::security::audit::AuditOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
-    FullVectorPlacement, PeriodicRepair, RepairOptions, ScrubOptions, SnapshotOptions, StoreOptions,
+    FullVectorPlacement, PeriodicRepair, RecallCheckOptions, RepairOptions, ScrubOptions,
+    SnapshotOptions, StoreOptions,
 };
 
 use crate::audit_log;
@@ -223,6 +224,12 @@ settings_table! {
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
         pub scrub_rate_mib: Option<u64> => "integer", resolved.scrub.bytes_a_second >> 20,
 
+        /// Interval at which the recall of every vector index is measured, such as 1d; `annulus check`
+        /// does it at once [default: never]
+        #[arg(long, env = "ANNULUS_CHECK_INTERVAL", value_name = "DURATION")]
+        pub check_interval: Option<HumanDuration>
+            => "duration", span(resolved.recall_checks.interval),
+
         /// Time from one walk over all partitions to the next, if there is a threshold on them
         /// (docs/guardrails.md) [default: 1d]
         #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
@@ -359,6 +366,7 @@ pub struct ResolvedSettings {
     pub shares: SchedulingWeights,
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
+    pub recall_checks: RecallCheckOptions,
     pub inline_searches_within: Duration,
     pub filter_values_max: usize,
     pub partition_walk_interval: Duration,
@@ -449,6 +457,7 @@ impl Settings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
+            recall_checks: recall_checks(self.check_interval)?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             guardrails: guardrails(self.guardrails)?,
@@ -675,6 +684,19 @@ pub fn scrub(
     Ok(ScrubOptions {
         interval: bounded("scrub-interval", interval)?,
         bytes_a_second: rate.unwrap_or(defaults.bytes_a_second),
+    })
+}
+
+/// The options for checking the recall of indexes by schedule.
+///
+/// # Errors
+/// If the interval is out of bounds.
+pub fn recall_checks(
+    interval: Option<HumanDuration>,
+) -> Result<RecallCheckOptions, ProcessFailure> {
+    Ok(RecallCheckOptions {
+        interval: bounded("check-interval", interval)?,
+        ..RecallCheckOptions::default()
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod database;
 mod listener;
+mod recall_check;
 mod repair;
 mod scrub;
 
@@ -20,6 +21,7 @@ use crate::compute::INLINE_WITHIN;
 
 pub use database::{DatabaseOptions, PreferredNodes, SessionCredentials};
 pub use listener::{ApiSocketOptions, UnknownKeyRule};
+pub use recall_check::RecallCheckOptions;
 pub use repair::{PeriodicRepair, RepairOptions};
 pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;
@@ -52,6 +54,8 @@ pub struct StoreOptions {
     pub repair: RepairOptions,
     /// The options for reading and checking files.
     pub scrub: ScrubOptions,
+    /// The options for checking the recall of indexes by schedule.
+    pub recall_checks: RecallCheckOptions,
     /// The memory that the process may take.
     pub memory: MemoryOptions,
     /// The turns on the processor for searches and builds. A database in the same process may share
@@ -237,6 +241,7 @@ impl Default for StoreOptions {
             snapshots: SnapshotOptions::default(),
             repair: RepairOptions::default(),
             scrub: ScrubOptions::default(),
+            recall_checks: RecallCheckOptions::default(),
             memory: MemoryOptions::default(),
             turns: CpuScheduler::default(),
             tasks: TaskRegistry::default(),

@@ -25,6 +25,7 @@ use crate::options::{
     StoreOptions,
 };
 use crate::present::TimeSource;
+use crate::recall_checks::RecallChecks;
 use crate::repair::{IndexSchedules, Repairs};
 use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, server_tls};
 use crate::schema_watch::SchemaWatch;
@@ -231,6 +232,12 @@ fn begin(
         internals: options.internals,
         of_database: bound.of_database,
     };
+    let recall_checks = RecallChecks::new(
+        engine.clone(),
+        api.searches.clone(),
+        work.clone(),
+        options.recall_checks,
+    );
     bound.local.open(api.clone());
     let authorizer = bound.authorizer;
     let listening = bound.bound.into_iter();
@@ -270,6 +277,7 @@ fn begin(
         &cancel,
         async move { scrubs.run_by_schedule().await },
     );
+    spawn(&tasks, &cancel, recall_checks.run());
     spawn(&tasks, &cancel, schema_watch.run());
     Ok(StoreHandle {
         engine,

@@ -263,6 +263,11 @@ settings_table! {
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
         pub scrub_rate_mib: Option<u64>,
 
+        /// Interval at which the recall of every vector index is measured, such as 1d; `annulus check`
+        /// does it at once [default: never]
+        #[arg(long, env = "ANNULUS_CHECK_INTERVAL", value_name = "DURATION")]
+        pub check_interval: Option<HumanDuration>,
+
         /// Values in the filter of a search, of which a tuple has several; more are refused with
         /// 400 [default: 100000]
         #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]

@@ -113,7 +113,10 @@ impl VectorSearcher {
             }
             task.add(ids.len() as u64);
         }
-        Ok(Some(total.report()))
+        let measured = total.report();
+        let at_s = self.engine.now().as_secs();
+        index.last_recall.set(&measured, at_s);
+        Ok(Some(measured))
     }
 
     /// Measures all vectors with the queries of a batch. `None` if it was requested that the task

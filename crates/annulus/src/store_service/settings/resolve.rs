@@ -17,7 +17,9 @@ use super::{AnswerOrError, StoreSettings};
 use crate::exit::{ProcessFailure, lacks};
 use crate::heap;
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
+use crate::settings::{
+    DEFAULT_LOG, IndexVectors, filter_values, names, recall_checks, scrub, shares, snapshots,
+};
 use crate::span::{bounded, distance, interval};
 use crate::tls_files::{TlsFiles, check_interval};
 
@@ -95,6 +97,7 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
+            recall_checks: recall_checks(self.check_interval)?,
             turns: CpuScheduler::of_shares(
                 threads("threads", self.threads.unwrap_or(cores))?,
                 shares(self.search_share, self.ingest_share)?,
