@@ -31,6 +31,7 @@ mod output;
 mod recover;
 mod renewal;
 mod role;
+mod runtime_threads;
 #[cfg(feature = "sample")]
 mod sample;
 mod scrub;

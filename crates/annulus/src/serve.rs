@@ -41,6 +41,7 @@ use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
 use crate::role::FirstSuperuser;
+use crate::runtime_threads;
 use crate::settings::{ListenerTls, ResolvedSettings, Settings};
 use crate::settings_file;
 use crate::shown_settings;
@@ -69,7 +70,8 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     let given = arguments.settings;
     let mut settings = given.clone().or(file.clone()).resolve()?;
     settings.shown = shown_settings::shown(&settings, &given, &file);
-    logging::start(&settings.log, settings.log_format, true)?;
+    let receiver = settings.log_syslog.as_ref();
+    logging::start(&settings.log, settings.log_format, receiver, true)?;
     open_files::raise_limit();
     if settings.login {
         core_dumps::switch_off();
@@ -77,11 +79,16 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     if settings.insecure {
         warn_of_insecurity(&settings);
     }
-    tokio::runtime::Builder::new_multi_thread()
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let served = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name_fn(runtime_threads::names(workers))
         .enable_all()
         .build()
         .context("starting the threads")?
-        .block_on(serve(settings))
+        .block_on(serve(settings));
+    logging::flush();
+    served
 }
 
 fn warn_of_insecurity(settings: &ResolvedSettings) {

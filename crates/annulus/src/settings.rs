@@ -22,7 +22,7 @@ use store::{
 use crate::audit_log;
 use crate::exit::ProcessFailure;
 use crate::guardrail_settings::GuardrailSettings;
-use crate::logging::LogFormat;
+use crate::logging::{LogFormat, SyslogReceiver};
 use crate::memory_limit::MemoryLimit;
 use crate::settings_table::{none, path, settings_table, span, word};
 use crate::size::ByteSize;
@@ -31,7 +31,8 @@ use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
-pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
+pub const DEFAULT_LOG: &str =
+    "warn,annulus=info,node=info,storage=info,store=info,slow_query=info,scylla=error";
 
 /// The time from one walk over all partitions to the next by default.
 const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
@@ -264,6 +265,13 @@ settings_table! {
         /// Format of the log [default: text]
         #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
         pub log_format: Option<LogFormat> => "text", word(resolved.log_format),
+
+        /// Receiver of syslog that gets each line of the log too (RFC 5424): HOST:PORT for TCP,
+        /// udp:HOST:PORT, or unix:/dev/log. While it is away lines wait, up to 1 MiB, and then are
+        /// dropped and counted [default: none]
+        #[arg(long, env = "ANNULUS_LOG_SYSLOG", value_name = "RECEIVER")]
+        pub log_syslog: Option<SyslogReceiver>
+            => "text", resolved.log_syslog.as_ref().map_or_else(none, ToString::to_string),
     }
 }
 
@@ -373,6 +381,8 @@ pub struct ResolvedSettings {
     pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
+    /// The receiver of syslog. `None` for none.
+    pub log_syslog: Option<SyslogReceiver>,
     pub guardrails: Arc<Guardrails>,
     /// The settings as the system tables show them, once they are put together.
     pub shown: Vec<node::system::ProcessSetting>,
@@ -460,6 +470,7 @@ impl Settings {
             recall_checks: recall_checks(self.check_interval)?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
+            log_syslog: self.log_syslog,
             guardrails: guardrails(self.guardrails)?,
             shown: Vec::new(),
         })

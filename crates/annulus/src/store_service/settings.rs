@@ -9,7 +9,7 @@ use serde::Deserialize;
 use store::ShortAnswerPolicy;
 
 use super::values::{AddressTranslations, text_or_list};
-use crate::logging::LogFormat;
+use crate::logging::{LogFormat, SyslogReceiver};
 use crate::settings::IndexVectors;
 use crate::settings_table::settings_table;
 use crate::size::ByteSize;
@@ -285,6 +285,12 @@ settings_table! {
         /// Format of the log [default: text]
         #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
         pub log_format: Option<LogFormat>,
+
+        /// Receiver of syslog that gets each line of the log too (RFC 5424): HOST:PORT for TCP,
+        /// udp:HOST:PORT, or unix:/dev/log. While it is away lines wait, up to 1 MiB, and then are
+        /// dropped and counted [default: none]
+        #[arg(long, env = "ANNULUS_LOG_SYSLOG", value_name = "RECEIVER")]
+        pub log_syslog: Option<SyslogReceiver>,
     }
 }
 

@@ -16,7 +16,7 @@ use store::{
 use super::{AnswerOrError, StoreSettings};
 use crate::exit::{ProcessFailure, lacks};
 use crate::heap;
-use crate::logging::LogFormat;
+use crate::logging::{LogFormat, SyslogReceiver};
 use crate::settings::{
     DEFAULT_LOG, IndexVectors, filter_values, names, recall_checks, scrub, shares, snapshots,
 };
@@ -39,6 +39,8 @@ pub struct EffectiveStoreSettings {
     pub colours: bool,
     pub log: String,
     pub log_format: LogFormat,
+    /// The receiver of syslog. `None` for none.
+    pub log_syslog: Option<SyslogReceiver>,
 }
 
 impl StoreSettings {
@@ -120,6 +122,7 @@ impl StoreSettings {
             colours: !self.disable_colors.unwrap_or(false),
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
+            log_syslog: self.log_syslog,
         })
     }
 
