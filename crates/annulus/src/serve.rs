@@ -18,6 +18,7 @@ use embedded::Embedded;
 use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
+use node::slow_queries::SlowQueries;
 use node::{
     CqlListenerOptions, HttpLogins, HttpTablesOptions, InternalExecutor, LiveCounters, Node,
     NodeOptions,
@@ -292,6 +293,7 @@ impl RunningServers {
                 login: settings.login,
                 settings: settings.shown.clone(),
                 guardrails: settings.guardrails.clone(),
+                slow_queries: Arc::new(SlowQueries::new(settings.slow_queries)),
                 audit: audit.clone(),
                 timeouts: settings.timeouts,
             },
@@ -323,6 +325,8 @@ impl RunningServers {
         show_storage(store.metrics(), storage);
         show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
         show_connections(store.metrics(), node.live_counters());
+        let slow_queries = node.database().system.slow_queries();
+        show_logs(store.metrics(), Arc::clone(slow_queries));
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(RunningServers {
             node,
@@ -424,6 +428,19 @@ fn show_storage(metrics: &MetricsRegistry, storage: Storage) {
 
 /// Shows the violations of guardrails among the metrics.
 fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
+    let large = Arc::clone(&guardrails);
+    let read_large = move || {
+        let counts = large.large_data_counts().into_iter();
+        counts
+            .map(|(kind, count)| (vec![kind.name()], count))
+            .collect()
+    };
+    metrics.show_counter(
+        "annulus_large_data_total",
+        "Large partitions, rows, cells and collections that were seen",
+        &["kind"],
+        Arc::new(read_large),
+    );
     let read = move || {
         let counts = guardrails.counts().into_iter();
         let counts = counts.flat_map(|(guardrail, warned, refused)| {
@@ -440,6 +457,17 @@ fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
         "Violations of guardrails, by what came of them",
         &["guardrail", "outcome"],
         Arc::new(read),
+    );
+}
+
+/// Shows what the log is about among the metrics: slow statements, and lines that were dropped.
+fn show_logs(metrics: &MetricsRegistry, slow_queries: Arc<SlowQueries>) {
+    logging::show_dropped(metrics);
+    metrics.show_counter(
+        "annulus_slow_queries_total",
+        "Statements slower than --slow-query-threshold",
+        &[],
+        Arc::new(move || vec![(Vec::new(), slow_queries.count())]),
     );
 }
 

@@ -10,8 +10,9 @@ use clap::ValueEnum;
 use cpu_scheduler::SchedulingWeights;
 use net::tls::TlsOptions;
 use node::DefaultTimeouts;
-use node::guardrails::Guardrails;
+use node::guardrails::{Guardrails, LargeDataLimits};
 use node::security::audit::AuditOptions;
+use node::slow_queries::SlowQueryOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
@@ -237,6 +238,36 @@ settings_table! {
         pub partition_walk_interval: Option<HumanDuration>
             => "duration", span(Some(resolved.partition_walk_interval)),
 
+        /// MiB of a partition above which the log warns of it (module large_data); 0 for never. The
+        /// walk over partitions finds it, once the storage may be that large [default: 1000]
+        #[arg(long, env = "ANNULUS_LARGE_PARTITION_WARNING_MIB", value_name = "MIB")]
+        pub large_partition_warning_mib: Option<u64>
+            => "integer", resolved.large_data.partition_bytes >> 20,
+
+        /// MiB of a row in one write above which the log warns of it; 0 for never [default: 10]
+        #[arg(long, env = "ANNULUS_LARGE_ROW_WARNING_MIB", value_name = "MIB")]
+        pub large_row_warning_mib: Option<u64> => "integer", resolved.large_data.row_bytes >> 20,
+
+        /// MiB of a cell above which the log warns of it; 0 for never [default: 1]
+        #[arg(long, env = "ANNULUS_LARGE_CELL_WARNING_MIB", value_name = "MIB")]
+        pub large_cell_warning_mib: Option<u64> => "integer", resolved.large_data.cell_bytes >> 20,
+
+        /// Elements of a collection in one write above which the log warns of it; 0 for never
+        /// [default: 10000]
+        #[arg(long, env = "ANNULUS_LARGE_COLLECTION_WARNING_ELEMENTS", value_name = "N")]
+        pub large_collection_warning_elements: Option<u64>
+            => "integer", resolved.large_data.elements,
+
+        /// Time beyond which a statement is slow: the log and system_views.slow_queries have it,
+        /// without its literals; 0s for never [default: 500ms]
+        #[arg(long, env = "ANNULUS_SLOW_QUERY_THRESHOLD", value_name = "DURATION")]
+        pub slow_query_threshold: Option<HumanDuration>
+            => "duration", span(resolved.slow_queries.threshold),
+
+        /// Slow statements that are logged in a second; more are only counted [default: 10]
+        #[arg(long, env = "ANNULUS_SLOW_QUERIES_PER_SECOND", value_name = "N")]
+        pub slow_queries_per_second: Option<u32> => "integer", resolved.slow_queries.a_second,
+
         /// Microseconds: a search for few rows is computed on the thread of its socket while the
         /// mean search takes no longer than this; 0 for never [default: 1000]
         #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
@@ -378,6 +409,8 @@ pub struct ResolvedSettings {
     pub inline_searches_within: Duration,
     pub filter_values_max: usize,
     pub partition_walk_interval: Duration,
+    pub large_data: LargeDataLimits,
+    pub slow_queries: SlowQueryOptions,
     pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
@@ -406,13 +439,13 @@ impl Settings {
     /// # Errors
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<ResolvedSettings, ProcessFailure> {
-        let tls = self.tls()?;
-        let audit = self.audit()?;
+        let (tls, audit) = (self.tls()?, self.audit()?);
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         let login = self.login.unwrap_or(false);
         if !self.insecure.unwrap_or(false) {
             check_listen(listen, login, tls.is_some())?;
         }
+        let (large_data, slow_queries) = (self.large_data(), self.slow_queries()?);
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
@@ -459,6 +492,8 @@ impl Settings {
                 self.partition_walk_interval,
                 PARTITION_WALK_INTERVAL,
             )?,
+            large_data,
+            slow_queries,
             internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             shares: shares(self.search_share, self.ingest_share)?,
@@ -471,8 +506,39 @@ impl Settings {
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             log_syslog: self.log_syslog,
-            guardrails: guardrails(self.guardrails)?,
+            guardrails: guardrails(self.guardrails, large_data)?,
             shown: Vec::new(),
+        })
+    }
+
+    /// The sizes above which data is logged as large.
+    fn large_data(&self) -> LargeDataLimits {
+        let default = LargeDataLimits::default();
+        let bytes = |mib: Option<u64>, default| mib.map_or(default, mebibytes);
+        LargeDataLimits {
+            partition_bytes: bytes(self.large_partition_warning_mib, default.partition_bytes),
+            row_bytes: bytes(self.large_row_warning_mib, default.row_bytes),
+            cell_bytes: bytes(self.large_cell_warning_mib, default.cell_bytes),
+            elements: self
+                .large_collection_warning_elements
+                .unwrap_or(default.elements),
+        }
+    }
+
+    /// The options of the log of slow statements.
+    ///
+    /// # Errors
+    /// If the threshold is out of bounds.
+    fn slow_queries(&self) -> Result<SlowQueryOptions, ProcessFailure> {
+        let default = SlowQueryOptions::default();
+        let threshold = match self.slow_query_threshold {
+            None => default.threshold,
+            Some(HumanDuration(Duration::ZERO)) => None,
+            given => bounded("slow-query-threshold", given)?,
+        };
+        Ok(SlowQueryOptions {
+            threshold,
+            a_second: self.slow_queries_per_second.unwrap_or(default.a_second),
         })
     }
 
@@ -616,11 +682,14 @@ fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), ProcessFai
 }
 
 /// The thresholds of guardrails.
-fn guardrails(given: Option<GuardrailSettings>) -> Result<Arc<Guardrails>, ProcessFailure> {
+fn guardrails(
+    given: Option<GuardrailSettings>,
+    large_data: LargeDataLimits,
+) -> Result<Arc<Guardrails>, ProcessFailure> {
     let limits = given.unwrap_or_default().resolve()?;
     let guardrails =
         Guardrails::new(|guardrail| limits.get(&guardrail).copied().unwrap_or_default());
-    Ok(Arc::new(guardrails))
+    Ok(Arc::new(guardrails.with_large_data(large_data)))
 }
 
 /// The shares of searches and of ingest.

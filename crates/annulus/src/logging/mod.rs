@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use http_server::MetricsRegistry;
 use serde::Deserialize;
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -94,8 +95,18 @@ fn on_stderr(format: LogFormat, colours: bool) -> Box<dyn Layer<FilteredRegistry
 }
 
 /// The number of lines that were dropped, as the receiver of syslog was away.
-pub fn dropped_lines() -> u64 {
+fn dropped_lines() -> u64 {
     LINES.get().map_or(0, |lines| lines.dropped())
+}
+
+/// Shows the lines that were dropped among the metrics.
+pub fn show_dropped(metrics: &MetricsRegistry) {
+    metrics.show_counter(
+        "annulus_log_dropped_total",
+        "Lines of the log that the receiver of syslog was away for",
+        &[],
+        Arc::new(|| vec![(Vec::new(), dropped_lines())]),
+    );
 }
 
 /// Waits a moment until the receiver of syslog has all lines. A receiver that is away is not waited

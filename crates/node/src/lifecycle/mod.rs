@@ -52,7 +52,8 @@ impl Node {
             system: SystemTables::new()
                 .in_data_center(&options.data_center)
                 .with_settings(options.settings)
-                .with_guardrails(options.guardrails),
+                .with_guardrails(options.guardrails)
+                .with_slow_queries(options.slow_queries),
             stores: stores.into(),
             access: Arc::new(match options.login {
                 true => AuthService::by_login(),

@@ -7,6 +7,7 @@ use client_memory::MemoryShares;
 use crate::guardrails::Guardrails;
 use crate::security::audit::AuditLog;
 use crate::server::CqlListenerOptions;
+use crate::slow_queries::SlowQueries;
 use crate::statement::DefaultTimeouts;
 use crate::system::{DATA_CENTER, ProcessSetting};
 
@@ -26,6 +27,8 @@ pub struct NodeOptions {
     pub settings: Vec<ProcessSetting>,
     /// The thresholds at which clients are warned and requests refused.
     pub guardrails: Arc<Guardrails>,
+    /// The log of slow statements.
+    pub slow_queries: Arc<SlowQueries>,
     /// The audit log. `None` for none.
     pub audit: Option<Arc<AuditLog>>,
     /// The times that statements may take.
@@ -41,6 +44,7 @@ impl Default for NodeOptions {
             login: false,
             settings: Vec::new(),
             guardrails: Arc::default(),
+            slow_queries: Arc::default(),
             audit: None,
             timeouts: DefaultTimeouts::default(),
         }

@@ -35,6 +35,7 @@ use crate::security::access::login::{RoleCredentials, role_of_identity};
 use crate::security::audit::{AuditLog, login_line};
 use crate::security::audited_login::{LoginAttempt, log_in};
 use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, StatementReply};
+use crate::slow_queries::{self, ExecutedStatement};
 use crate::statement::{
     Actor, AddedCondition, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome,
     ExecutionParameters, ExecutionResult, LoggedInRole,
@@ -162,9 +163,13 @@ impl StatementService {
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
+        let slow_queries = self.database.system.slow_queries();
+        let began = slow_queries.begin();
         let read = parse(text).await;
         traced::record_statement(&read.text, read.statement());
-        let keyspace = CurrentKeyspace::of(session, parameters.keyspace.as_deref());
+        let keyspace = parameters.keyspace.clone();
+        let keyspace = CurrentKeyspace::of(session, keyspace.as_deref());
+        let beginning = began.map(|_| beginning(&read.text).to_owned());
         let parsed = noted(read, &keyspace, audited)?;
         self.check_keyspace(&keyspace)?;
         let plan = planner::prepare(&self.database, keyspace.name(), &parsed)?;
@@ -175,8 +180,30 @@ impl StatementService {
             plan.variables(),
             parameters,
         )?;
-        let answer = plan.execute(&self.database, parameters).await?;
-        Ok(self.reply(session, answer, skip_metadata))
+        let answer = plan.execute(&self.database, parameters).await;
+        slow_queries.end(began, || {
+            let text = beginning.as_deref().unwrap_or_default();
+            self.executed(session, keyspace.name(), text, &plan)
+        });
+        Ok(self.reply(session, answer?, skip_metadata))
+    }
+
+    /// A statement of a session that was carried out, for the log of slow ones.
+    fn executed<'a>(
+        &self,
+        session: &'a ClientSession,
+        keyspace: Option<&'a str>,
+        text: &'a str,
+        plan: &StatementPlan,
+    ) -> ExecutedStatement<'a> {
+        ExecutedStatement {
+            id: timeuuid(self.database.storage.clock()),
+            client: session.peer.remote,
+            role: session.client.role.get().map(|role| &**role),
+            keyspace,
+            text,
+            plan: plan.search(),
+        }
     }
 
     async fn prepare(
@@ -215,6 +242,8 @@ impl StatementService {
         parameters: QueryParameters,
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
+        let slow_queries = self.database.system.slow_queries();
+        let began = slow_queries.begin();
         let prepared = self.prepared.find(&id)?;
         audited.note_prepared(&prepared)?;
         let resolved = prepared.resolved(&self.database, expected.is_some())?;
@@ -228,7 +257,12 @@ impl StatementService {
         )?;
         let statement = (&*prepared.text, &prepared.parsed.statement);
         traced::record_prepared(statement, &resolved.variables, &parameters.values);
-        let answer = plan.execute(&self.database, parameters).await?;
+        let answer = plan.execute(&self.database, parameters).await;
+        slow_queries.end(began, || {
+            let text = beginning(&prepared.text);
+            self.executed(session, prepared.keyspace.as_deref(), text, plan)
+        });
+        let answer = answer?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
             return Ok(self.reply(session, answer, false));
@@ -275,6 +309,8 @@ impl StatementService {
         batch: BatchRequest,
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
+        let slow_queries = self.database.system.slow_queries();
+        let began = slow_queries.begin();
         let keyspace = CurrentKeyspace::of(session, batch.keyspace.as_deref());
         let checked = self.check_keyspace(&keyspace);
         let mut texts: Vec<MemoryCharge> = Vec::new();
@@ -336,8 +372,16 @@ impl StatementService {
             presence: session.presence.clone(),
             ..ExecutionParameters::default()
         };
-        let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
-        Ok(self.reply(session, answer, false))
+        let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await;
+        slow_queries.end(began, || ExecutedStatement {
+            id: timeuuid(self.database.storage.clock()),
+            client: session.peer.remote,
+            role: session.client.role.get().map(|role| &**role),
+            keyspace: keyspace.name(),
+            text: "BEGIN BATCH",
+            plan: None,
+        });
+        Ok(self.reply(session, answer?, false))
     }
 
     /// Carries out a request, and notes for the audit log what it is about.
@@ -523,6 +567,11 @@ impl CqlService for StatementService {
     fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.events.subscribe()
     }
+}
+
+/// The part of a statement's text that the log of slow ones shows.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(slow_queries::TEXT_BYTES_MAX)]
 }
 
 /// Notes a text, and gives it up. Returns the statement that it is.
