@@ -15,7 +15,7 @@ use clap::Args;
 use client_memory::MemoryBudget;
 use cpu_scheduler::CpuScheduler;
 use embedded::Embedded;
-use http_server::MetricsRegistry;
+use http_server::{MaintenanceMode, MetricsRegistry};
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
 use node::slow_queries::SlowQueries;
@@ -283,6 +283,7 @@ impl RunningServers {
             anyhow::bail!("the index service has one listener");
         };
         let audit = settings.audit.clone().map(audit_log::open).transpose()?;
+        let maintenance = MaintenanceMode::default();
         let node = Node::start(
             storage.clone(),
             listeners.local(),
@@ -293,6 +294,7 @@ impl RunningServers {
                 login: settings.login,
                 settings: settings.shown.clone(),
                 guardrails: settings.guardrails.clone(),
+                maintenance: maintenance.clone(),
                 slow_queries: Arc::new(SlowQueries::new(settings.slow_queries)),
                 audit: audit.clone(),
                 timeouts: settings.timeouts,
@@ -313,7 +315,10 @@ impl RunningServers {
         let shares = settings.memory.shares();
         let of_tables = node.http_tables(HttpTablesOptions::new(http, shares));
         listeners.add_routes(of_tables.routes());
-        let options = of_store(settings, http, turns, tasks, storage.clone());
+        let options = StoreOptions {
+            maintenance,
+            ..of_store(settings, http, turns, tasks, storage.clone())
+        };
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
                 Ok(store) => store,

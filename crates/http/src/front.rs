@@ -83,7 +83,7 @@ impl<D: DirectRoute> RequestFront<D> {
         client: Option<RequestClient>,
     ) -> Result<Response<ChargedBody>, Infallible> {
         let id = request_id(&request);
-        let header = HeaderValue::from_str(id.as_str());
+        let header = HeaderValue::try_from(id.to_string());
         let mut answer = id.scope(self.answer_within(request, client)).await?;
         if let Ok(header) = header {
             answer.headers_mut().insert(REQUEST_ID, header);
@@ -142,8 +142,8 @@ mod tests {
             let request = Request::builder().header(REQUEST_ID, value).body(());
             request_id(&request.unwrap())
         };
-        assert_eq!(of("abc-1").as_str(), "abc-1");
-        assert_ne!(of("two words").as_str(), "two words");
+        assert_eq!(of("abc-1").to_string(), "abc-1");
+        assert_ne!(of("two words").to_string(), "two words");
         let without = Request::builder().body(()).unwrap();
         assert_ne!(request_id(&without), request_id(&without));
     }

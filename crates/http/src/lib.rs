@@ -19,6 +19,7 @@
 //!   or by the logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
 //! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
 //! - **Refusals** of the server itself are values ([`RequestRefusal`]).
+//! - **Maintenance** ([`MaintenanceMode`]) has a program finish its requests and begin no others.
 //! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`].
 
 #![warn(clippy::unwrap_used)]
@@ -34,6 +35,7 @@ mod front;
 pub mod health;
 mod host_rules;
 mod listener;
+mod maintenance;
 mod metrics;
 mod options;
 mod refusal;
@@ -47,6 +49,7 @@ pub use access_check::RequestClient;
 pub use body::{BodyLimits, ReceivedBody};
 pub use foreign_metrics::ReadCounts;
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
+pub use maintenance::{InMaintenance, MaintenanceMode, WorkInProgress};
 pub use metrics::MetricsRegistry;
 pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};

@@ -153,7 +153,7 @@ impl SlowQueries {
             keyspace: executed.keyspace.map(str::to_owned),
             statement: without_literals(executed.text, TEXT_BYTES_MAX),
             plan: executed.plan.map(|plan| of_plan(&plan)),
-            request_id: of_request.map(|id| id.as_str().to_owned()),
+            request_id: of_request.map(|id| id.to_string()),
         });
         log(&slow);
         let mut recent = self.recent.lock();

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use client_memory::MemoryShares;
 use cpu_scheduler::CpuScheduler;
+use http_server::MaintenanceMode;
 use tasks::TaskRegistry;
 
 use crate::compute::INLINE_WITHIN;
@@ -56,6 +57,8 @@ pub struct StoreOptions {
     pub scrub: ScrubOptions,
     /// The options for checking the recall of indexes by schedule.
     pub recall_checks: RecallCheckOptions,
+    /// Whether the process takes no new requests. A database in the same process shares it.
+    pub maintenance: MaintenanceMode,
     /// The memory that the process may take.
     pub memory: MemoryOptions,
     /// The turns on the processor for searches and builds. A database in the same process may share
@@ -242,6 +245,7 @@ impl Default for StoreOptions {
             repair: RepairOptions::default(),
             scrub: ScrubOptions::default(),
             recall_checks: RecallCheckOptions::default(),
+            maintenance: MaintenanceMode::default(),
             memory: MemoryOptions::default(),
             turns: CpuScheduler::default(),
             tasks: TaskRegistry::default(),

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{AddedRoutes, Authorizer, MetricsRegistry};
+use http_server::{AddedRoutes, Authorizer, MaintenanceMode, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
@@ -186,6 +186,7 @@ fn begin(
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
     engine.metrics().show_turns(options.turns.clone());
+    show_maintenance(engine.metrics().registry(), options.maintenance.clone());
     let compute = CpuExecutor::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;
@@ -224,6 +225,7 @@ fn begin(
         repairs: repairs.clone(),
         schedules: schedules.clone(),
         scrubs: scrubs.clone(),
+        maintenance: options.maintenance,
         info: Arc::new(Info {
             service: options.service,
             version: options.version,
@@ -291,6 +293,16 @@ fn begin(
         tasks,
         shutdown_timeout: options.shutdown_timeout,
     })
+}
+
+/// Shows whether the service is in maintenance among the metrics.
+fn show_maintenance(metrics: &MetricsRegistry, mode: MaintenanceMode) {
+    metrics.show_gauge(
+        "annulus_maintenance",
+        "1 while the process takes no new requests",
+        &[],
+        Arc::new(move || vec![(Vec::new(), u64::from(mode.is_on()))]),
+    );
 }
 
 /// Runs a task of the service until the service ends.

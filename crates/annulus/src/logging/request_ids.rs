@@ -56,7 +56,7 @@ where
 
 fn add_to_text(line: &mut String, id: &RequestId) {
     line.push_str(" request_id=");
-    line.push_str(id.as_str());
+    line.push_str(&id.to_string());
 }
 
 fn add_to_json(line: &mut String, id: &RequestId) {
@@ -64,7 +64,7 @@ fn add_to_json(line: &mut String, id: &RequestId) {
         return;
     };
     line.truncate(length);
-    let id = serde_json::Value::from(id.as_str());
+    let id = serde_json::Value::from(id.to_string());
     line.push_str(",\"request_id\":");
     line.push_str(&id.to_string());
     line.push('}');

@@ -80,7 +80,7 @@ fn message(shard: u32, target: &str, text: EventText, request: Option<RequestId>
     let mut line = format!("[shard {shard}] {} - {message}{fields}", module(target));
     if let Some(id) = request {
         line.push_str(" request_id=");
-        line.push_str(id.as_str());
+        line.push_str(&id.to_string());
     }
     line
 }

@@ -63,7 +63,12 @@ impl Node {
         });
         let prepared_bytes_max = options.prepared_bytes_max;
         let audit = options.audit.clone();
-        let service = StatementService::new(database, prepared_bytes_max, options.audit);
+        let service = StatementService::new(
+            database,
+            prepared_bytes_max,
+            options.audit,
+            options.maintenance,
+        );
         let service = Arc::new(service);
         Ok(Node {
             server: serve(listeners, service.clone()),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use client_memory::MemoryShares;
+use http_server::MaintenanceMode;
 
 use crate::guardrails::Guardrails;
 use crate::security::audit::AuditLog;
@@ -27,6 +28,8 @@ pub struct NodeOptions {
     pub settings: Vec<ProcessSetting>,
     /// The thresholds at which clients are warned and requests refused.
     pub guardrails: Arc<Guardrails>,
+    /// Whether no new statements are taken.
+    pub maintenance: MaintenanceMode,
     /// The log of slow statements.
     pub slow_queries: Arc<SlowQueries>,
     /// The audit log. `None` for none.
@@ -44,6 +47,7 @@ impl Default for NodeOptions {
             login: false,
             settings: Vec::new(),
             guardrails: Arc::default(),
+            maintenance: MaintenanceMode::default(),
             slow_queries: Arc::default(),
             audit: None,
             timeouts: DefaultTimeouts::default(),

@@ -17,6 +17,7 @@ use cql::wire::{
     QueryParameters, Request, Response, ServerEvent, Startup,
 };
 use futures::FutureExt;
+use http_server::MaintenanceMode;
 use query::statement_clock::timeuuid;
 use tokio::sync::broadcast;
 use traces::Trace;
@@ -49,6 +50,7 @@ pub(crate) struct StatementService {
     prepared: PlanCache,
     events: SchemaEvents,
     audit: Option<Arc<AuditLog>>,
+    maintenance: MaintenanceMode,
 }
 
 /// The state of a connection: its addresses, and the client.
@@ -99,11 +101,13 @@ impl StatementService {
         database: Arc<CqlDatabase>,
         prepared_bytes_max: u64,
         audit: Option<Arc<AuditLog>>,
+        maintenance: MaintenanceMode,
     ) -> Self {
         let prepared = PlanCache::new(prepared_bytes_max);
         prepared.show_in(database.system.prepared());
         StatementService {
             audit,
+            maintenance,
             prepared,
             events: SchemaEvents::new(database.storage.catalog()),
             database,
@@ -530,6 +534,9 @@ impl CqlService for StatementService {
         memory: &MemoryAccount,
     ) -> Result<StatementReply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
+        // Drivers send a request that is refused so to another node.
+        let _work = (self.maintenance.begin())
+            .map_err(|error| CqlError::new(ErrorKind::IsBootstrapping, error.to_string()))?;
         let Some(log) = &self.audit else {
             let mut audited = RequestAudit::nothing();
             return self

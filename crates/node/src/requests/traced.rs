@@ -51,7 +51,7 @@ pub(super) fn begin(
         | Request::AuthResponse { .. } => return None,
     };
     if let Some(id) = RequestId::current() {
-        parameters.insert("request_id".to_owned(), id.as_str().to_owned());
+        parameters.insert("request_id".to_owned(), id.to_string());
     }
     let begun = RequestDescription {
         id: timeuuid(storage.clock()),

@@ -3,6 +3,7 @@
 mod debug;
 mod filter;
 mod indexes;
+mod maintenance;
 mod recall;
 mod repair;
 mod scrub;
@@ -14,6 +15,7 @@ mod words;
 pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, FilterNode, Restriction};
 pub use indexes::{IndexInfo, IndexMemory, IndexOptions, IndexRecall, IndexState, IndexStatus};
+pub use maintenance::{MaintenanceRequest, MaintenanceStatus};
 pub use recall::{MeasuredRecall, RecallRequest};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
 pub use scrub::ScrubRequest;

@@ -36,6 +36,8 @@ use super::Shared;
         super::repair::status,
         super::repair::update,
         super::scrub::start,
+        super::maintenance::status,
+        super::maintenance::set,
         super::tasks::list,
         super::tasks::status,
         super::tasks::tree,

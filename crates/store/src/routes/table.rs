@@ -10,8 +10,8 @@ use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
 use super::{
-    ListenerContext, Shared, documentation, health, internals, no_tables, openapi, recall, repair,
-    scrub, state, tasks,
+    ListenerContext, Shared, documentation, health, internals, maintenance, no_tables, openapi,
+    recall, repair, scrub, state, tasks,
 };
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -55,7 +55,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 24] {
+fn rows() -> [RouteRow<Shared>; 26] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -65,6 +65,7 @@ fn rows() -> [RouteRow<Shared>; 24] {
     const SCORES: &str = "/api/v1/indexes/{keyspace}/{index}/scores";
     const RECALL: &str = "/api/v1/indexes/{keyspace}/{index}/recall";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
+    const MAINTENANCE: &str = "/api/v1/maintenance";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
     [
         RouteRow::new(GET, LIVE, health::live).needs(RequiredRight::Nothing),
@@ -86,6 +87,8 @@ fn rows() -> [RouteRow<Shared>; 24] {
         changes(PATCH, REPAIR, repair::control),
         changes(PUT, SCHEDULE, repair::update),
         operates(POST, "/api/v1/scrub", scrub::start),
+        RouteRow::new(GET, MAINTENANCE, maintenance::status).needs(RequiredRight::SeeState),
+        operates(PUT, MAINTENANCE, maintenance::set),
         RouteRow::new(GET, "/metrics", state::metrics),
         RouteRow::new(GET, "/api-docs/openapi.json", openapi::document),
         RouteRow::new(GET, "/docs", documentation::page).needs(RequiredRight::Nothing),
