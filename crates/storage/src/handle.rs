@@ -626,8 +626,7 @@ impl Storage {
         closed
     }
 
-    /// The shared state of the storage, for tests that damage it.
-    #[cfg(test)]
+    /// The shared state of the storage.
     pub(crate) fn shared(&self) -> &Arc<OpenStorage> {
         &self.inner.shared
     }

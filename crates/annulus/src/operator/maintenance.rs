@@ -86,7 +86,9 @@ fn shown(status: MaintenanceStatus) -> String {
     } = status;
     match (maintenance, requests_in_progress) {
         (false, _) => "serving: new requests are taken\n".to_owned(),
-        (true, 0) => "maintenance: no request is in progress, the service can be stopped\n".to_owned(),
+        (true, 0) => {
+            "maintenance: no request is in progress, the service can be stopped\n".to_owned()
+        }
         (true, count) => format!("maintenance: {count} requests are in progress\n"),
     }
 }
@@ -105,9 +107,6 @@ mod tests {
         };
         assert_eq!(text(false, 3), "serving: new requests are taken\n");
         assert!(text(true, 0).ends_with("the service can be stopped\n"));
-        assert_eq!(
-            text(true, 3),
-            "maintenance: 3 requests are in progress\n"
-        );
+        assert_eq!(text(true, 3), "maintenance: 3 requests are in progress\n");
     }
 }

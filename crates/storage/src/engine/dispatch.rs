@@ -13,7 +13,8 @@ use bytes::Bytes;
 use super::simulation;
 use super::{
     CompactionFilterSource, DeadEntryScan, DiskEngine, DiskScan, DiskSizes, DiskSnapshot,
-    EngineOptions, EntryBatch, LockedDirectory, ResidentChange, SpaceId, SpaceOptions, SyncTarget,
+    EngineOptions, EntryBatch, LockedDirectory, ResidentChange, SpaceId, SpaceOptions, SpaceSize,
+    SyncTarget,
 };
 use crate::StorageError;
 
@@ -345,6 +346,15 @@ impl Engine {
             Engine::Disk(of) => of.replayed_bytes,
             #[cfg(feature = "simulation")]
             Engine::Simulated(_) => 0,
+        }
+    }
+
+    /// See [`DiskEngine::space_size`].
+    pub(crate) fn space_size(&self, space: SpaceId) -> SpaceSize {
+        match self {
+            Engine::Disk(of) => of.space_size(space),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => SpaceSize::default(),
         }
     }
 

@@ -9,6 +9,7 @@ mod repair;
 mod scrub;
 mod search;
 mod service;
+mod tables;
 mod task;
 mod words;
 
@@ -21,6 +22,7 @@ pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpee
 pub use scrub::ScrubRequest;
 pub use search::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys, SHORT_HEADER};
 pub use service::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
+pub use tables::TableSize;
 pub use task::{TaskState, TaskStatus, TaskTokenRange, TaskTree};
 pub use words::{
     Bm25Request, Bm25Response, HighlightForm, HighlightRequest, HighlightResponse, MatchesRequest,

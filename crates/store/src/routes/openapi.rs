@@ -21,6 +21,7 @@ use super::Shared;
         super::state::status,
         super::state::info,
         super::state::clock,
+        super::state::tables,
         super::state::indexes,
         super::state::index,
         super::state::index_status,

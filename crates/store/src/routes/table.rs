@@ -55,7 +55,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 26] {
+fn rows() -> [RouteRow<Shared>; 27] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -73,6 +73,7 @@ fn rows() -> [RouteRow<Shared>; 26] {
         RouteRow::new(GET, STATUS_PATH, state::status).needs(RequiredRight::Nothing),
         RouteRow::new(GET, "/api/v1/info", state::info),
         RouteRow::new(GET, "/api/v1/clock", state::clock),
+        RouteRow::new(GET, "/api/v1/tables", state::tables),
         RouteRow::new(GET, "/api/v1/indexes", state::indexes),
         RouteRow::new(GET, INDEX, state::index),
         RouteRow::new(GET, STATUS, state::index_status).needs(RequiredRight::SeeState),
