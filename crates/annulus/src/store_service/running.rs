@@ -17,6 +17,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
 use crate::exit::ProcessFailure;
+use crate::logging;
 use crate::notify;
 use crate::open_files;
 use crate::renewal::FileFaultLog;
@@ -78,6 +79,7 @@ impl BoundIndexService {
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
+        logging::show_dropped(store.metrics());
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(IndexService {
             store,
