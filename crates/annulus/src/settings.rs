@@ -226,8 +226,8 @@ settings_table! {
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
         pub scrub_rate_mib: Option<u64> => "integer", resolved.scrub.bytes_a_second >> 20,
 
-        /// Interval at which the recall of every vector index is measured, such as 1d; `annulus check`
-        /// does it at once [default: never]
+        /// Interval at which the recall of every vector index is measured, such as 1d; `annulus
+        /// check` does it at once [default: never]
         #[arg(long, env = "ANNULUS_CHECK_INTERVAL", value_name = "DURATION")]
         pub check_interval: Option<HumanDuration>
             => "duration", span(resolved.recall_checks.interval),

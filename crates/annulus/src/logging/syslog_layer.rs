@@ -107,10 +107,9 @@ fn shard() -> u32 {
 
 /// The number in the name of a thread.
 fn shard_of(name: &str) -> u32 {
-    let mut numbers = SHARD_THREADS
-        .iter()
-        .filter_map(|begin| name.strip_prefix(begin)?.parse().ok());
-    numbers.next().unwrap_or(0)
+    let mut begins = SHARD_THREADS.iter();
+    let number = begins.find_map(|begin| name.strip_prefix(*begin)?.parse().ok());
+    number.unwrap_or(0)
 }
 
 /// The message of an event, and its other fields as ` name=value`.

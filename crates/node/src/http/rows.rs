@@ -59,8 +59,14 @@ pub(super) async fn put(
             let row = check_row(&table, row.get());
             checked.push(row.map_err(|failure| failure.at(&format!("row {}", at + 1)))?);
         }
-        let insert =
-            |at: usize| insert(&table, given.rows[at].get(), given.ttl, given.if_not_exists);
+        let insert = |at: usize| {
+            insert(
+                &table,
+                given.rows[at].get(),
+                given.ttl,
+                given.if_not_exists,
+            )
+        };
         let call = &call;
         let writes = in_order_of_conflicts(&checked).into_iter().map(|rows| {
             let rows: Vec<_> = rows.into_iter().map(|at| (at, insert(at))).collect();
@@ -184,17 +190,19 @@ pub(super) fn check_row(table: &Table, row: &str) -> Result<CheckedJsonRow, Http
     let names: Vec<&str> = key_of(table).iter().map(|one| one.name.as_str()).collect();
     let mut key: Vec<Option<Bytes>> = vec![None; names.len()];
     let mut has_static = false;
-    let read = json_fields(row, |field, json| match check_field(table, &field, json) {
-        Ok((column, value)) => {
-            has_static |= column.kind == ColumnKind::Static;
-            if let Some(at) = names.iter().position(|name| *name == column.name) {
-                key[at] = value;
+    let read = json_fields(row, |field, json| {
+        match check_field(table, &field, json) {
+            Ok((column, value)) => {
+                has_static |= column.kind == ColumnKind::Static;
+                if let Some(at) = names.iter().position(|name| *name == column.name) {
+                    key[at] = value;
+                }
+                Ok(())
             }
-            Ok(())
-        }
-        Err(of_field) => {
-            failure = Some(of_field);
-            Err(ValueError(String::new()))
+            Err(of_field) => {
+                failure = Some(of_field);
+                Err(ValueError(String::new()))
+            }
         }
     });
     match (failure, read) {

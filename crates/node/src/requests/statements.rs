@@ -187,7 +187,7 @@ impl StatementService {
         let answer = plan.execute(&self.database, parameters).await;
         slow_queries.end(began, || {
             let text = beginning.as_deref().unwrap_or_default();
-            self.executed(session, keyspace.name(), text, &plan)
+            self.executed(session, keyspace.name(), text, Some(&plan))
         });
         Ok(self.reply(session, answer?, skip_metadata))
     }
@@ -198,7 +198,7 @@ impl StatementService {
         session: &'a ClientSession,
         keyspace: Option<&'a str>,
         text: &'a str,
-        plan: &StatementPlan,
+        plan: Option<&StatementPlan>,
     ) -> ExecutedStatement<'a> {
         ExecutedStatement {
             id: timeuuid(self.database.storage.clock()),
@@ -206,7 +206,7 @@ impl StatementService {
             role: session.client.role.get().map(|role| &**role),
             keyspace,
             text,
-            plan: plan.search(),
+            plan: plan.and_then(StatementPlan::search),
         }
     }
 
@@ -264,7 +264,7 @@ impl StatementService {
         let answer = plan.execute(&self.database, parameters).await;
         slow_queries.end(began, || {
             let text = beginning(&prepared.text);
-            self.executed(session, prepared.keyspace.as_deref(), text, plan)
+            self.executed(session, prepared.keyspace.as_deref(), text, Some(plan))
         });
         let answer = answer?;
         let Some(metadata) = &resolved.result else {
@@ -377,13 +377,8 @@ impl StatementService {
             ..ExecutionParameters::default()
         };
         let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await;
-        slow_queries.end(began, || ExecutedStatement {
-            id: timeuuid(self.database.storage.clock()),
-            client: session.peer.remote,
-            role: session.client.role.get().map(|role| &**role),
-            keyspace: keyspace.name(),
-            text: "BEGIN BATCH",
-            plan: None,
+        slow_queries.end(began, || {
+            self.executed(session, keyspace.name(), "BEGIN BATCH", None)
         });
         Ok(self.reply(session, answer?, false))
     }

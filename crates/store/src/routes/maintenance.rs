@@ -17,8 +17,8 @@ pub(super) async fn status(State(shared): State<Shared>) -> Json<MaintenanceStat
     Json(now(&shared))
 }
 
-/// Begins or ends maintenance: the service takes no new searches and statements, and `/health/ready`
-/// answers 503. Requests that have begun go on.
+/// Begins or ends maintenance: the service takes no new searches and statements, and
+/// `/health/ready` answers 503. Requests that have begun go on.
 #[utoipa::path(
     put,
     path = "/api/v1/maintenance",

@@ -95,7 +95,7 @@ impl AdmittedSearch {
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
-        let work = begin(shared)?;
+        let work = begin(shared).map_err(IntoResponse::into_response)?;
         let form = form::of_search(request.headers())
             .ok_or_else(|| ApiError::UnknownForm.into_response())?;
         let answer = form::of_answer(request.headers());
@@ -151,7 +151,7 @@ impl<T: DeserializeOwned> AdmittedTexts<T> {
         of: JsonScope,
         bytes_max: Option<usize>,
     ) -> Result<AdmittedTexts<T>, Response> {
-        let work = begin(shared)?;
+        let work = begin(shared).map_err(IntoResponse::into_response)?;
         if form::of_search(request.headers()) != Some(BodyFormat::Json) {
             return Err(not_json());
         }
@@ -174,9 +174,8 @@ impl<T: DeserializeOwned> AdmittedTexts<T> {
 }
 
 /// Takes a search on, unless the service is in maintenance.
-fn begin(shared: &ListenerContext) -> Result<WorkInProgress, Response> {
-    let work = shared.api.maintenance.begin();
-    work.map_err(|refused| ApiError::from(refused).into_response())
+fn begin(shared: &ListenerContext) -> Result<WorkInProgress, ApiError> {
+    Ok(shared.api.maintenance.begin()?)
 }
 
 fn not_json() -> Response {
