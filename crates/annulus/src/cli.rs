@@ -12,6 +12,7 @@ use crate::doctor::DoctorArguments;
 use crate::gateway_command::GatewayArguments;
 use crate::man_pages::ManArguments;
 use crate::operator::check::CheckArguments;
+use crate::operator::maintenance::MaintenanceArguments;
 use crate::operator::repair::RepairArguments;
 use crate::operator::status::StatusArguments;
 use crate::operator::task_commands::TasksArguments;
@@ -96,6 +97,14 @@ pub enum ProgramCommand {
 
     /// Show and stop the long work of an index service: scans, builds, catching up, repairs
     Tasks(Box<TasksArguments>),
+
+    /// Have a running service finish its requests and take no more, before it is stopped
+    ///
+    /// New statements and searches are refused with an error that has drivers try another server,
+    /// and /health/ready answers 503, so that balancers send nothing. Requests that have begun are
+    /// answered. It ends with `off`, and with the process: a restart serves.
+    #[command(after_help = crate::operator::maintenance::EXAMPLES)]
+    Maintenance(Box<MaintenanceArguments>),
 
     /// Check that an index equals its table, token range by token range, and mend the differences
     ///

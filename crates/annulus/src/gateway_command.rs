@@ -68,7 +68,8 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
         ))?),
         false => None,
     };
-    logging::start(&settings.log, settings.log_format, true)?;
+    let receiver = settings.log_syslog.as_ref();
+    logging::start(&settings.log, settings.log_format, receiver, true)?;
     open_files::raise_limit();
     // The passwords of clients pass through.
     core_dumps::switch_off();
@@ -81,6 +82,7 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
         .context("starting the threads")?;
     let served = runtime.block_on(serve(settings, store));
     runtime.shutdown_timeout(READING_ENDS_WITHIN);
+    logging::flush();
     served
 }
 

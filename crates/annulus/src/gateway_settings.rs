@@ -21,7 +21,7 @@ use store::Secret;
 
 use crate::exit::{ProcessFailure, lacks};
 use crate::gateway_tls::{CassandraCertificates, GatewayTls};
-use crate::logging::LogFormat;
+use crate::logging::{LogFormat, SyslogReceiver};
 use crate::memory_limit::MemoryLimit;
 use crate::settings::at_least_one;
 use crate::settings_table::settings_table;
@@ -157,6 +157,12 @@ settings_table! {
         #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
         pub log_format: Option<LogFormat>,
 
+        /// Receiver of syslog that gets each line of the log too (RFC 5424): HOST:PORT for TCP,
+        /// udp:HOST:PORT, or unix:/dev/log. While it is away lines wait, up to 1 MiB, and then are
+        /// dropped and counted [default: none]
+        #[arg(long, env = "ANNULUS_LOG_SYSLOG", value_name = "RECEIVER")]
+        pub log_syslog: Option<SyslogReceiver>,
+
         /// Milliseconds that a search waits until its index knows the newest write to the table
         /// which this gateway acknowledged; 0 for no wait [default: 250]
         #[arg(
@@ -287,6 +293,8 @@ pub struct ResolvedGatewaySettings {
     pub check_interval: Duration,
     pub log: String,
     pub log_format: LogFormat,
+    /// The receiver of syslog. `None` for none.
+    pub log_syslog: Option<SyslogReceiver>,
 }
 
 impl GatewaySettings {
@@ -388,6 +396,7 @@ impl GatewaySettings {
             tls_for_cassandra,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
+            log_syslog: self.log_syslog,
         })
     }
 

@@ -34,6 +34,7 @@ mod output;
 mod recover;
 mod renewal;
 mod role;
+mod runtime_threads;
 #[cfg(feature = "sample")]
 mod sample;
 mod scrub;
@@ -74,6 +75,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::ProgramCommand::Serve(arguments) => serve::run(*arguments),
         cli::ProgramCommand::Gateway(arguments) => gateway_command::run(*arguments),
         cli::ProgramCommand::Check(arguments) => operator::check::run(*arguments),
+        cli::ProgramCommand::Maintenance(arguments) => operator::maintenance::run(*arguments),
         cli::ProgramCommand::Mcp(flags) => mcp_command::run(*flags),
         cli::ProgramCommand::Repair(arguments) => operator::repair::run(*arguments),
         cli::ProgramCommand::Status(arguments) => operator::status::run(*arguments),

@@ -15,6 +15,7 @@ use clap::Args;
 use client_memory::MemoryBudget;
 use cpu_scheduler::CpuScheduler;
 use embedded::Embedded;
+use http_server::MaintenanceMode;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::PartitionWalks;
 use node::{
@@ -40,6 +41,7 @@ use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
 use crate::role::FirstSuperuser;
+use crate::runtime_threads;
 use crate::settings::{ListenerTls, ResolvedSettings, Settings};
 use crate::settings_file;
 use crate::shown_settings;
@@ -68,7 +70,8 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     let given = arguments.settings;
     let mut settings = given.clone().or(file.clone()).resolve()?;
     settings.shown = shown_settings::shown(&settings, &given, &file);
-    logging::start(&settings.log, settings.log_format, true)?;
+    let receiver = settings.log_syslog.as_ref();
+    logging::start(&settings.log, settings.log_format, receiver, true)?;
     open_files::raise_limit();
     if settings.login {
         core_dumps::switch_off();
@@ -76,11 +79,16 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     if settings.insecure {
         warn_of_insecurity(&settings);
     }
-    tokio::runtime::Builder::new_multi_thread()
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let served = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name_fn(runtime_threads::names(workers))
         .enable_all()
         .build()
         .context("starting the threads")?
-        .block_on(serve(settings))
+        .block_on(serve(settings));
+    logging::flush();
+    served
 }
 
 fn warn_of_insecurity(settings: &ResolvedSettings) {
@@ -276,6 +284,7 @@ impl RunningServers {
         };
         let audit = settings.audit.clone().map(audit_log::open).transpose()?;
         let clients = doors.public.memory.clone();
+        let maintenance = MaintenanceMode::default();
         let node = Node::start(
             storage.clone(),
             listeners.local(),
@@ -286,6 +295,8 @@ impl RunningServers {
                 login: settings.login,
                 settings: settings.shown.clone(),
                 guardrails: settings.guardrails.clone(),
+                maintenance: maintenance.clone(),
+                slow_queries: Arc::new(SlowQueries::new(settings.slow_queries)),
                 audit: audit.clone(),
                 timeouts: settings.timeouts,
             },
@@ -305,7 +316,10 @@ impl RunningServers {
         let shares = settings.memory.shares();
         let of_tables = node.http_tables(HttpTablesOptions::new(http, shares));
         listeners.add_routes(of_tables.routes());
-        let options = of_store(settings, http, turns, tasks, storage.clone());
+        let options = StoreOptions {
+            maintenance,
+            ..of_store(settings, http, turns, tasks, storage.clone())
+        };
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
                 Ok(store) => store,
@@ -434,6 +448,7 @@ fn of_store(
         snapshots: settings.snapshots,
         repair: settings.repair.clone(),
         scrub: settings.scrub,
+        recall_checks: settings.recall_checks,
         memory: MemoryOptions {
             limit_bytes: settings.memory.bytes,
             to_come: Some(BytesToCome::new(move || storage.bytes_to_come())),

@@ -10,18 +10,20 @@ use clap::ValueEnum;
 use cpu_scheduler::SchedulingWeights;
 use net::tls::TlsOptions;
 use node::DefaultTimeouts;
-use node::guardrails::Guardrails;
+use node::guardrails::{Guardrails, LargeDataLimits};
 use node::security::audit::AuditOptions;
+use node::slow_queries::SlowQueryOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
-    FullVectorPlacement, PeriodicRepair, RepairOptions, ScrubOptions, SnapshotOptions, StoreOptions,
+    FullVectorPlacement, PeriodicRepair, RecallCheckOptions, RepairOptions, ScrubOptions,
+    SnapshotOptions, StoreOptions,
 };
 
 use crate::audit_log;
 use crate::exit::ProcessFailure;
 use crate::guardrail_settings::GuardrailSettings;
-use crate::logging::LogFormat;
+use crate::logging::{LogFormat, SyslogReceiver};
 use crate::memory_limit::MemoryLimit;
 use crate::settings_table::{none, path, settings_table, span, word};
 use crate::size::ByteSize;
@@ -30,7 +32,8 @@ use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
-pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
+pub const DEFAULT_LOG: &str =
+    "warn,annulus=info,node=info,storage=info,store=info,slow_query=info,scylla=error";
 
 /// The time from one walk over all partitions to the next by default.
 const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
@@ -223,11 +226,47 @@ settings_table! {
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
         pub scrub_rate_mib: Option<u64> => "integer", resolved.scrub.bytes_a_second >> 20,
 
+        /// Interval at which the recall of every vector index is measured, such as 1d; `annulus
+        /// check` does it at once [default: never]
+        #[arg(long, env = "ANNULUS_CHECK_INTERVAL", value_name = "DURATION")]
+        pub check_interval: Option<HumanDuration>
+            => "duration", span(resolved.recall_checks.interval),
+
         /// Time from one walk over all partitions to the next, if there is a threshold on them
         /// (docs/guardrails.md) [default: 1d]
         #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
         pub partition_walk_interval: Option<HumanDuration>
             => "duration", span(Some(resolved.partition_walk_interval)),
+
+        /// MiB of a partition above which the log warns of it (module large_data); 0 for never. The
+        /// walk over partitions finds it, once the storage may be that large [default: 1000]
+        #[arg(long, env = "ANNULUS_LARGE_PARTITION_WARNING_MIB", value_name = "MIB")]
+        pub large_partition_warning_mib: Option<u64>
+            => "integer", resolved.large_data.partition_bytes >> 20,
+
+        /// MiB of a row in one write above which the log warns of it; 0 for never [default: 10]
+        #[arg(long, env = "ANNULUS_LARGE_ROW_WARNING_MIB", value_name = "MIB")]
+        pub large_row_warning_mib: Option<u64> => "integer", resolved.large_data.row_bytes >> 20,
+
+        /// MiB of a cell above which the log warns of it; 0 for never [default: 1]
+        #[arg(long, env = "ANNULUS_LARGE_CELL_WARNING_MIB", value_name = "MIB")]
+        pub large_cell_warning_mib: Option<u64> => "integer", resolved.large_data.cell_bytes >> 20,
+
+        /// Elements of a collection in one write above which the log warns of it; 0 for never
+        /// [default: 10000]
+        #[arg(long, env = "ANNULUS_LARGE_COLLECTION_WARNING_ELEMENTS", value_name = "N")]
+        pub large_collection_warning_elements: Option<u64>
+            => "integer", resolved.large_data.elements,
+
+        /// Time beyond which a statement is slow: the log and system_views.slow_queries have it,
+        /// without its literals; 0s for never [default: 500ms]
+        #[arg(long, env = "ANNULUS_SLOW_QUERY_THRESHOLD", value_name = "DURATION")]
+        pub slow_query_threshold: Option<HumanDuration>
+            => "duration", span(resolved.slow_queries.threshold),
+
+        /// Slow statements that are logged in a second; more are only counted [default: 10]
+        #[arg(long, env = "ANNULUS_SLOW_QUERIES_PER_SECOND", value_name = "N")]
+        pub slow_queries_per_second: Option<u32> => "integer", resolved.slow_queries.a_second,
 
         /// Microseconds: a search for few rows is computed on the thread of its socket while the
         /// mean search takes no longer than this; 0 for never [default: 1000]
@@ -257,6 +296,13 @@ settings_table! {
         /// Format of the log [default: text]
         #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
         pub log_format: Option<LogFormat> => "text", word(resolved.log_format),
+
+        /// Receiver of syslog that gets each line of the log too (RFC 5424): HOST:PORT for TCP,
+        /// udp:HOST:PORT, or unix:/dev/log. While it is away lines wait, up to 1 MiB, and then are
+        /// dropped and counted [default: none]
+        #[arg(long, env = "ANNULUS_LOG_SYSLOG", value_name = "RECEIVER")]
+        pub log_syslog: Option<SyslogReceiver>
+            => "text", resolved.log_syslog.as_ref().map_or_else(none, ToString::to_string),
     }
 }
 
@@ -359,12 +405,17 @@ pub struct ResolvedSettings {
     pub shares: SchedulingWeights,
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
+    pub recall_checks: RecallCheckOptions,
     pub inline_searches_within: Duration,
     pub filter_values_max: usize,
     pub partition_walk_interval: Duration,
+    pub large_data: LargeDataLimits,
+    pub slow_queries: SlowQueryOptions,
     pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
+    /// The receiver of syslog. `None` for none.
+    pub log_syslog: Option<SyslogReceiver>,
     pub guardrails: Arc<Guardrails>,
     /// The settings as the system tables show them, once they are put together.
     pub shown: Vec<node::system::ProcessSetting>,
@@ -388,13 +439,13 @@ impl Settings {
     /// # Errors
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<ResolvedSettings, ProcessFailure> {
-        let tls = self.tls()?;
-        let audit = self.audit()?;
+        let (tls, audit) = (self.tls()?, self.audit()?);
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         let login = self.login.unwrap_or(false);
         if !self.insecure.unwrap_or(false) {
             check_listen(listen, login, tls.is_some())?;
         }
+        let (large_data, slow_queries) = (self.large_data(), self.slow_queries()?);
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
@@ -441,6 +492,8 @@ impl Settings {
                 self.partition_walk_interval,
                 PARTITION_WALK_INTERVAL,
             )?,
+            large_data,
+            slow_queries,
             internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             shares: shares(self.search_share, self.ingest_share)?,
@@ -449,10 +502,43 @@ impl Settings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
+            recall_checks: recall_checks(self.check_interval)?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
-            guardrails: guardrails(self.guardrails)?,
+            log_syslog: self.log_syslog,
+            guardrails: guardrails(self.guardrails, large_data)?,
             shown: Vec::new(),
+        })
+    }
+
+    /// The sizes above which data is logged as large.
+    fn large_data(&self) -> LargeDataLimits {
+        let default = LargeDataLimits::default();
+        let bytes = |mib: Option<u64>, default| mib.map_or(default, mebibytes);
+        LargeDataLimits {
+            partition_bytes: bytes(self.large_partition_warning_mib, default.partition_bytes),
+            row_bytes: bytes(self.large_row_warning_mib, default.row_bytes),
+            cell_bytes: bytes(self.large_cell_warning_mib, default.cell_bytes),
+            elements: self
+                .large_collection_warning_elements
+                .unwrap_or(default.elements),
+        }
+    }
+
+    /// The options of the log of slow statements.
+    ///
+    /// # Errors
+    /// If the threshold is out of bounds.
+    fn slow_queries(&self) -> Result<SlowQueryOptions, ProcessFailure> {
+        let default = SlowQueryOptions::default();
+        let threshold = match self.slow_query_threshold {
+            None => default.threshold,
+            Some(HumanDuration(Duration::ZERO)) => None,
+            given => bounded("slow-query-threshold", given)?,
+        };
+        Ok(SlowQueryOptions {
+            threshold,
+            a_second: self.slow_queries_per_second.unwrap_or(default.a_second),
         })
     }
 
@@ -596,11 +682,14 @@ fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), ProcessFai
 }
 
 /// The thresholds of guardrails.
-fn guardrails(given: Option<GuardrailSettings>) -> Result<Arc<Guardrails>, ProcessFailure> {
+fn guardrails(
+    given: Option<GuardrailSettings>,
+    large_data: LargeDataLimits,
+) -> Result<Arc<Guardrails>, ProcessFailure> {
     let limits = given.unwrap_or_default().resolve()?;
     let guardrails =
         Guardrails::new(|guardrail| limits.get(&guardrail).copied().unwrap_or_default());
-    Ok(Arc::new(guardrails))
+    Ok(Arc::new(guardrails.with_large_data(large_data)))
 }
 
 /// The shares of searches and of ingest.
@@ -675,6 +764,19 @@ pub fn scrub(
     Ok(ScrubOptions {
         interval: bounded("scrub-interval", interval)?,
         bytes_a_second: rate.unwrap_or(defaults.bytes_a_second),
+    })
+}
+
+/// The options for checking the recall of indexes by schedule.
+///
+/// # Errors
+/// If the interval is out of bounds.
+pub fn recall_checks(
+    interval: Option<HumanDuration>,
+) -> Result<RecallCheckOptions, ProcessFailure> {
+    Ok(RecallCheckOptions {
+        interval: bounded("check-interval", interval)?,
+        ..RecallCheckOptions::default()
     })
 }
 

@@ -26,7 +26,8 @@ use storage::clock::Clock;
 use storage::{LogEnd, Storage};
 use store::database::{
     CheckedFiles, DatabaseIndex, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Piece,
-    RowReader, SchemaFollower, SourceDatabase, SourceTable, TableIdentity, TokenRange, split,
+    RowReader, SchemaFollower, SourceDatabase, SourceTable, TableIdentity, TableSize, TokenRange,
+    split,
 };
 use uuid::Uuid;
 
@@ -179,6 +180,26 @@ impl SourceDatabase for Embedded {
             faults: found.faults.iter().map(ToString::to_string).collect(),
         });
         Some(checked.map_err(Into::into))
+    }
+
+    fn table_sizes(&self) -> Option<Vec<TableSize>> {
+        let catalog = self.storage.catalog();
+        let sizes = self.storage.table_sizes().into_iter();
+        let sizes = sizes.filter_map(|size| {
+            let table = catalog.table_by_id(size.table)?;
+            let indexes = table.indexes.keys().chain(table.secondary_indexes.keys());
+            Some(TableSize {
+                keyspace: table.keyspace.clone(),
+                table: table.name.clone(),
+                disk_bytes: size.disk_bytes,
+                rows_estimate: size.entries,
+                index_disk_bytes: size.index_disk_bytes,
+                indexes: indexes.cloned().collect(),
+            })
+        });
+        let mut sizes: Vec<TableSize> = sizes.collect();
+        sizes.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
+        Some(sizes)
     }
 
     fn file_bytes(&self) -> u64 {

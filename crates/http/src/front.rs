@@ -7,11 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::Router;
-use axum::http::Request;
+use axum::http::{HeaderName, HeaderValue, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use traces::RequestId;
 
 use crate::access_check::{AccessCheck, RequestClient};
 use crate::answer_budget::{AnswerBudget, ChargedBody};
@@ -19,6 +20,9 @@ use crate::host_rules::HostRules;
 use crate::refusal::RefusalAnswer;
 use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
 use crate::traffic::HttpTraffic;
+
+/// The header with the id of a request, and of its answer.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The front of a listener, which checks requests and passes them on.
 pub(crate) struct RequestFront<D> {
@@ -73,19 +77,26 @@ impl<D: DirectRoute> RequestFront<D> {
     }
 
     /// Answers a request, and counts it. A request that the rules of names refuse reaches no route.
-    /// `client` is its client, if its address is known still.
+    /// `client` is its client, if its address is known still. The answer has the id of the request,
+    /// which the client gives or the server makes.
     pub(crate) async fn answer(
         self: Arc<RequestFront<D>>,
         request: Request<Incoming>,
         client: Option<RequestClient>,
     ) -> Result<Response<ChargedBody>, Infallible> {
         let began = Instant::now();
-        let answer = self.pass_on(request, client).await?;
+        let id = request_id(&request);
+        let header = HeaderValue::try_from(id.to_string());
+        let mut answer = id.scope(self.answer_within(request, client)).await?;
+        if let Ok(header) = header {
+            answer.headers_mut().insert(REQUEST_ID, header);
+        }
         HttpTraffic::of_process().answered(answer.status().as_u16(), began.elapsed());
         Ok(answer)
     }
 
-    async fn pass_on(
+    /// Answers a request within the scope of its id.
+    async fn answer_within(
         self: Arc<RequestFront<D>>,
         mut request: Request<Incoming>,
         client: Option<RequestClient>,
@@ -115,5 +126,29 @@ impl<D: DirectRoute> RequestFront<D> {
             }
         };
         Ok(self.answers.charge(answer))
+    }
+}
+
+/// The id that a client gives its request, or a new one. A text that is no id is replaced.
+fn request_id<B>(request: &Request<B>) -> RequestId {
+    let given = request.headers().get(REQUEST_ID);
+    let given = given.and_then(|value| RequestId::of(value.to_str().ok()?));
+    given.unwrap_or_else(RequestId::unique)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_request_is_the_clients_if_it_is_one() {
+        let of = |value: &str| {
+            let request = Request::builder().header(REQUEST_ID, value).body(());
+            request_id(&request.unwrap())
+        };
+        assert_eq!(of("abc-1").to_string(), "abc-1");
+        assert_ne!(of("two words").to_string(), "two words");
+        let without = Request::builder().body(()).unwrap();
+        assert_ne!(request_id(&without), request_id(&without));
     }
 }

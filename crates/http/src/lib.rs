@@ -19,6 +19,7 @@
 //!   or by the logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
 //! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
 //! - **Refusals** of the server itself are values ([`RequestRefusal`]).
+//! - **Maintenance** ([`MaintenanceMode`]) has a program finish its requests and begin no others.
 //! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`]. Of the main ones
 //!   the values of the last hours are remembered ([`MetricsHistory`]).
 
@@ -36,6 +37,7 @@ pub mod health;
 mod history;
 mod host_rules;
 mod listener;
+mod maintenance;
 mod metrics;
 mod options;
 mod refusal;
@@ -51,6 +53,7 @@ pub use body::{BodyLimits, ReceivedBody};
 pub use foreign_metrics::{ReadCounts, ReadValues};
 pub use history::{MAIN_FAMILIES, MetricsHistory};
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
+pub use maintenance::{InMaintenance, MaintenanceMode, WorkInProgress};
 pub use metrics::{FamilyDescription, MetricsRegistry, OlderName};
 pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};

@@ -45,6 +45,7 @@ mod repair;
 mod handle;
 mod scrub;
 mod shared;
+mod table_sizes;
 mod waiters;
 mod watch;
 
@@ -65,6 +66,7 @@ pub use reader::{
 pub use recover::{JournalLoss, TableLoss, recover};
 pub use repair::REPAIR_COUNTERS;
 pub use scrub::{BytesReadCallback, IntegrityReport, scrub};
+pub use table_sizes::StoredTableSize;
 
 use cpu_scheduler::CpuScheduler;
 use tasks::TaskRegistry;

@@ -44,6 +44,7 @@ mod metrics;
 mod observed;
 mod options;
 mod present;
+mod recall_checks;
 mod repair;
 mod routes;
 mod rows;
@@ -62,8 +63,8 @@ pub use metrics::described as described_metrics;
 pub use options::{
     ApiSocketOptions, BytesToCome, Consistency, DatabaseOptions, FullVectorPlacement,
     IndexesOptions, LogReadingOptions, MemoryOptions, PeriodicRepair, PreferredNodes,
-    ReaderOptions, RepairOptions, ScanOptions, ScrubOptions, SessionCredentials, ShortAnswerPolicy,
-    SnapshotOptions, StoreOptions, UnknownKeyRule,
+    ReaderOptions, RecallCheckOptions, RepairOptions, ScanOptions, ScrubOptions,
+    SessionCredentials, ShortAnswerPolicy, SnapshotOptions, StoreOptions, UnknownKeyRule,
 };
 pub use routes::openapi;
 pub use scrub::{ReadRateLimiter, check_snapshots};

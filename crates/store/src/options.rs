@@ -2,6 +2,7 @@
 
 mod database;
 mod listener;
+mod recall_check;
 mod repair;
 mod scrub;
 
@@ -14,12 +15,14 @@ use std::time::Duration;
 
 use client_memory::MemoryShares;
 use cpu_scheduler::CpuScheduler;
+use http_server::MaintenanceMode;
 use tasks::TaskRegistry;
 
 use crate::compute::INLINE_WITHIN;
 
 pub use database::{DatabaseOptions, PreferredNodes, SessionCredentials};
 pub use listener::{ApiSocketOptions, UnknownKeyRule};
+pub use recall_check::RecallCheckOptions;
 pub use repair::{PeriodicRepair, RepairOptions};
 pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;
@@ -52,6 +55,10 @@ pub struct StoreOptions {
     pub repair: RepairOptions,
     /// The options for reading and checking files.
     pub scrub: ScrubOptions,
+    /// The options for checking the recall of indexes by schedule.
+    pub recall_checks: RecallCheckOptions,
+    /// Whether the process takes no new requests. A database in the same process shares it.
+    pub maintenance: MaintenanceMode,
     /// The memory that the process may take.
     pub memory: MemoryOptions,
     /// The turns on the processor for searches and builds. A database in the same process may share
@@ -237,6 +244,8 @@ impl Default for StoreOptions {
             snapshots: SnapshotOptions::default(),
             repair: RepairOptions::default(),
             scrub: ScrubOptions::default(),
+            recall_checks: RecallCheckOptions::default(),
+            maintenance: MaintenanceMode::default(),
             memory: MemoryOptions::default(),
             turns: CpuScheduler::default(),
             tasks: TaskRegistry::default(),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{AddedRoutes, Authorizer, MetricsHistory, MetricsRegistry};
+use http_server::{AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
 use platform::aside;
 use store_api::InProcessService;
@@ -28,6 +28,7 @@ use crate::options::{
     StoreOptions,
 };
 use crate::present::TimeSource;
+use crate::recall_checks::RecallChecks;
 use crate::repair::{IndexSchedules, Repairs};
 use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, refresh_gauges, server_tls};
 use crate::schema_watch::SchemaWatch;
@@ -188,6 +189,7 @@ fn begin(
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
     engine.metrics().show_counts(&options.turns, &options.tasks);
+    show_maintenance(engine.metrics().registry(), options.maintenance.clone());
     let compute = CpuExecutor::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;
@@ -228,6 +230,7 @@ fn begin(
         repairs: repairs.clone(),
         schedules: schedules.clone(),
         scrubs: scrubs.clone(),
+        maintenance: options.maintenance,
         info: Arc::new(Info {
             service: options.service,
             version: options.version,
@@ -236,6 +239,12 @@ fn begin(
         internals: options.internals,
         of_database: bound.of_database,
     };
+    let recall_checks = RecallChecks::new(
+        engine.clone(),
+        api.searches.clone(),
+        work.clone(),
+        options.recall_checks,
+    );
     bound.local.open(api.clone());
     let authorizer = bound.authorizer;
     let listening = bound.bound.into_iter();
@@ -275,6 +284,7 @@ fn begin(
         &cancel,
         async move { scrubs.run_by_schedule().await },
     );
+    spawn(&tasks, &cancel, recall_checks.run());
     spawn(&tasks, &cancel, schema_watch.run());
     let sampled = engine.clone();
     spawn(&tasks, &cancel, async move {
@@ -296,6 +306,16 @@ fn begin(
         tasks,
         shutdown_timeout: options.shutdown_timeout,
     })
+}
+
+/// Shows whether the service is in maintenance among the metrics.
+fn show_maintenance(metrics: &MetricsRegistry, mode: MaintenanceMode) {
+    metrics.show_gauge(
+        "annulus_maintenance",
+        "1 while the process takes no new requests",
+        &[],
+        Arc::new(move || vec![(Vec::new(), u64::from(mode.is_on()))]),
+    );
 }
 
 /// Runs a task of the service until the service ends.

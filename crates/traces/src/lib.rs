@@ -12,9 +12,11 @@
 #![warn(clippy::unwrap_used)]
 
 mod history;
+mod request_id;
 mod trace;
 
 pub use history::{FinishedTraces, TIME_TO_LIVE_S};
+pub use request_id::RequestId;
 pub use trace::{
     FinishedTrace, RecordedStep, RequestDescription, Trace, carried, current, note, tell,
 };

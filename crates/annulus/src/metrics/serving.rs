@@ -5,6 +5,7 @@ use std::sync::Arc;
 use client_memory::MemoryBudget;
 use http_server::{HttpTraffic, MetricsRegistry, OlderName, ReadCounts};
 use node::guardrails::Guardrails;
+use node::slow_queries::SlowQueries;
 use node::{CounterValues, LiveCounters, Node};
 use prometheus::core::Collector;
 use storage::Storage;
@@ -15,6 +16,7 @@ use super::{
     CqlConnections, ProcessMode, StorageReadings, show_connections, show_disks, show_memory,
     show_process, show_storage,
 };
+use crate::logging;
 use crate::settings::ResolvedSettings;
 
 /// The names of families in earlier versions, which end with the next one.
@@ -120,6 +122,7 @@ pub fn show_serve(
     ];
     show_disks(metrics, directories.to_vec());
     show_guardrails(metrics, Arc::clone(&settings.guardrails));
+    show_logs(metrics, Arc::clone(node.database().system.slow_queries()));
     let counters = node.live_counters();
     show_listeners(metrics, Arc::new(move || sum_of(&counters)));
     HttpTraffic::of_process().show(metrics);
@@ -127,6 +130,17 @@ pub fn show_serve(
     show_process(metrics, ProcessMode::Serve, move || {
         *status.borrow() == NodeStatus::Serving
     });
+}
+
+/// Shows what the log is about among the metrics: slow statements, and lines that were dropped.
+pub fn show_logs(metrics: &MetricsRegistry, slow_queries: Arc<SlowQueries>) {
+    logging::show_dropped(metrics);
+    metrics.show_counter(
+        "annulus_slow_queries_total",
+        "Statements slower than --slow-query-threshold",
+        &[],
+        Arc::new(move || vec![(Vec::new(), slow_queries.count())]),
+    );
 }
 
 /// The names of families in earlier versions.
@@ -140,6 +154,19 @@ pub fn older_names() -> [OlderName; OLDER_NAMES.len()] {
 
 /// Shows the violations of guardrails among the metrics.
 pub fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
+    let large = Arc::clone(&guardrails);
+    let read_large = move || {
+        let counts = large.large_data_counts().into_iter();
+        counts
+            .map(|(kind, count)| (vec![kind.name()], count))
+            .collect()
+    };
+    metrics.show_counter(
+        "annulus_large_data_total",
+        "Large partitions, rows, cells and collections that were seen",
+        &["kind"],
+        Arc::new(read_large),
+    );
     let read = move || {
         let counts = guardrails.counts().into_iter();
         let counts = counts.flat_map(|(guardrail, warned, refused)| {

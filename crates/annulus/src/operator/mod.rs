@@ -1,8 +1,9 @@
 //! The commands that send requests to a running service: `annulus tasks`, `annulus repair`,
-//! `annulus status`, `annulus check`, `annulus scrub`.
+//! `annulus status`, `annulus check`, `annulus scrub`, `annulus maintenance`.
 
 pub mod check;
 mod indexes;
+pub mod maintenance;
 pub mod progress;
 mod recall;
 pub mod repair;

@@ -2,16 +2,21 @@
 
 use clap::Args;
 use serde::Serialize;
-use store_api::types::{ClockStatus, IndexInfo, Info, NodeStatus};
+use store_api::types::{ClockStatus, IndexInfo, Info, NodeStatus, TableSize};
 
 use super::indexes::{memory_table, table};
 use super::recall::notes;
+use super::text_table::aligned;
 use super::{ServiceArguments, block_on};
 
 #[derive(Args, Debug)]
 pub struct StatusArguments {
     #[command(flatten)]
     asking: ServiceArguments,
+
+    /// Show the tables of the database too: bytes on the disk, rows (estimated) and indexes
+    #[arg(long)]
+    tables: bool,
 }
 
 #[derive(Serialize)]
@@ -20,6 +25,8 @@ struct ServiceReport {
     info: Info,
     clock: ClockStatus,
     indexes: Vec<IndexInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<Vec<TableSize>>,
 }
 
 /// Runs `annulus status`.
@@ -33,6 +40,10 @@ pub fn run(arguments: StatusArguments) -> anyhow::Result<()> {
             info: client.info().await.map_err(explained)?,
             clock: client.clock().await.map_err(explained)?,
             indexes: client.indexes().await.map_err(explained)?,
+            tables: match arguments.tables {
+                true => Some(client.tables().await.map_err(explained)?),
+                false => None,
+            },
         };
         asking.print(&answer, shown)
     })
@@ -44,6 +55,7 @@ fn shown(answer: &ServiceReport) -> String {
         info,
         clock,
         indexes,
+        tables,
     } = answer;
     let state = match status {
         NodeStatus::Initializing => "starting",
@@ -73,10 +85,26 @@ fn shown(answer: &ServiceReport) -> String {
             format!("\n{}{memory}{notes}", table(indexes))
         }
     };
+    let tables = tables.as_deref().map(table_lines).unwrap_or_default();
     format!(
-        "state    {state}\nprogram  {} {}\nclock    {clock}\n{indexes}",
+        "state    {state}\nprogram  {} {}\nclock    {clock}\n{indexes}{tables}",
         info.service, info.version
     )
+}
+
+/// A line for each table: its bytes on the disk, its rows, and its indexes.
+fn table_lines(tables: &[TableSize]) -> String {
+    let lines = tables.iter().map(|size| {
+        [
+            format!("{}.{}", size.keyspace, size.table),
+            size.disk_bytes.to_string(),
+            size.rows_estimate.to_string(),
+            size.index_disk_bytes.to_string(),
+            size.indexes.join(", "),
+        ]
+    });
+    let heading = ["TABLE", "BYTES", "ROWS (ABOUT)", "INDEX BYTES", "INDEXES"];
+    format!("\n{}", aligned(heading, &lines.collect::<Vec<_>>()))
 }
 
 #[cfg(test)]
@@ -95,10 +123,28 @@ mod tests {
                 },
                 clock: ClockStatus { lead_ms },
                 indexes: Vec::new(),
+                tables: None,
             })
         };
         assert!(answer(0).starts_with("state    serving\nprogram  annulus 1\n"));
         assert!(!answer(0).contains("behind"));
         assert!(answer(12_034).contains("12.034 s behind"));
+    }
+
+    #[test]
+    fn tables_have_a_line_each() {
+        let tables = [TableSize {
+            keyspace: "shop".to_owned(),
+            table: "products".to_owned(),
+            disk_bytes: 4096,
+            rows_estimate: 12,
+            index_disk_bytes: 0,
+            indexes: vec!["products_v".to_owned(), "by_name".to_owned()],
+        }];
+        assert_eq!(
+            table_lines(&tables),
+            "\nTABLE          BYTES  ROWS (ABOUT)  INDEX BYTES  INDEXES\n\
+             shop.products  4096   12            0            products_v, by_name\n"
+        );
     }
 }

@@ -24,6 +24,7 @@ use crate::exit::ProcessFailure;
 use crate::logging;
 use crate::notify;
 use crate::open_files;
+use crate::runtime_threads;
 use crate::stop::TerminationSignals;
 pub use host::{ClientTlsPolicy, EnclosingGateway, ServiceHost};
 pub use running::BoundIndexService;
@@ -79,16 +80,24 @@ pub fn run() -> anyhow::Result<()> {
     let flags = std::env::args_os().skip(2).collect();
     let settings = IndexServiceSettings::read(ServiceHost::Alone(flags))?;
     let resolved = &settings.resolved;
-    logging::start(&resolved.log, resolved.log_format, resolved.colours)?;
+    let receiver = resolved.log_syslog.as_ref();
+    logging::start(
+        &resolved.log,
+        resolved.log_format,
+        receiver,
+        resolved.colours,
+    )?;
     open_files::raise_limit();
     settings.warn_of_those_without_effect();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(resolved.async_threads)
+        .thread_name_fn(runtime_threads::names(resolved.async_threads))
         .enable_all()
         .build()
         .context("starting the threads")?;
     let served = runtime.block_on(serve(settings));
     runtime.shutdown_timeout(READING_ENDS_WITHIN);
+    logging::flush();
     served
 }
 

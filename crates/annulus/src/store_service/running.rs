@@ -18,6 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
 use crate::exit::ProcessFailure;
+use crate::logging;
 use crate::metrics::{
     CertificateEnds, ProcessMode, show_connections, show_disks, show_memory, show_process,
 };
@@ -114,6 +115,7 @@ impl BoundIndexService {
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
         let certificates = show_metrics(&store, directory);
         note_certificates(&certificates, &listening);
+        logging::show_dropped(store.metrics());
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(IndexService {
             store,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use store::ShortAnswerPolicy;
 
 use super::values::{AddressTranslations, text_or_list};
-use crate::logging::LogFormat;
+use crate::logging::{LogFormat, SyslogReceiver};
 use crate::settings::IndexVectors;
 use crate::settings_table::settings_table;
 use crate::size::ByteSize;
@@ -263,6 +263,11 @@ settings_table! {
         #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
         pub scrub_rate_mib: Option<u64>,
 
+        /// Interval at which the recall of every vector index is measured, such as 1d; `annulus
+        /// check` does it at once [default: never]
+        #[arg(long, env = "ANNULUS_CHECK_INTERVAL", value_name = "DURATION")]
+        pub check_interval: Option<HumanDuration>,
+
         /// Values in the filter of a search, of which a tuple has several; more are refused with
         /// 400 [default: 100000]
         #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
@@ -280,6 +285,12 @@ settings_table! {
         /// Format of the log [default: text]
         #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
         pub log_format: Option<LogFormat>,
+
+        /// Receiver of syslog that gets each line of the log too (RFC 5424): HOST:PORT for TCP,
+        /// udp:HOST:PORT, or unix:/dev/log. While it is away lines wait, up to 1 MiB, and then are
+        /// dropped and counted [default: none]
+        #[arg(long, env = "ANNULUS_LOG_SYSLOG", value_name = "RECEIVER")]
+        pub log_syslog: Option<SyslogReceiver>,
     }
 }
 

@@ -11,6 +11,7 @@ mod describe;
 mod dml;
 mod keyspace;
 mod lexer;
+mod literals;
 mod names;
 mod operations;
 mod options;
@@ -32,6 +33,7 @@ use crate::ast::ParsedStatement;
 use crate::ast::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
+pub use literals::without_literals;
 pub use names::is_reserved;
 pub use outline::{ChangedData, changed, changed_by_batch, replace_calls};
 pub use select::{SelectionText, selection_text};

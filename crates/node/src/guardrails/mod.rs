@@ -5,6 +5,7 @@
 
 mod batches;
 mod kind;
+mod large_data;
 mod partitions;
 mod values;
 mod violations;
@@ -16,6 +17,8 @@ pub(crate) use batches::check_batch;
 use cql::error::CqlError;
 use kind::COUNT;
 pub use kind::{Guardrail, GuardrailLimits};
+use large_data::LargeDataLog;
+pub use large_data::{LargeDataKind, LargeDataLimits};
 use parking_lot::Mutex;
 pub use partitions::PartitionWalks;
 use storage::clock::{Clock, SystemClock};
@@ -32,6 +35,7 @@ pub struct Guardrails {
     limits: [GuardrailLimits; COUNT],
     counts: [ViolationCounts; COUNT],
     seen: Mutex<ViolationHistory>,
+    large_data: LargeDataLog,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +92,22 @@ impl Guardrails {
             limits: Guardrail::ALL.map(limits),
             counts: Guardrail::ALL.map(|_| ViolationCounts::default()),
             seen: Mutex::default(),
+            large_data: LargeDataLog::default(),
         }
+    }
+
+    /// These guardrails with other sizes above which data is logged as large.
+    #[must_use]
+    pub fn with_large_data(self, limits: LargeDataLimits) -> Guardrails {
+        Guardrails {
+            large_data: LargeDataLog::new(limits),
+            ..self
+        }
+    }
+
+    /// The numbers of large partitions, rows, cells and collections so far.
+    pub fn large_data_counts(&self) -> [(LargeDataKind, u64); LargeDataKind::ALL.len()] {
+        self.large_data.counts()
     }
 
     /// The thresholds of a guardrail.

@@ -19,13 +19,19 @@ use tasks::{Task, TaskRegistry, TaskScope, TaskSpec};
 use tokio::time::Instant;
 use value::Value;
 
-use super::{Guardrail, Guardrails, ThresholdViolation, ValueLocation};
+use super::{Guardrail, Guardrails, LargeDataKind, ThresholdViolation, ValueLocation};
 
 /// Keys that are passed at a time.
 const ENTRIES_A_STEP: usize = 1_000;
 
 /// The pause after a piece of work, as a multiple of the time that it took.
 const PAUSE_SHARE: u32 = 9;
+
+/// The time before the first walk if no guardrail needs it.
+const FIRST_AFTER: Duration = Duration::from_hours(1);
+
+/// The largest ratio of rows in memory to rows on the disk that is reckoned with.
+const COMPRESSION_MOST: u64 = 8;
 
 /// The guardrails of partitions, each with its value.
 const OF_PARTITIONS: [(Guardrail, Measure); 3] = [
@@ -49,16 +55,31 @@ pub struct PartitionWalks {
 }
 
 impl PartitionWalks {
-    /// Walks again and again, from now on. Ends at once if there is no threshold on partitions.
+    /// Walks again and again, from now on. Ends at once if there is no threshold on partitions. If
+    /// only the log has one, the walk comes later, and only while the storage is that large.
     pub async fn run(self) {
         let mut of_partitions = OF_PARTITIONS.iter();
-        if !of_partitions.any(|(guardrail, _)| self.guardrails.limits(*guardrail).is_set()) {
+        let has_threshold =
+            of_partitions.any(|(guardrail, _)| self.guardrails.limits(*guardrail).is_set());
+        let large_bytes = self.guardrails.large_data.limits().partition_bytes;
+        if !has_threshold && large_bytes == 0 {
             return;
         }
+        if !has_threshold {
+            tokio::time::sleep(FIRST_AFTER.min(self.interval)).await;
+        }
         loop {
-            self.walk().await;
+            if has_threshold || self.may_be_large(large_bytes) {
+                self.walk().await;
+            }
             tokio::time::sleep(self.interval).await;
         }
+    }
+
+    /// Whether a partition may have more bytes than this. Rows on the disk are compressed.
+    fn may_be_large(&self, bytes: u64) -> bool {
+        let on_disk = self.storage.statistics().disk_bytes;
+        on_disk.saturating_mul(COMPRESSION_MOST) > bytes
     }
 
     /// Walks over all tables once.
@@ -144,15 +165,32 @@ impl PartitionWalks {
 impl Guardrails {
     /// Whether the size of a partition is above a threshold.
     fn is_large(&self, size: &PartitionSize) -> bool {
-        OF_PARTITIONS.iter().any(|(guardrail, measure)| {
-            let limits = self.limits(*guardrail);
-            let least = limits.warn.or(limits.fail);
-            least.is_some_and(|least| measure(size) > least)
-        })
+        self.is_logged_as_large(size)
+            || OF_PARTITIONS.iter().any(|(guardrail, measure)| {
+                let limits = self.limits(*guardrail);
+                let least = limits.warn.or(limits.fail);
+                least.is_some_and(|least| measure(size) > least)
+            })
+    }
+
+    /// Whether the log has a line about a partition of this size.
+    fn is_logged_as_large(&self, size: &PartitionSize) -> bool {
+        let limit = self.large_data.limits().partition_bytes;
+        limit > 0 && size.bytes > limit
     }
 
     /// Notes a partition that is above a threshold.
     fn note_partition(&self, table: &Table, partition: &SizedPartition) {
+        if self.is_logged_as_large(&partition.size) {
+            let place = ValueLocation {
+                keyspace: &table.keyspace,
+                table: &table.name,
+                ..ValueLocation::default()
+            };
+            let limit = self.large_data.limits().partition_bytes;
+            let large = &self.large_data;
+            large.note(LargeDataKind::Partition, partition.size.bytes, limit, place);
+        }
         let key = key_text(table, partition);
         let place = ValueLocation {
             keyspace: &table.keyspace,

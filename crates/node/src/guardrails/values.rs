@@ -26,6 +26,7 @@ pub(crate) fn check_values(
     mutations: &[PartitionMutation],
     warnings: &mut Vec<String>,
 ) -> Result<(), CqlError> {
+    guardrails.large_data.look(catalog, mutations);
     let is_set = |guardrail| guardrails.limits(guardrail).is_set();
     if !OF_VALUES.into_iter().any(is_set) {
         return Ok(());
@@ -172,7 +173,7 @@ impl ValueChecks<'_> {
 }
 
 /// The number of elements of a frozen collection; `None` for another value.
-fn items(cql_type: &CqlType, value: &Bytes) -> Option<usize> {
+pub(super) fn items(cql_type: &CqlType, value: &Bytes) -> Option<usize> {
     match cql_type {
         CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } => {
             let count = i32::from_be_bytes(*value.first_chunk()?);

@@ -53,7 +53,8 @@ impl Node {
             system: SystemTables::new()
                 .in_data_center(&options.data_center)
                 .with_settings(options.settings)
-                .with_guardrails(options.guardrails),
+                .with_guardrails(options.guardrails)
+                .with_slow_queries(options.slow_queries),
             stores: stores.into(),
             access: Arc::new(match options.login {
                 true => AuthService::by_login(),
@@ -63,7 +64,12 @@ impl Node {
         });
         let prepared_bytes_max = options.prepared_bytes_max;
         let audit = options.audit.clone();
-        let service = StatementService::new(database, prepared_bytes_max, options.audit);
+        let service = StatementService::new(
+            database,
+            prepared_bytes_max,
+            options.audit,
+            options.maintenance,
+        );
         let service = Arc::new(service);
         Ok(Node {
             server: serve(listeners, service.clone()),

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use client_memory::MemoryShares;
+use http_server::MaintenanceMode;
 
 use crate::guardrails::Guardrails;
 use crate::security::audit::AuditLog;
 use crate::server::CqlListenerOptions;
+use crate::slow_queries::SlowQueries;
 use crate::statement::DefaultTimeouts;
 use crate::system::{DATA_CENTER, ProcessSetting};
 
@@ -26,6 +28,10 @@ pub struct NodeOptions {
     pub settings: Vec<ProcessSetting>,
     /// The thresholds at which clients are warned and requests refused.
     pub guardrails: Arc<Guardrails>,
+    /// Whether no new statements are taken.
+    pub maintenance: MaintenanceMode,
+    /// The log of slow statements.
+    pub slow_queries: Arc<SlowQueries>,
     /// The audit log. `None` for none.
     pub audit: Option<Arc<AuditLog>>,
     /// The times that statements may take.
@@ -41,6 +47,8 @@ impl Default for NodeOptions {
             login: false,
             settings: Vec::new(),
             guardrails: Arc::default(),
+            maintenance: MaintenanceMode::default(),
+            slow_queries: Arc::default(),
             audit: None,
             timeouts: DefaultTimeouts::default(),
         }

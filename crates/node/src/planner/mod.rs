@@ -147,6 +147,14 @@ impl StatementPlan {
         }
     }
 
+    /// The plan of a search, a line for each decision; `None` for another statement.
+    pub fn search(&self) -> Option<String> {
+        match self {
+            StatementPlan::Select(plan) => plan.search(),
+            _ => None,
+        }
+    }
+
     /// Executes the statement.
     ///
     /// # Errors

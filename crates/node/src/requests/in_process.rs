@@ -10,6 +10,7 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::Request;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
+use traces::RequestId;
 use uuid::Uuid;
 
 use super::StatementService;
@@ -105,7 +106,7 @@ impl StatementSession {
     /// Those of the request, and ServerError if a bug interrupts it.
     pub async fn answer(&self, request: Request) -> Result<StatementReply, CqlError> {
         let state = Arc::clone(&self.0);
-        let answering = self.0.sessions.tasks.spawn(async move {
+        let work = async move {
             let SessionState {
                 sessions,
                 session,
@@ -125,7 +126,9 @@ impl StatementSession {
             service.keep_trace(&trace);
             traces.lock().push(trace.id());
             answer
-        });
+        };
+        let work = RequestId::carried(RequestId::current(), work);
+        let answering = self.0.sessions.tasks.spawn(work);
         answering.await.unwrap_or_else(|error| {
             tracing::error!(%error, "a statement ran into a bug");
             Err(CqlError::server(format!("Internal error: {error}")))

@@ -18,6 +18,7 @@ use cql::wire::{
     QueryParameters, Request, Response, ServerEvent, Startup,
 };
 use futures::FutureExt;
+use http_server::MaintenanceMode;
 use query::statement_clock::timeuuid;
 use tokio::sync::broadcast;
 use traces::Trace;
@@ -37,6 +38,7 @@ use crate::security::access::login::{RoleCredentials, role_of_identity};
 use crate::security::audit::{AuditLog, login_line};
 use crate::security::audited_login::{LoginAttempt, log_in};
 use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, ShedReason, StatementReply};
+use crate::slow_queries::{self, ExecutedStatement};
 use crate::statement::{
     Actor, AddedCondition, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome,
     ExecutionParameters, ExecutionResult, LoggedInRole,
@@ -51,6 +53,7 @@ pub(crate) struct StatementService {
     events: SchemaEvents,
     audit: Option<Arc<AuditLog>>,
     counts: CqlRequestCounts,
+    maintenance: MaintenanceMode,
 }
 
 /// The state of a connection: its addresses, and the client.
@@ -101,12 +104,14 @@ impl StatementService {
         database: Arc<CqlDatabase>,
         prepared_bytes_max: u64,
         audit: Option<Arc<AuditLog>>,
+        maintenance: MaintenanceMode,
     ) -> Self {
         let prepared = PlanCache::new(prepared_bytes_max);
         prepared.show_in(database.system.prepared());
         StatementService {
             audit,
             counts: CqlRequestCounts::default(),
+            maintenance,
             prepared,
             events: SchemaEvents::new(database.storage.catalog()),
             database,
@@ -171,9 +176,13 @@ impl StatementService {
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
+        let slow_queries = self.database.system.slow_queries();
+        let began = slow_queries.begin();
         let read = parse(text).await;
         traced::record_statement(&read.text, read.statement());
-        let keyspace = CurrentKeyspace::of(session, parameters.keyspace.as_deref());
+        let keyspace = parameters.keyspace.clone();
+        let keyspace = CurrentKeyspace::of(session, keyspace.as_deref());
+        let beginning = began.map(|_| beginning(&read.text).to_owned());
         let parsed = noted(read, &keyspace, audited)?;
         self.check_keyspace(&keyspace)?;
         let plan = planner::prepare(&self.database, keyspace.name(), &parsed)?;
@@ -184,8 +193,30 @@ impl StatementService {
             plan.variables(),
             parameters,
         )?;
-        let answer = plan.execute(&self.database, parameters).await?;
-        Ok(self.reply(session, answer, skip_metadata))
+        let answer = plan.execute(&self.database, parameters).await;
+        slow_queries.end(began, || {
+            let text = beginning.as_deref().unwrap_or_default();
+            self.executed(session, keyspace.name(), text, Some(&plan))
+        });
+        Ok(self.reply(session, answer?, skip_metadata))
+    }
+
+    /// A statement of a session that was carried out, for the log of slow ones.
+    fn executed<'a>(
+        &self,
+        session: &'a ClientSession,
+        keyspace: Option<&'a str>,
+        text: &'a str,
+        plan: Option<&StatementPlan>,
+    ) -> ExecutedStatement<'a> {
+        ExecutedStatement {
+            id: timeuuid(self.database.storage.clock()),
+            client: session.peer.remote,
+            role: session.client.role.get().map(|role| &**role),
+            keyspace,
+            text,
+            plan: plan.and_then(StatementPlan::search),
+        }
     }
 
     async fn prepare(
@@ -224,6 +255,8 @@ impl StatementService {
         parameters: QueryParameters,
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
+        let slow_queries = self.database.system.slow_queries();
+        let began = slow_queries.begin();
         let prepared = self.prepared.find(&id)?;
         audited.note_prepared(&prepared)?;
         let resolved = prepared.resolved(&self.database, expected.is_some())?;
@@ -237,7 +270,12 @@ impl StatementService {
         )?;
         let statement = (&*prepared.text, &prepared.parsed.statement);
         traced::record_prepared(statement, &resolved.variables, &parameters.values);
-        let answer = plan.execute(&self.database, parameters).await?;
+        let answer = plan.execute(&self.database, parameters).await;
+        slow_queries.end(began, || {
+            let text = beginning(&prepared.text);
+            self.executed(session, prepared.keyspace.as_deref(), text, Some(plan))
+        });
+        let answer = answer?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
             return Ok(self.reply(session, answer, false));
@@ -284,6 +322,8 @@ impl StatementService {
         batch: BatchRequest,
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
+        let slow_queries = self.database.system.slow_queries();
+        let began = slow_queries.begin();
         let keyspace = CurrentKeyspace::of(session, batch.keyspace.as_deref());
         let checked = self.check_keyspace(&keyspace);
         let mut texts: Vec<MemoryCharge> = Vec::new();
@@ -345,8 +385,11 @@ impl StatementService {
             presence: session.presence.clone(),
             ..ExecutionParameters::default()
         };
-        let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
-        Ok(self.reply(session, answer, false))
+        let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await;
+        slow_queries.end(began, || {
+            self.executed(session, keyspace.name(), "BEGIN BATCH", None)
+        });
+        Ok(self.reply(session, answer?, false))
     }
 
     /// Carries out a request, and notes for the audit log what it is about.
@@ -496,6 +539,9 @@ impl CqlService for StatementService {
     ) -> Result<StatementReply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
         let (began, kind) = (Instant::now(), CountedKind::of_request(&request));
+        // Drivers send a request that is refused so to another node.
+        let _work = (self.maintenance.begin())
+            .map_err(|error| CqlError::new(ErrorKind::IsBootstrapping, error.to_string()))?;
         let Some(log) = &self.audit else {
             let mut audited = RequestAudit::nothing();
             let answer = self
@@ -543,6 +589,11 @@ impl CqlService for StatementService {
     fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.events.subscribe()
     }
+}
+
+/// The part of a statement's text that the log of slow ones shows.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(slow_queries::TEXT_BYTES_MAX)]
 }
 
 /// Notes a text, and gives it up. Returns the statement that it is.

@@ -10,7 +10,7 @@ use cql::wire::{BoundValue, ColumnsMetadata, Consistency, QueryParameters, Reque
 use query::statement_clock::timeuuid;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
-use traces::{RequestDescription, Trace};
+use traces::{RequestDescription, RequestId, Trace};
 use value::{CqlType, Value};
 
 use super::redaction::redacted;
@@ -35,7 +35,7 @@ pub(super) fn begin(
     request: &Request,
     memory: &MemoryAccount,
 ) -> Option<Trace> {
-    let (name, parameters) = match request {
+    let (name, mut parameters) = match request {
         Request::Query { parameters, .. } => ("Execute CQL3 query", parameter_map(parameters)),
         Request::Prepare { .. } => ("Preparing CQL3 query", BTreeMap::new()),
         Request::Execute { parameters, .. } => {
@@ -50,6 +50,9 @@ pub(super) fn begin(
         | Request::Register { .. }
         | Request::AuthResponse { .. } => return None,
     };
+    if let Some(id) = RequestId::current() {
+        parameters.insert("request_id".to_owned(), id.to_string());
+    }
     let begun = RequestDescription {
         id: timeuuid(storage.clock()),
         request: name,

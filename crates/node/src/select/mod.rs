@@ -112,6 +112,14 @@ impl SelectPlan {
         self.resolved.projection.width()
     }
 
+    /// The plan of a search, a line for each decision; `None` if the SELECT does not search.
+    pub(crate) fn search(&self) -> Option<String> {
+        match &self.resolved.order {
+            ResultOrder::Clustering(_) => None,
+            ResultOrder::Searched(_) | ResultOrder::Matching(_) => Some(self.to_string()),
+        }
+    }
+
     /// The columns of the answer.
     pub fn result_columns(&self) -> &Arc<[ColumnSpec]> {
         &self.resolved.projection.columns

@@ -41,6 +41,7 @@ use storage::read::Row;
 use store_api::IndexServices;
 
 use crate::guardrails::Guardrails;
+use crate::slow_queries::SlowQueries;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";
@@ -73,6 +74,7 @@ pub struct SystemTables {
     prepared: Arc<PreparedTexts>,
     settings: Vec<ProcessSetting>,
     guardrails: Arc<Guardrails>,
+    slow_queries: Arc<SlowQueries>,
     /// The time at which the node started, in seconds since the epoch.
     started_at_s: i64,
 }
@@ -157,6 +159,7 @@ impl SystemTables {
             prepared: Arc::default(),
             settings: Vec::new(),
             guardrails: Arc::default(),
+            slow_queries: Arc::default(),
             started_at_s: storage::clock::seconds(SystemClock.now_micros()),
         }
     }
@@ -180,6 +183,20 @@ impl SystemTables {
     #[must_use]
     pub fn with_guardrails(self, guardrails: Arc<Guardrails>) -> SystemTables {
         SystemTables { guardrails, ..self }
+    }
+
+    /// These tables for a node with this log of slow statements.
+    #[must_use]
+    pub fn with_slow_queries(self, slow_queries: Arc<SlowQueries>) -> SystemTables {
+        SystemTables {
+            slow_queries,
+            ..self
+        }
+    }
+
+    /// The slow statements that `system_views.slow_queries` shows.
+    pub fn slow_queries(&self) -> &Arc<SlowQueries> {
+        &self.slow_queries
     }
 
     /// The guardrails, whose violations `system.large_data` shows.

@@ -36,6 +36,20 @@ pub(super) const TABLES: &[VirtualTable] = &[
         records: settings,
     },
     VirtualTable {
+        cql: "CREATE TABLE system_views.slow_queries (
+            id timeuuid PRIMARY KEY,
+            client inet,
+            client_port int,
+            duration_us bigint,
+            keyspace_name text,
+            plan text,
+            request_id text,
+            role text,
+            started_at timestamp,
+            statement text)",
+        records: slow_queries,
+    },
+    VirtualTable {
         cql: "CREATE TABLE system.clients (
             address inet,
             port int,
@@ -131,6 +145,28 @@ fn settings(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
         ])
     });
     settings.collect()
+}
+
+fn slow_queries(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {
+    let slow = source.system.slow_queries.entries().into_iter();
+    let slow = slow.map(|slow| {
+        record([
+            ("id", Value::Timeuuid(slow.id)),
+            ("client", Value::Inet(slow.client.ip())),
+            ("client_port", Value::Int(i32::from(slow.client.port()))),
+            ("duration_us", Value::Bigint(slow.duration_micros)),
+            (
+                "started_at",
+                Value::Timestamp(slow.started_at_micros / 1000),
+            ),
+            ("statement", text(&slow.statement)),
+        ])
+        .with("keyspace_name", slow.keyspace.as_ref().map(text))
+        .with("plan", slow.plan.as_ref().map(text))
+        .with("request_id", slow.request_id.as_ref().map(text))
+        .with("role", slow.role.as_ref().map(text))
+    });
+    slow.collect()
 }
 
 fn config(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {

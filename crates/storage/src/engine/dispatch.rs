@@ -15,7 +15,7 @@ use super::simulation;
 use super::{
     CheckpointDraft, CheckpointFiles, CompactionFilterSource, DeadEntryScan, DiskEngine, DiskScan,
     DiskSizes, DiskSnapshot, EngineFigures, EngineOptions, EntryBatch, LockedDirectory,
-    ResidentChange, SpaceId, SpaceOptions, SyncTarget,
+    ResidentChange, SpaceId, SpaceOptions, SpaceSize, SyncTarget,
 };
 use crate::StorageError;
 
@@ -395,6 +395,15 @@ impl Engine {
             Engine::Disk(of) => of.replayed_bytes,
             #[cfg(feature = "simulation")]
             Engine::Simulated(_) => 0,
+        }
+    }
+
+    /// See [`DiskEngine::space_size`].
+    pub(crate) fn space_size(&self, space: SpaceId) -> SpaceSize {
+        match self {
+            Engine::Disk(of) => of.space_size(space),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => SpaceSize::default(),
         }
     }
 

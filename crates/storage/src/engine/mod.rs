@@ -161,6 +161,15 @@ struct OpenDatabase {
     spaces: HashMap<SpaceId, fjall::Keyspace>,
 }
 
+/// The size of a space.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SpaceSize {
+    /// The bytes of its files.
+    pub disk_bytes: u64,
+    /// The number of its entries; overwritten and deleted ones count until files are merged.
+    pub entries: u64,
+}
+
 /// A snapshot of all spaces.
 pub(crate) struct DiskSnapshot {
     snapshot: fjall::Snapshot,
@@ -640,6 +649,18 @@ impl DiskEngine {
             open.database.release_flushed();
             Ok(())
         });
+    }
+
+    /// The size of a space; zero if it was dropped meanwhile.
+    pub(crate) fn space_size(&self, space: SpaceId) -> SpaceSize {
+        let size = self.with(|open| {
+            let keyspace = open.space(space)?;
+            Ok(SpaceSize {
+                disk_bytes: keyspace.disk_space(),
+                entries: keyspace.approximate_len() as u64,
+            })
+        });
+        size.unwrap_or_default()
     }
 
     pub(crate) fn disk_bytes(&self) -> u64 {

@@ -13,8 +13,9 @@ use super::outgoing::RequestContent;
 use super::uri::segment;
 use crate::ClientError;
 use crate::types::{
-    ClockStatus, IndexInfo, Info, MeasuredRecall, RecallRequest, RepairRequest, RepairSchedule,
-    RepairScheduleUpdate, RepairSpeed, RepairStatus, ScrubRequest, TaskStatus, TaskTree,
+    ClockStatus, IndexInfo, Info, MaintenanceRequest, MaintenanceStatus, MeasuredRecall,
+    RecallRequest, RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus,
+    ScrubRequest, TableSize, TaskStatus, TaskTree,
 };
 
 impl StoreClient {
@@ -139,6 +140,27 @@ impl StoreClient {
     pub async fn scrub(&self, request: ScrubRequest) -> Result<TaskStatus, ClientError> {
         let path = "/api/v1/scrub".to_owned();
         self.fetch(Method::POST, path, &request).await
+    }
+
+    /// The tables of the database in the process of the service, with their sizes.
+    pub async fn tables(&self) -> Result<Vec<TableSize>, ClientError> {
+        let path = "/api/v1/tables".to_owned();
+        self.fetch(Method::GET, path, &()).await
+    }
+
+    /// Whether the service is in maintenance.
+    pub async fn maintenance(&self) -> Result<MaintenanceStatus, ClientError> {
+        let path = "/api/v1/maintenance".to_owned();
+        self.fetch(Method::GET, path, &()).await
+    }
+
+    /// Begins or ends maintenance.
+    pub async fn set_maintenance(
+        &self,
+        request: MaintenanceRequest,
+    ) -> Result<MaintenanceStatus, ClientError> {
+        let path = "/api/v1/maintenance".to_owned();
+        self.fetch(Method::PUT, path, &request).await
     }
 
     async fn fetch<T: DeserializeOwned>(

@@ -44,6 +44,7 @@ pub use log::LogRun;
 pub(crate) use log::{CatchUp, ReaderProgress, ReaderSeries};
 pub use native_index::DatabaseIndex;
 pub use ranges::split;
+pub use store_api::types::TableSize;
 
 /// A database that has tables with indexes on vectors or texts.
 #[async_trait]
@@ -143,6 +144,11 @@ pub trait SourceDatabase: Send + Sync + 'static {
         &self,
         _pass: &mut dyn FnMut(u64) -> bool,
     ) -> Option<anyhow::Result<CheckedFiles>> {
+        None
+    }
+
+    /// The tables of users with their sizes; `None` if the files belong to another process.
+    fn table_sizes(&self) -> Option<Vec<TableSize>> {
         None
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use store_api::types::{IndexState, NodeStatus};
+use store_api::types::{IndexState, NodeStatus, TableSize};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -137,6 +137,11 @@ impl IndexEngine {
     /// `None` if the database has no clock of its own.
     pub(crate) fn clock_lead(&self) -> Option<Duration> {
         self.database.get()?.clock_lead()
+    }
+
+    /// The tables of the database in this process with their sizes; `None` if it is elsewhere.
+    pub(crate) fn table_sizes(&self) -> Option<Vec<TableSize>> {
+        self.database.get()?.table_sizes()
     }
 
     /// The database, if a search reads its rows where an index has had no room for some of them.

@@ -10,6 +10,7 @@ use store_api::types::{IndexInfo, IndexState, IndexStatus};
 use super::content::IndexContent;
 use super::filter_waits::ExpiredFilterWaits;
 use super::freshness::Freshness;
+use super::last_recall::LastRecall;
 use super::maintenance::PendingMaintenance;
 use super::request::StructureError;
 use super::structure_memory::StructureMemory;
@@ -31,6 +32,8 @@ pub(crate) struct IndexHandle {
     pub doubts: ExpiredFilterWaits,
     /// The work that changes leave to do in the structure.
     pub tending: PendingMaintenance,
+    /// The outcome of the last check of the index's recall.
+    pub last_recall: LastRecall,
     state: AtomicU8,
     /// The progress of the scan, in thousandths of a per cent.
     progress: AtomicU64,
@@ -66,6 +69,7 @@ impl IndexHandle {
             freshness: Freshness::default(),
             doubts: ExpiredFilterWaits::default(),
             tending: PendingMaintenance::default(),
+            last_recall: LastRecall::default(),
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),

@@ -119,6 +119,7 @@ async fn search(
         search,
         answer,
         admission,
+        work: _work,
     } = request;
     let write = move |rows: RankedRows<'_>| match answer {
         BodyFormat::Json => serde_json::to_vec(&rows)

@@ -3,7 +3,7 @@
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
-use http_server::RequestRefusal;
+use http_server::{InMaintenance, RequestRefusal};
 use store_api::types::{Unavailable, UnavailableReason};
 
 use crate::search::SearchError;
@@ -35,6 +35,9 @@ pub(super) enum ApiError {
     /// The server refuses the request or its body.
     #[error(transparent)]
     Refused(#[from] RequestRefusal),
+    /// The service takes no new requests.
+    #[error(transparent)]
+    Maintenance(#[from] InMaintenance),
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),
@@ -66,6 +69,12 @@ impl IntoResponse for ApiError {
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
             ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
             ApiError::Refused(refusal) => refusal.into_response(),
+            // A database sends its searches to another service then.
+            ApiError::Maintenance(_) => unavailable(Unavailable {
+                reason: UnavailableReason::NodeBootstrapping,
+                message: Some(text),
+                behind_us: None,
+            }),
             ApiError::Internal(_) => failed(text),
         }
     }

@@ -6,10 +6,14 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Json;
+use axum::response::{IntoResponse, Json, Response};
 use store_api::types::NodeStatus;
 
 use super::Shared;
+
+/// The answer of a service in maintenance. It is no state of the contract, which only knows how a
+/// service starts.
+const MAINTENANCE: &str = "MAINTENANCE";
 
 /// Says that the process answers.
 #[utoipa::path(
@@ -27,11 +31,14 @@ pub(super) async fn live() -> &'static str {
     path = "/health/ready",
     responses(
         (status = 200, description = "The service serves", body = NodeStatus),
-        (status = 503, description = "The service does not serve yet", body = NodeStatus),
+        (status = 503, description = "The service does not serve yet, or is in maintenance (`\"MAINTENANCE\"`)", body = NodeStatus),
     ),
 )]
-pub(super) async fn ready(State(shared): State<Shared>) -> (StatusCode, Json<NodeStatus>) {
-    readiness(shared.api.engine.status())
+pub(super) async fn ready(State(shared): State<Shared>) -> Response {
+    match shared.api.maintenance.is_on() {
+        true => (StatusCode::SERVICE_UNAVAILABLE, Json(MAINTENANCE)).into_response(),
+        false => readiness(shared.api.engine.status()).into_response(),
+    }
 }
 
 /// The answer of [`ready`] in this state.

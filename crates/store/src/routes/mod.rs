@@ -18,6 +18,7 @@ mod index_path;
 mod internals;
 mod listener;
 mod local;
+mod maintenance;
 mod no_tables;
 mod openapi;
 mod query_string;
@@ -35,7 +36,7 @@ mod words;
 use std::sync::Arc;
 
 use ::tasks::TaskRegistry;
-use http_server::{AddedRoutes, BodyLimits, MetricsHistory};
+use http_server::{AddedRoutes, BodyLimits, MaintenanceMode, MetricsHistory};
 use unknown_keys::UnknownKeyCheck;
 
 use crate::indexes::IndexEngine;
@@ -65,6 +66,8 @@ pub(crate) struct ApiState {
     pub schedules: IndexSchedules,
     /// The checks of files.
     pub scrubs: Scrubs,
+    /// Whether no new searches are taken.
+    pub maintenance: MaintenanceMode,
     /// The answer of `/api/v1/info`.
     pub info: Arc<store_api::types::Info>,
     /// Whether there are routes under `/api/internals`.

@@ -8,6 +8,7 @@ use axum::body::{Bytes, HttpBody};
 use axum::extract::FromRequest;
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_server::WorkInProgress;
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 use tokio::time::Instant;
@@ -33,6 +34,8 @@ pub(super) struct AdmittedSearch {
     pub answer: BodyFormat,
     /// The place of the search.
     pub admission: ConcurrencyPermit,
+    /// The search counts as work of the service.
+    pub work: WorkInProgress,
 }
 
 /// A request other than a search, in JSON, that was admitted; see [`AdmittedBody`].
@@ -92,6 +95,7 @@ impl AdmittedSearch {
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
+        let work = begin(shared).map_err(IntoResponse::into_response)?;
         let form = form::of_search(request.headers())
             .ok_or_else(|| ApiError::UnknownForm.into_response())?;
         let answer = form::of_answer(request.headers());
@@ -121,6 +125,7 @@ impl AdmittedSearch {
             search: search?,
             answer,
             admission: body.admission,
+            work,
         })
     }
 }
@@ -133,6 +138,8 @@ pub(super) struct AdmittedTexts<T> {
     pub answer: BodyFormat,
     /// The place of the request.
     pub admission: ConcurrencyPermit,
+    /// The request counts as work of the service.
+    pub work: WorkInProgress,
 }
 
 impl<T: DeserializeOwned> AdmittedTexts<T> {
@@ -144,6 +151,7 @@ impl<T: DeserializeOwned> AdmittedTexts<T> {
         of: JsonScope,
         bytes_max: Option<usize>,
     ) -> Result<AdmittedTexts<T>, Response> {
+        let work = begin(shared).map_err(IntoResponse::into_response)?;
         if form::of_search(request.headers()) != Some(BodyFormat::Json) {
             return Err(not_json());
         }
@@ -160,8 +168,14 @@ impl<T: DeserializeOwned> AdmittedTexts<T> {
             request: read.map_err(IntoResponse::into_response)?,
             answer,
             admission: body.admission,
+            work,
         })
     }
+}
+
+/// Takes a search on, unless the service is in maintenance.
+fn begin(shared: &ListenerContext) -> Result<WorkInProgress, ApiError> {
+    Ok(shared.api.maintenance.begin()?)
 }
 
 fn not_json() -> Response {

@@ -3,12 +3,15 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
-use axum::response::Response;
-use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, NodeStatus};
+use axum::response::{IntoResponse, Response};
+use store_api::types::{
+    ClockStatus, IndexInfo, IndexState, IndexStatus, Info, NodeStatus, TableSize,
+};
 
 use super::Shared;
 use super::error::ApiError;
 use super::index_path::IndexPath;
+use super::no_tables;
 use crate::identity::IndexName;
 use crate::indexes::{IndexEngine, NoRoute};
 use crate::search::SearchError;
@@ -34,6 +37,23 @@ pub(super) async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
     Json(ClockStatus {
         lead_ms: u64::try_from(lead.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// Returns the tables of the database in the same process with their sizes, and the names of their
+/// indexes.
+#[utoipa::path(
+    get,
+    path = "/api/v1/tables",
+    responses(
+        (status = 200, description = "Every table of users", body = Vec<TableSize>),
+        (status = 404, description = "The service has no database in its process", body = String),
+    ),
+)]
+pub(super) async fn tables(State(shared): State<Shared>) -> Response {
+    match shared.api.engine.table_sizes() {
+        Some(sizes) => Json(sizes).into_response(),
+        None => no_tables::reason().await,
+    }
 }
 
 /// Returns the name and the version of the service.

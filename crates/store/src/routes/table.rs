@@ -10,8 +10,8 @@ use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
 use super::{
-    ListenerContext, Shared, documentation, health, internals, no_tables, openapi, recall, repair,
-    scrub, state, tasks,
+    ListenerContext, Shared, documentation, health, internals, maintenance, no_tables, openapi,
+    recall, repair, scrub, state, tasks,
 };
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -55,7 +55,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 25] {
+fn rows() -> [RouteRow<Shared>; 28] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -65,6 +65,7 @@ fn rows() -> [RouteRow<Shared>; 25] {
     const SCORES: &str = "/api/v1/indexes/{keyspace}/{index}/scores";
     const RECALL: &str = "/api/v1/indexes/{keyspace}/{index}/recall";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
+    const MAINTENANCE: &str = "/api/v1/maintenance";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
     [
         RouteRow::new(GET, LIVE, health::live).needs(RequiredRight::Nothing),
@@ -72,6 +73,7 @@ fn rows() -> [RouteRow<Shared>; 25] {
         RouteRow::new(GET, STATUS_PATH, state::status).needs(RequiredRight::Nothing),
         RouteRow::new(GET, "/api/v1/info", state::info),
         RouteRow::new(GET, "/api/v1/clock", state::clock),
+        RouteRow::new(GET, "/api/v1/tables", state::tables),
         RouteRow::new(GET, "/api/v1/indexes", state::indexes),
         RouteRow::new(GET, INDEX, state::index),
         RouteRow::new(GET, STATUS, state::index_status).needs(RequiredRight::SeeState),
@@ -86,6 +88,8 @@ fn rows() -> [RouteRow<Shared>; 25] {
         changes(PATCH, REPAIR, repair::control),
         changes(PUT, SCHEDULE, repair::update),
         operates(POST, "/api/v1/scrub", scrub::start),
+        RouteRow::new(GET, MAINTENANCE, maintenance::status).needs(RequiredRight::SeeState),
+        operates(PUT, MAINTENANCE, maintenance::set),
         RouteRow::new(GET, "/metrics", state::metrics),
         RouteRow::new(GET, "/api/v1/metrics/history", state::metrics_history),
         RouteRow::new(GET, "/api-docs/openapi.json", openapi::document),

@@ -149,6 +149,7 @@ impl Service {
                 TaskTracker::new(),
                 CancellationToken::new(),
             ),
+            maintenance: MaintenanceMode::default(),
             info: Arc::new(store_api::types::Info {
                 service: "s".into(),
                 version: "1".into(),

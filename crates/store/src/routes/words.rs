@@ -77,6 +77,7 @@ pub(super) async fn bm25(
         request,
         answer,
         admission,
+        work: _work,
     } = admitted;
     let Bm25Request {
         query,

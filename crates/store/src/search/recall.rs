@@ -114,6 +114,8 @@ impl VectorSearcher {
             task.add(ids.len() as u64);
         }
         let measured = total.report();
+        let at_s = self.engine.now().as_secs();
+        index.last_recall.set(&measured, at_s);
         if let Some(recall) = measured.recall {
             let (metrics, now_s) = (self.engine.metrics(), self.engine.now_s());
             metrics.set_recall(&index.identity.name, recall, now_s);

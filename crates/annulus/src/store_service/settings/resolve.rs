@@ -16,8 +16,10 @@ use store::{
 use super::{AnswerOrError, StoreSettings};
 use crate::exit::{ProcessFailure, lacks};
 use crate::heap;
-use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
+use crate::logging::{LogFormat, SyslogReceiver};
+use crate::settings::{
+    DEFAULT_LOG, IndexVectors, filter_values, names, recall_checks, scrub, shares, snapshots,
+};
 use crate::span::{bounded, distance, interval};
 use crate::tls_files::{TlsFiles, check_interval};
 
@@ -37,6 +39,8 @@ pub struct EffectiveStoreSettings {
     pub colours: bool,
     pub log: String,
     pub log_format: LogFormat,
+    /// The receiver of syslog. `None` for none.
+    pub log_syslog: Option<SyslogReceiver>,
 }
 
 impl StoreSettings {
@@ -95,6 +99,7 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
+            recall_checks: recall_checks(self.check_interval)?,
             turns: CpuScheduler::of_shares(
                 threads("threads", self.threads.unwrap_or(cores))?,
                 shares(self.search_share, self.ingest_share)?,
@@ -117,6 +122,7 @@ impl StoreSettings {
             colours: !self.disable_colors.unwrap_or(false),
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
+            log_syslog: self.log_syslog,
         })
     }
 

@@ -82,3 +82,45 @@ async fn health_needs_no_login() {
     assert_eq!(service.get("/health/ready").await.status, 503);
     assert_eq!(service.get("/metrics").await.status, 401);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_in_maintenance_takes_no_searches() {
+    let service = Service::serving().await;
+    let set = async |body: &str| {
+        let path = "/api/v1/maintenance";
+        service.send("PUT", path, "application/json", body).await
+    };
+    let body = r#"{"vector": [0, 0]}"#;
+    assert_eq!(service.ann("idx", body).await.status, 200);
+    let on = r#"{"maintenance":true,"requests_in_progress":0}"#;
+    set(r#"{"maintenance": true}"#).await.is(200, on);
+    service.get("/api/v1/maintenance").await.is(200, on);
+    service
+        .get("/health/ready")
+        .await
+        .is(503, "\"MAINTENANCE\"");
+    let refused = service.ann("idx", body).await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.body.contains("maintenance"), "{}", refused.body);
+    // A search that has begun counts until it is answered.
+    service.api.maintenance.set(false);
+    let begun = service.api.maintenance.begin().unwrap();
+    let answer = set(r#"{"maintenance": true}"#).await;
+    answer.is(200, r#"{"maintenance":true,"requests_in_progress":1}"#);
+    drop(begun);
+    service.get("/api/v1/maintenance").await.is(200, on);
+    let off = r#"{"maintenance":false,"requests_in_progress":0}"#;
+    set(r#"{"maintenance": false}"#).await.is(200, off);
+    assert_eq!(service.ann("idx", body).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_has_the_id_of_its_request() {
+    let service = Service::serving().await;
+    for path in ["/health/live", "/api/v1/indexes", "/nowhere"] {
+        let answer = service.get(path).await;
+        assert!(answer.headers.contains_key("x-request-id"), "{path}");
+    }
+    let searched = service.ann("idx", r#"{"vector": [0, 0]}"#).await;
+    assert!(searched.headers.contains_key("x-request-id"));
+}

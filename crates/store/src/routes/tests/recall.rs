@@ -7,6 +7,8 @@ use tokio::net::TcpStream;
 use super::*;
 use crate::database::LogHead;
 use crate::identity::StructureOptions;
+use crate::options::RecallCheckOptions;
+use crate::recall_checks::RecallChecks;
 
 async fn measured(service: &Service, index: &str, body: &str) -> Answer {
     let path = format!("/api/v1/indexes/ks/{index}/recall");
@@ -175,4 +177,31 @@ fn states_running(service: &Service) -> Vec<uuid::Uuid> {
     let tasks = service.work.list(false).into_iter();
     let running = tasks.filter(|task| task.kind == "recall");
     running.map(|task| task.id).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_check_is_remembered_and_checks_come_by_schedule() {
+    let service = with_rows(30).await;
+    let mut indexes = service.engine.indexes().into_iter();
+    let index = indexes.find(|index| index.identity.name.index == "many");
+    let index = index.unwrap();
+    assert_eq!(index.last_recall.get(), None);
+    assert_eq!(measured(&service, "many", "{}").await.status, 200);
+    let first = index.last_recall.get().expect("a check");
+    assert_eq!(first.queries, 30);
+    assert!(first.at_s > 0 && first.low <= first.recall && first.recall <= first.high);
+
+    let options = RecallCheckOptions {
+        interval: Some(Duration::from_millis(20)),
+        queries: 7,
+    };
+    let (engine, searches) = (service.engine.clone(), service.api.searches.clone());
+    let checks = RecallChecks::new(engine, searches, service.work.clone(), options);
+    let running = tokio::spawn(checks.run());
+    let is_checked = || {
+        let last = index.last_recall.get();
+        last.is_some_and(|checked| checked.queries == 7)
+    };
+    eventually("the schedule checks", async || is_checked()).await;
+    running.abort();
 }

@@ -1,0 +1,274 @@
+//! The log of slow statements: the newest of them, for `system_views.slow_queries` and for lines of
+//! the log.
+//!
+//! A statement is slow if its answer takes longer than a threshold. Literals are replaced in its
+//! text, so that nobody reads values here. At most some statements a second are remembered; the
+//! others are counted.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cql::parser::without_literals;
+use parking_lot::Mutex;
+use storage::clock::{Clock, SystemClock};
+use tokio::time::Instant;
+use traces::RequestId;
+use uuid::Uuid;
+
+/// The most statements that are remembered. With the bounds of their texts they take some MiB.
+const ENTRIES_MAX: usize = 1_000;
+
+/// The most bytes of a statement's text.
+pub(crate) const TEXT_BYTES_MAX: usize = 2 << 10;
+
+/// The most bytes of a plan.
+const PLAN_BYTES_MAX: usize = 1 << 10;
+
+/// The options of the log of slow statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowQueryOptions {
+    /// The time beyond which a statement is slow; `None` for no log.
+    pub threshold: Option<Duration>,
+    /// The most statements that are remembered and logged in a second.
+    pub a_second: u32,
+}
+
+impl Default for SlowQueryOptions {
+    fn default() -> SlowQueryOptions {
+        SlowQueryOptions {
+            threshold: Some(Duration::from_millis(500)),
+            a_second: 10,
+        }
+    }
+}
+
+/// The slow statements of a node.
+#[derive(Debug, Default)]
+pub struct SlowQueries {
+    options: SlowQueryOptions,
+    count: AtomicU64,
+    recent: Mutex<RecentQueries>,
+}
+
+#[derive(Debug, Default)]
+struct RecentQueries {
+    /// The oldest comes first.
+    entries: VecDeque<Arc<SlowQuery>>,
+    /// The present second, since the epoch, and the statements remembered in it.
+    second: (i64, u32),
+}
+
+/// A statement that was carried out, as its request knows it.
+#[derive(Debug)]
+pub(crate) struct ExecutedStatement<'a> {
+    pub id: Uuid,
+    pub client: SocketAddr,
+    pub role: Option<&'a str>,
+    /// The keyspace of names without one.
+    pub keyspace: Option<&'a str>,
+    pub text: &'a str,
+    /// The plan of a search.
+    pub plan: Option<String>,
+}
+
+/// A slow statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SlowQuery {
+    pub id: Uuid,
+    /// The beginning of the statement. Microseconds since the epoch.
+    pub started_at_micros: i64,
+    pub duration_micros: i64,
+    pub client: SocketAddr,
+    pub role: Option<String>,
+    pub keyspace: Option<String>,
+    /// The text without its literals.
+    pub statement: String,
+    /// The plan of a search, without literals.
+    pub plan: Option<String>,
+    /// The id of the request over HTTP.
+    pub request_id: Option<String>,
+}
+
+impl SlowQueries {
+    /// A log with these options.
+    #[must_use]
+    pub fn new(options: SlowQueryOptions) -> SlowQueries {
+        SlowQueries {
+            options,
+            ..SlowQueries::default()
+        }
+    }
+
+    /// The number of slow statements so far, also of those that are not remembered.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The remembered statements, the oldest first.
+    pub(crate) fn entries(&self) -> Vec<Arc<SlowQuery>> {
+        self.recent.lock().entries.iter().cloned().collect()
+    }
+
+    /// The beginning of a statement; `None` if there is no log.
+    pub(crate) fn begin(&self) -> Option<Instant> {
+        self.options.threshold.map(|_| Instant::now())
+    }
+
+    /// Notes that a statement is done that began then. Only a slow one is described.
+    pub(crate) fn end<'a>(
+        &self,
+        began: Option<Instant>,
+        describe: impl FnOnce() -> ExecutedStatement<'a>,
+    ) {
+        if let (Some(began), Some(threshold)) = (began, self.options.threshold) {
+            let took = began.elapsed();
+            if took >= threshold {
+                self.note(took, SystemClock.now_micros(), describe);
+            }
+        }
+    }
+
+    fn note<'a>(
+        &self,
+        took: Duration,
+        now_micros: i64,
+        describe: impl FnOnce() -> ExecutedStatement<'a>,
+    ) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        if !self.is_sampled(now_micros / 1_000_000) {
+            return;
+        }
+        let executed = describe();
+        let duration_micros = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
+        let of_request = RequestId::current();
+        let slow = Arc::new(SlowQuery {
+            id: executed.id,
+            started_at_micros: now_micros.saturating_sub(duration_micros),
+            duration_micros,
+            client: executed.client,
+            role: executed.role.map(str::to_owned),
+            keyspace: executed.keyspace.map(str::to_owned),
+            statement: without_literals(executed.text, TEXT_BYTES_MAX),
+            plan: executed.plan.map(|plan| of_plan(&plan)),
+            request_id: of_request.map(|id| id.to_string()),
+        });
+        log(&slow);
+        let mut recent = self.recent.lock();
+        if recent.entries.len() == ENTRIES_MAX {
+            recent.entries.pop_front();
+        }
+        recent.entries.push_back(slow);
+    }
+
+    /// Whether a slow statement of this second is remembered.
+    fn is_sampled(&self, second: i64) -> bool {
+        let mut recent = self.recent.lock();
+        let (present, taken) = &mut recent.second;
+        if *present != second {
+            (*present, *taken) = (second, 0);
+        }
+        *taken += 1;
+        *taken <= self.options.a_second
+    }
+}
+
+/// A plan on one line, without literals.
+fn of_plan(plan: &str) -> String {
+    let lines = plan
+        .lines()
+        .map(|line| without_literals(line, PLAN_BYTES_MAX));
+    let mut text = lines.collect::<Vec<_>>().join("; ");
+    text.truncate(text.floor_char_boundary(PLAN_BYTES_MAX));
+    text
+}
+
+fn log(slow: &SlowQuery) {
+    let SlowQuery {
+        duration_micros,
+        client,
+        keyspace,
+        statement,
+        plan,
+        ..
+    } = slow;
+    let duration_ms = duration_micros / 1_000;
+    let keyspace = keyspace.as_deref().unwrap_or_default();
+    let plan = plan.as_deref().unwrap_or_default();
+    tracing::info!(target: "slow_query", duration_ms, client = %client.ip(), keyspace, plan, "{statement}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn executed(text: &str) -> ExecutedStatement<'_> {
+        ExecutedStatement {
+            id: Uuid::nil(),
+            client: SocketAddr::from(([127, 0, 0, 1], 5)),
+            role: Some("app"),
+            keyspace: None,
+            text,
+            plan: Some("select a from k.t\nindex k.i, 10 rows".to_owned()),
+        }
+    }
+
+    fn log_of(threshold: Option<Duration>) -> SlowQueries {
+        SlowQueries::new(SlowQueryOptions {
+            threshold,
+            a_second: 3,
+        })
+    }
+
+    #[test]
+    fn a_slow_statement_is_shown_without_its_literals() {
+        let log = log_of(Some(Duration::ZERO));
+        let text = "SELECT a FROM k.t WHERE a = 'ann' ORDER BY v ANN OF [1, 2] LIMIT 10";
+        log.end(log.begin(), || executed(text));
+        let [slow] = &log.entries()[..] else {
+            panic!("one statement");
+        };
+        assert_eq!(
+            slow.statement,
+            "SELECT a FROM k.t WHERE a = ? ORDER BY v ANN OF [?...] LIMIT ?"
+        );
+        assert_eq!(
+            slow.plan.as_deref(),
+            Some("select a from k.t; index k.i, ? rows")
+        );
+        assert_eq!(slow.role.as_deref(), Some("app"));
+        assert_eq!(log.count(), 1);
+    }
+
+    #[test]
+    fn quick_statements_are_not_described() {
+        for threshold in [None, Some(Duration::from_hours(1))] {
+            let log = log_of(threshold);
+            log.end(log.begin(), || panic!("it is not slow"));
+            assert_eq!((log.count(), log.entries().len()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn the_log_has_bounds() {
+        let log = log_of(Some(Duration::ZERO));
+        let second = 1_000_000;
+        for number in 0..10 {
+            log.note(Duration::from_secs(1), second + number, || {
+                executed("SELECT 1")
+            });
+        }
+        assert_eq!((log.count(), log.entries().len()), (10, 3));
+        for number in 2..2 + 2 * ENTRIES_MAX as i64 {
+            log.note(Duration::from_secs(1), number * second, || {
+                executed("SELECT 1")
+            });
+        }
+        let entries = log.entries();
+        assert_eq!(entries.len(), ENTRIES_MAX);
+        let last = entries.last().map(|slow| slow.started_at_micros);
+        assert_eq!(last, Some(2 * ENTRIES_MAX as i64 * second));
+    }
+}
