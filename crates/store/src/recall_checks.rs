@@ -23,7 +23,7 @@ use crate::search::VectorSearcher;
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// An index of one version. A new version has other content.
-type CheckedVersion = (IndexName, Uuid);
+type CheckedVersion = (IndexName, Option<Uuid>);
 
 fn version_of(index: &IndexHandle) -> CheckedVersion {
     (index.identity.name.clone(), index.identity.version)
