@@ -18,7 +18,7 @@ from sinks import MailReceiver, SyslogReceiver, Webhook
 
 
 class AlertChain:
-    """The running chain. Servers log to `log_address`."""
+    """The running chain. Servers log to `log_address`, or to `log_socket` as they would to /dev/log."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -27,6 +27,7 @@ class AlertChain:
         self.rules = [LogRule(rule) for rule in alerts(LOKI_RULES)]
         self.log_port = free_port("127.0.0.1")
         self.log_address = f"127.0.0.1:{self.log_port}"
+        self.log_socket = folder / "log"
         self.alertmanager = None
 
     def rsyslog(self):
@@ -36,7 +37,9 @@ class AlertChain:
         text, outputs = re.subn(r"@@[\d.]+:\d+;", f"@@127.0.0.1:{self.receiver.port};", text)
         assert (inputs, outputs) == (1, 1)
         path = self.folder / "rsyslog.conf"
-        path.write_text(f'global(workDirectory="{self.folder}")\n{text}')
+        # What Debian's own settings have for /dev/log.
+        local = f'module(load="imuxsock" SysSock.Name="{self.log_socket}")'
+        path.write_text(f'global(workDirectory="{self.folder}")\n{local}\n{text}')
         return rsyslog(path, self.folder, lambda: answers_tcp(self.log_port))
 
     def start_alertmanager(self):

@@ -74,3 +74,17 @@ def panels_without_data():
 def heading_anchor(heading):
     """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def metrics_of(expression):
+    """The metrics that an expression of PromQL reads."""
+    text = re.sub(r'"[^"]*"', "", expression)
+    text = re.sub(r"\b(?:by|on|without|ignoring|group_left|group_right) *\([^)]*\)", "", text)
+    text = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", text)
+    words = re.findall(r"\b([a-zA-Z_]\w*)\b(?!\s*\()", text)
+    return {word for word in words if word not in {"and", "or", "unless", "offset", "bool", "by"}}
+
+
+def family(metric):
+    """The name of a histogram of which a metric is a part."""
+    return re.sub(r"_(bucket|sum|count)$", "", metric)

@@ -1,6 +1,8 @@
 """A real large cell, from the server's log to one alert: rsyslog, the stages of Promtail, the rule of Loki,
 Alertmanager, mail and Slack."""
 
+import itertools
+
 import pytest
 from chain import alert_chain
 from clients import client_of_one
@@ -66,6 +68,14 @@ def test_every_line_has_its_head_and_severity(chain, logging_server):
     assert sum(chain.receiver.pipeline.counters.values()) == warnings >= 1
 
 
+def test_the_local_socket_is_as_good(chain, logging_server, tmp_path):
+    before = len(chain.receiver.entries)
+    with Server(tmp_path / "data", "--log-syslog", f"unix:{chain.log_socket}") as server:
+        (entry, *_) = eventually(lambda: chain.receiver.entries[before:], 60)
+        assert entry.labels["app"] == "annulus" and {"shard", "module"} <= set(entry.labels), entry
+    assert "panicked" not in server.log()
+
+
 def test_queries_go_on_without_the_receiver(chain, tmp_path):
     with chain.rsyslog():
         server = Server(tmp_path / "data", "--log-syslog", chain.log_address).start()
@@ -78,12 +88,15 @@ def test_queries_go_on_without_the_receiver(chain, tmp_path):
             session.execute(insert, (number, LARGE), timeout=30)
         assert session.execute("SELECT count(*) FROM shop.manuals").one()[0] == 20
 
-        # Once it is back, lines arrive again.
+        # Once it is back, lines arrive again. A table's column is logged once in ten minutes.
         before = len(large_lines(chain))
         with chain.rsyslog():
+            tables = itertools.count()
 
             def arrives():
-                session.execute(insert, (0, LARGE))
+                table = f"shop.later_{next(tables)}"
+                session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, body text)")
+                session.execute(f"INSERT INTO {table} (id, body) VALUES (0, %s)", (LARGE,))
                 return len(large_lines(chain)) > before
 
             eventually(arrives, 60, every=0.5)

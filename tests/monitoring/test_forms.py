@@ -16,17 +16,18 @@ from files import (
     RULES,
     RUNBOOKS,
     alerts,
+    family,
     filled_in,
     heading_anchor,
     loaded,
+    metrics_of,
     panel_queries,
     panels,
     panels_without_data,
 )
 
-# Made by Prometheus itself, and by the stages of promtail.yml.
+# Made by Prometheus itself.
 OF_OTHERS = {"ALERTS", "up"}
-HISTOGRAM_PARTS = re.compile(r"_(bucket|sum|count)$")
 WANTED_ALERTS = {
     "InstanceDown", "DiskFull", "NoCql", "HighLatencies", "RecallBelowTarget", "ShortAnswers", "IndexLag", "BackupFailed",
     "BackupOld", "DrillFailed", "RepairFailed", "ShedRequests", "Restarted", "MemoryNearLimit", "ClockMoved",
@@ -49,15 +50,6 @@ def counters_of_stages():
             waiting += part.values()
             found |= {metric["prefix"] + name for name, metric in part.get("metrics", {}).items()}
     return found
-
-
-def metrics_of(expression):
-    """The metrics that an expression of PromQL reads."""
-    text = re.sub(r'"[^"]*"', "", expression)
-    text = re.sub(r"\b(?:by|on|without|ignoring|group_left|group_right) *\([^)]*\)", "", text)
-    text = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", text)
-    words = re.findall(r"\b([a-zA-Z_]\w*)\b(?!\s*\()", text)
-    return {word for word in words if word not in {"and", "or", "unless", "offset", "bool", "by"}}
 
 
 def test_yaml_and_json_can_be_read():
@@ -98,7 +90,7 @@ def test_every_metric_is_on_the_page_of_metrics():
             used[metric].add(alert["alert"])
     assert len(used) > 60
     known = named | OF_OTHERS | counters_of_stages()
-    unknown = {name: places for name, places in used.items() if not {name, HISTOGRAM_PARTS.sub("", name)} & known}
+    unknown = {name: places for name, places in used.items() if not {name, family(name)} & known}
     assert not unknown, f"not in {METRICS_PAGE.name}: {unknown}"
 
 
