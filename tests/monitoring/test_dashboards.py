@@ -15,7 +15,7 @@ import pytest
 import yaml
 from files import DASHBOARDS, MONITORING, RULES, alerts, loaded, metrics_of, panel_queries, panels_without_data
 from gateways import NETWORK
-from load import care_for, loaded_gateway, loaded_server
+from server_load import care_for, loaded_gateway, loaded_server
 from programs import checked, prometheus
 from ring import ROOT, cassandra_ring, free_port
 from server import Server, eventually
