@@ -79,7 +79,7 @@ def _text(token):
 
 
 def as_promtail(file):
-    """What promtail.yml has to say for the same: listener, relabelling, stages and where lines go."""
+    """The listener, relabelling, stages and address of a file of Alloy, in the words of promtail.yml."""
     attributes, blocks = file.block("loki.source.syslog")
     ((_, _, listener, _),) = blocks
     assert attributes["relabel_rules"] == "loki.relabel.syslog.rules"

@@ -39,7 +39,8 @@ def _unpack():
     downloads.mkdir(parents=True, exist_ok=True)
     if shutil.which("apt-get") is None:
         return
-    done = subprocess.run(["apt-get", "download", "-q", *PACKAGES, *LIBRARIES], cwd=downloads, capture_output=True, text=True)
+    command = ["apt-get", "download", "-q", *PACKAGES, *LIBRARIES]
+    done = subprocess.run(command, cwd=downloads, capture_output=True, text=True)
     if done.returncode != 0:
         return
     for package in downloads.glob("*.deb"):
