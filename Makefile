@@ -83,7 +83,7 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla test-cqlsh test-shell test-load test-compat test-differential test-histories \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla smoke-monitoring test-cqlsh test-shell test-load test-compat test-differential test-histories \
 	test-filters test-full-text test-http-tables test-mcp test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
@@ -154,6 +154,16 @@ SMOKE_TESTS := ann batches errors metadata paging prepared roles tls types user_
 .PHONY: smoke-driver-scylla
 smoke-driver-scylla: $(VENVS)/scylla/.installed test-programs
 	$(VENVS)/scylla/bin/python -m pytest -q $(SMOKE_TESTS:%=tests/drivers/test_%.py)
+
+# What needs neither a server nor other programs: forms, names of metrics, a runbook and tests for each alert.
+.PHONY: smoke-monitoring
+smoke-monitoring: $(VENVS)/cassandra/.installed
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/monitoring/test_forms.py tests/monitoring/test_log_files.py
+
+# Programs that are not installed come from Debian's packages, unpacked into target/monitoring; without these a test is skipped.
+.PHONY: test-monitoring
+test-monitoring: $(if $(WITHOUT_CASSANDRA),,cassandra) $(VENVS)/cassandra/.installed test-programs ## Dashboards, alerts and logs by real Prometheus, Alertmanager and rsyslog (5 minutes; WITHOUT_CASSANDRA=1 leaves gateways out)
+	WITHOUT_CASSANDRA=$(WITHOUT_CASSANDRA) $(VENVS)/cassandra/bin/python -m pytest -q -rs tests/monitoring
 
 .PHONY: test-cqlsh
 test-cqlsh: $(VENVS)/cassandra/.installed test-programs

@@ -18,6 +18,7 @@ use embedded::Embedded;
 use http_server::MaintenanceMode;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::PartitionWalks;
+use node::slow_queries::SlowQueries;
 use node::{
     CqlListenerOptions, HttpLogins, HttpTablesOptions, InternalExecutor, Node, NodeOptions,
 };
