@@ -122,11 +122,7 @@ async fn serve(
         let of_store = bound.insert(BoundIndexService::bind(settings).await?);
         options.stores = of_store.local();
     }
-    let gateway = Gateway::start(options).await.map_err(|error| {
-        ProcessFailure::AddressInUse(format!(
-            "{error}; choose another port with --cql-port (or --metrics-listen), or stop what uses it"
-        ))
-    })?;
+    let gateway = Gateway::start(options).await.map_err(in_use)?;
     log_addresses(&gateway, &cassandra);
     let ends = show_metrics(&gateway);
     // The gateway, which is the database of the index service, listens now.
@@ -179,6 +175,13 @@ async fn serve(
         tracing::warn!("some requests were still unanswered when their time was up");
     }
     outcome.map(|_| ())
+}
+
+/// The failure of a gateway that can't listen.
+fn in_use(error: impl std::fmt::Display) -> ProcessFailure {
+    ProcessFailure::AddressInUse(format!(
+        "{error}; choose another port with --cql-port (or --metrics-listen), or stop what uses it"
+    ))
 }
 
 /// Shows the process among the metrics of the gateway. Returns the ends of certificates, which are
