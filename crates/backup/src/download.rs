@@ -130,7 +130,7 @@ fn folders(
     let of_files = wanted
         .iter()
         .filter_map(|file| Path::new(&file.path).parent());
-    let all = empty.map(|folder| Path::new(folder)).chain(of_files);
+    let all = empty.map(Path::new).chain(of_files);
     all.map(Path::to_owned).collect()
 }
 
@@ -221,37 +221,19 @@ impl FileTransfer<'_> {
             }
             self.pace.before(chunk.bytes).await;
             let end = start + chunk.bytes;
-            if end <= there && self.is_there(*chunk, path, start).await? {
+            let (objects, codec) = (Arc::clone(self.objects), Arc::clone(self.codec));
+            let (chunk, path) = (*chunk, path.to_owned());
+            if end <= there && is_there(Arc::clone(&codec), chunk, path.clone(), start).await? {
                 self.report.reused_bytes += chunk.bytes;
                 self.progress.done(chunk.bytes, 0);
             } else {
                 self.wait_below(IN_FLIGHT).await?;
-                let (objects, codec) = (Arc::clone(self.objects), Arc::clone(self.codec));
-                let (chunk, path) = (*chunk, path.to_owned());
                 self.fetching
                     .spawn(async move { write_piece(&objects, codec, chunk, path, start).await });
             }
             start = end;
         }
         Ok(())
-    }
-
-    /// Whether a file has a piece already, undamaged.
-    async fn is_there(
-        &self,
-        chunk: ChunkRef,
-        path: &Path,
-        start: u64,
-    ) -> Result<bool, BackupError> {
-        let codec = Arc::clone(self.codec);
-        let path = path.to_owned();
-        let length = usize::try_from(chunk.bytes).unwrap_or(usize::MAX);
-        let compared = aside(move || {
-            let mut content = vec![0; length];
-            let read = File::open(&path).and_then(|file| file.read_exact_at(&mut content, start));
-            read.is_ok() && codec.digest(&content) == chunk.digest
-        });
-        compared.await.map_err(BackupError::thread)
     }
 
     async fn wait_below(&mut self, number: usize) -> Result<(), BackupError> {
@@ -265,6 +247,22 @@ impl FileTransfer<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a file has a piece already, undamaged.
+async fn is_there(
+    codec: Arc<ChunkCodec>,
+    chunk: ChunkRef,
+    path: PathBuf,
+    start: u64,
+) -> Result<bool, BackupError> {
+    let length = usize::try_from(chunk.bytes).unwrap_or(usize::MAX);
+    let compared = aside(move || {
+        let mut content = vec![0; length];
+        let read = File::open(&path).and_then(|file| file.read_exact_at(&mut content, start));
+        read.is_ok() && codec.digest(&content) == chunk.digest
+    });
+    compared.await.map_err(BackupError::thread)
 }
 
 /// Fetches a chunk, verifies it and writes it to its place in a file.

@@ -1,8 +1,8 @@
 //! The HTTP client of stores: connections of hyper, encrypted by rustls.
 //!
 //! `object_store` makes and signs requests. Here they are sent. Answers that say that the store is
-//! busy become errors ([`ExchangeFault`]), so that one place decides about all retries
-//! ([`crate::objects`]).
+//! busy become errors ([`ExchangeFault`]), so that one place, the module `objects`, decides about all
+//! retries.
 
 use std::error::Error;
 use std::future::Future;
@@ -143,7 +143,7 @@ fn of_certificate(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// The fault of a request inside of an error of `object_store`.
-pub fn fault_in<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ExchangeFault> {
+pub fn fault_in(error: &(dyn Error + 'static)) -> Option<&ExchangeFault> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(fault) = error.downcast_ref::<ExchangeFault>() {

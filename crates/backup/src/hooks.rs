@@ -18,7 +18,7 @@ pub trait TransferProgress: Send + Sync {
 /// The pace of a transfer.
 pub trait TransferPace: Send + Sync {
     /// Waits until a piece of so many bytes may be read from disk, or fetched from the store.
-    fn before<'a>(&'a self, bytes: u64) -> BoxFuture<'a, ()>;
+    fn before(&self, bytes: u64) -> BoxFuture<'_, ()>;
 }
 
 /// The progress of a transfer that no one follows.
@@ -40,7 +40,7 @@ impl TransferProgress for NoProgress {
 pub struct FullPace;
 
 impl TransferPace for FullPace {
-    fn before<'a>(&'a self, _: u64) -> BoxFuture<'a, ()> {
+    fn before(&self, _: u64) -> BoxFuture<'_, ()> {
         Box::pin(future::ready(()))
     }
 }

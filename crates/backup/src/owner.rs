@@ -110,7 +110,7 @@ impl LocationMarker {
         let damaged = |problem: String| BackupError::Damaged {
             location: location.to_string(),
             object: MARKER.to_owned(),
-            problem,
+            problem: format!("{problem}; a backup with --take-over writes it again"),
         };
         let of_json = |error: serde_json::Error| damaged(error.to_string());
         let format: FormatOnly = serde_json::from_slice(bytes).map_err(of_json)?;
@@ -232,7 +232,11 @@ pub async fn check(
     claim: LeaseClaim<'_>,
 ) -> Result<Option<FreeMarker>, BackupError> {
     let location = objects.location();
-    let Some((marker, version)) = marker(objects).await? else {
+    let found = match marker(objects).await {
+        Err(BackupError::Damaged { .. }) if claim.take_over => return damaged(objects).await,
+        found => found?,
+    };
+    let Some((marker, version)) = found else {
         return check_without_marker(objects, claim).await.map(|()| None);
     };
     marker.check_key(location, key)?;
@@ -256,12 +260,21 @@ pub async fn check(
     Ok(Some(free))
 }
 
+/// A marker that can't be read is replaced by a server that takes the location over.
+async fn damaged(objects: &VaultObjects) -> Result<Option<FreeMarker>, BackupError> {
+    let found = objects.get(MARKER, MARKER_BYTES).await?;
+    Ok(found.map(|found| FreeMarker {
+        token: Uuid::nil(),
+        version: found.version,
+    }))
+}
+
 /// A location without a marker is free if it has no points.
 async fn check_without_marker(
     objects: &VaultObjects,
     claim: LeaseClaim<'_>,
 ) -> Result<(), BackupError> {
-    // Whoever made the last backup may make the next, if only the marker was deleted.
+    // The server that made the last backup may make the next, if only the marker was deleted.
     let is_ours = OwnerState::read(claim.state)?.token.is_some();
     if claim.take_over || is_ours || objects.list(layout::META).await?.is_empty() {
         return Ok(());

@@ -133,7 +133,7 @@ fn local(path: &Path) -> object_store::Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(store))
 }
 
-/// Attempts are made again by [`crate::objects`] alone.
+/// Attempts are made again by the module `objects` alone.
 fn no_retries() -> RetryConfig {
     RetryConfig {
         max_retries: 0,

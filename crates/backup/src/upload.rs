@@ -31,7 +31,7 @@ use crate::point::{
 };
 
 /// Chunks that are on their way at the same time.
-pub const IN_FLIGHT: usize = 8;
+const IN_FLIGHT: usize = 8;
 
 /// The pause between two writes of the memory of files.
 const REMEMBER_EVERY: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ pub async fn back_up(
     let id = PointId::at(source.taken_at_micros, rand::random());
     let mut upload = Upload::new(target, &source, &state, progress, pace).await?;
     upload.is_sending = true;
-    let tree = upload.tree(&source).await?;
+    let tree = tree(source.root, progress).await?;
     let read = upload.all(&tree).await;
     // What was read is remembered even if the backup goes on another time.
     let remembered = upload.remember(read.is_ok()).await;
@@ -174,7 +174,7 @@ pub async fn plan(
     };
     owner::check(target.objects, target.codec.key(), claim).await?;
     let mut upload = Upload::new(target, source, &state, progress, pace).await?;
-    let tree = upload.tree(source).await?;
+    let tree = tree(source.root, progress).await?;
     let files = upload.all(&tree).await?;
     Ok(BackupPlan {
         files: files.len() as u64,
@@ -232,16 +232,6 @@ impl<'a> Upload<'a> {
             sent_objects: 0,
             sent_bytes: 0,
         })
-    }
-
-    /// Finds all files.
-    async fn tree(&self, source: &BackupSource<'_>) -> Result<SourceTree, BackupError> {
-        let root = source.root.to_owned();
-        let tree = aside(move || files::walk(&root)).await;
-        let tree = tree.map_err(BackupError::thread)??;
-        let bytes = tree.files.iter().map(|file| file.stamp.bytes).sum();
-        self.progress.set_total(bytes);
-        Ok(tree)
     }
 
     /// Reads all files as far as needed, and sends the pieces that are missing.
@@ -311,7 +301,8 @@ impl<'a> Upload<'a> {
                     Arc::clone(opened.insert(Arc::new(reader)))
                 }
             };
-            let (digest, content) = self.read(file, reader, start, bytes).await?;
+            let codec = Arc::clone(self.target.codec);
+            let (digest, content) = read_piece(codec, file, reader, start, bytes).await?;
             if expected.is_some_and(|expected| expected.digest != digest) {
                 return Ok(None);
             }
@@ -325,27 +316,6 @@ impl<'a> Upload<'a> {
             }
         }
         Ok(Some(chunks))
-    }
-
-    async fn read(
-        &self,
-        file: &SourceFile,
-        reader: Arc<File>,
-        start: u64,
-        bytes: u64,
-    ) -> Result<(ChunkDigest, Vec<u8>), BackupError> {
-        let codec = Arc::clone(self.target.codec);
-        let length = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let read = aside(move || {
-            let mut content = vec![0; length];
-            reader.read_exact_at(&mut content, start)?;
-            Ok::<_, std::io::Error>((codec.digest(&content), content))
-        });
-        let read = read.await.map_err(BackupError::thread)?;
-        read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => changed(file),
-            _ => BackupError::file(&file.full)(error),
-        })
     }
 
     /// Sends a piece, if the location lacks it.
@@ -421,6 +391,36 @@ impl<'a> Upload<'a> {
         }
         Ok(schema)
     }
+}
+
+/// Finds all files.
+async fn tree(root: &Path, progress: &dyn TransferProgress) -> Result<SourceTree, BackupError> {
+    let root = root.to_owned();
+    let tree = aside(move || files::walk(&root)).await;
+    let tree = tree.map_err(BackupError::thread)??;
+    progress.set_total(tree.files.iter().map(|file| file.stamp.bytes).sum());
+    Ok(tree)
+}
+
+/// Reads so many bytes of a file, and names them.
+async fn read_piece(
+    codec: Arc<ChunkCodec>,
+    file: &SourceFile,
+    reader: Arc<File>,
+    start: u64,
+    bytes: u64,
+) -> Result<(ChunkDigest, Vec<u8>), BackupError> {
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let read = aside(move || {
+        let mut content = vec![0; length];
+        reader.read_exact_at(&mut content, start)?;
+        Ok::<_, std::io::Error>((codec.digest(&content), content))
+    });
+    let read = read.await.map_err(BackupError::thread)?;
+    read.map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => changed(file),
+        _ => BackupError::file(&file.full)(error),
+    })
 }
 
 /// Bytes of a piece, as a step.

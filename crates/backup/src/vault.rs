@@ -85,14 +85,16 @@ impl BackupLocation {
             .map(VaultKey::read)
             .transpose()?;
         let objects = VaultObjects::new(options.location.clone(), provider, retries)?;
-        match owner::marker(&objects).await? {
-            Some((marker, _)) => marker.check_key(&options.location, key.as_ref())?,
-            None if access == LocationAccess::Read => {
+        match owner::marker(&objects).await {
+            Ok(Some((marker, _))) => marker.check_key(&options.location, key.as_ref())?,
+            Ok(None) if access == LocationAccess::Read => {
                 return Err(BackupError::NotALocation {
                     location: options.location.to_string(),
                 });
             }
-            None => {}
+            // Points can be read without it. A verification names it, and a backup refuses it.
+            Ok(None) | Err(BackupError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
         }
         Ok(BackupLocation {
             objects: Arc::new(objects),
