@@ -1,5 +1,6 @@
 //! Operations on objects, each with a bound on its time, and tried again while that may help.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -77,6 +78,9 @@ enum StoreAnswer {
     Lacking(String),
     Failed(BackupError),
 }
+
+/// Objects that are still to be deleted, by one attempt after another.
+type ObjectsLeft = Arc<Mutex<BTreeSet<ObjectPath>>>;
 
 struct OpenedStore {
     settings: ProviderSettings,
@@ -187,14 +191,14 @@ impl VaultObjects {
     pub async fn delete(&self, objects: &[String]) -> Result<(), BackupError> {
         for objects in objects.chunks(DELETED_AT_ONCE) {
             let first = objects.first().map_or("", String::as_str);
-            let paths: Vec<ObjectPath> = objects
+            let paths = objects
                 .iter()
-                .map(|object| ObjectPath::from(object.as_str()))
-                .collect();
+                .map(|object| ObjectPath::from(object.as_str()));
+            let left: ObjectsLeft = Arc::new(Mutex::new(paths.collect()));
             let limit = self.retries.attempt;
             let deleted = self.tried(first, Duration::MAX, |store| {
-                let paths = paths.clone();
-                Box::pin(async move { delete_all(&*store, paths, limit).await })
+                let left = Arc::clone(&left);
+                Box::pin(async move { delete_all(&*store, &left, limit).await })
             });
             match deleted.await {
                 Ok(()) | Err(StoreAnswer::Missing) => {}
@@ -352,13 +356,17 @@ async fn list_whole(
 
 async fn delete_all(
     store: &dyn ObjectStore,
-    paths: Vec<ObjectPath>,
+    left: &ObjectsLeft,
     limit: Duration,
 ) -> object_store::Result<()> {
+    let paths: Vec<ObjectPath> = left.lock().iter().cloned().collect();
     let mut deleted = store.delete_stream(stream::iter(paths.into_iter().map(Ok)).boxed());
     loop {
         match within(limit, deleted.try_next()).await {
-            Ok(Some(_)) | Err(object_store::Error::NotFound { .. }) => {}
+            Ok(Some(path)) => {
+                left.lock().remove(&path);
+            }
+            Err(object_store::Error::NotFound { .. }) => {}
             Ok(None) => return Ok(()),
             Err(error) => return Err(error),
         }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -25,8 +24,8 @@ pub struct FaultPlan {
     pub broken_every: Option<u64>,
     /// Each read whose number is a multiple gives only half of its object.
     pub torn_every: Option<u64>,
-    /// Each operation whose number is a multiple takes so long.
-    pub slow_every: Option<(u64, Duration)>,
+    /// Each operation whose number is a multiple gets no answer.
+    pub stuck_every: Option<u64>,
     /// Whether the credentials are refused.
     pub is_denied: bool,
 }
@@ -48,10 +47,8 @@ impl FaultState {
         };
         let plan = self.plan.lock().clone();
         let hits = |every: Option<u64>| every.is_some_and(|every| number.is_multiple_of(every));
-        if let Some((every, time)) = plan.slow_every
-            && hits(Some(every))
-        {
-            tokio::time::sleep(time).await;
+        if hits(plan.stuck_every) {
+            std::future::pending::<()>().await;
         }
         if plan.is_denied {
             return Err(Error::PermissionDenied {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use backup::{
@@ -37,6 +37,9 @@ pub fn noise(seed: u64, length: usize) -> Vec<u8> {
     });
     words.flatten().take(length).collect()
 }
+
+/// A content of two pieces.
+static LONG: LazyLock<Vec<u8>> = LazyLock::new(|| noise(1, (8 << 20) + 5_000));
 
 /// Contents of files by path, and folders with no content.
 pub type Tree = BTreeMap<String, Option<Vec<u8>>>;
@@ -85,7 +88,7 @@ impl Server {
         server.write("annulus-storage", b"1");
         server.write("db/nothing", b"");
         server.write("db/short", &b"short ".repeat(1_000));
-        server.write("db/7/long", &noise(1, (8 << 20) + 5_000));
+        server.write("db/7/long", &LONG);
         server.write("db/7/same", b"1");
         server
     }
