@@ -279,7 +279,7 @@ impl<'a> Upload<'a> {
         file: &SourceFile,
         known: Option<&[ChunkRef]>,
     ) -> Result<Option<Vec<ChunkRef>>, BackupError> {
-        let mut opened = None;
+        let mut opened: Option<Arc<File>> = None;
         let mut chunks = Vec::new();
         for (index, start) in (0..file.stamp.bytes).step_by(step()).enumerate() {
             if !self.progress.is_wanted() {
