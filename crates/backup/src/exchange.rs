@@ -1,8 +1,8 @@
 //! The HTTP client of stores: connections of hyper, encrypted by rustls.
 //!
 //! `object_store` makes and signs requests. Here they are sent. Answers that say that the store is
-//! busy become errors ([`ExchangeFault`]), so that one place, the module `objects`, decides about all
-//! retries.
+//! busy become errors ([`ExchangeFault`]), so that one place, the module `objects`, decides about
+//! all retries.
 
 use std::error::Error;
 use std::future::Future;

@@ -25,8 +25,8 @@ pub fn point_of(object: &str) -> Option<&str> {
     name.strip_suffix(".json")
 }
 
-/// The object of a keyspace's schema. Characters that stores treat each in their own way are written
-/// as `=` and their bytes in hex.
+/// The object of a keyspace's schema. Characters that stores treat each in their own way are
+/// written as `=` and their bytes in hex.
 pub fn schema(point: impl std::fmt::Display, keyspace: &str) -> String {
     let mut object = format!("{SCHEMA}/{point}/");
     for byte in keyspace.bytes() {

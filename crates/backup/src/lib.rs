@@ -9,16 +9,17 @@
 //! data/xx/DIGEST               a chunk: a piece of a file, of 8 MiB at most
 //! ```
 //!
-//! A chunk is named by the digest of its content, so that a piece of a file that the location has is
-//! never sent again, by this backup or by one that goes on after a kill. Without its manifest a point
-//! doesn't exist. Chunks are removed only after all manifests that remain have been read whole.
+//! A chunk is named by the digest of its content, so that a piece of a file that the location has
+//! is never sent again, by this backup or by one that goes on after a kill. Without its manifest a
+//! point doesn't exist. Chunks are removed only after all manifests that remain have been read
+//! whole.
 //!
 //! The crate knows objects and files, and nothing of CQL or of what the files mean.
 //!
 //! From the bottom up: `error`, `location` and `hooks` are what callers see. `key`, `chunk` and
-//! `point` know bytes of objects. `exchange`, `provider` and `objects` reach the store, with retries.
-//! `owner` lets one server write. `upload`, `download`, `verify` and `retention` are the operations,
-//! and `vault` their one entrance.
+//! `point` know bytes of objects. `exchange`, `provider` and `objects` reach the store, with
+//! retries. `owner` lets one server write. `upload`, `download`, `verify` and `retention` are the
+//! operations, and `vault` their one entrance.
 
 #![warn(clippy::unwrap_used)]
 

@@ -135,7 +135,8 @@ impl BackupLocation {
     /// The manifest of a point; `None` for the newest.
     ///
     /// # Errors
-    /// If there is no such point, its manifest is damaged, or the store refuses or can't be reached.
+    /// If there is no such point, its manifest is damaged, or the store refuses or can't be
+    /// reached.
     pub async fn point(&self, id: Option<&PointId>) -> Result<PointManifest, BackupError> {
         self.objects.renew()?;
         let id = self.chosen(id).await?;
