@@ -29,7 +29,11 @@ const OF_ONE_WORD_PER_HUNDRED: usize = 40;
 
 /// The types whose names begin with that of their crate: the thing that the crate is for, and
 /// what users import together with such a thing of another crate. A new one needs that reason.
-const NAMED_AFTER_THEIR_CRATE: [&str; 17] = [
+const NAMED_AFTER_THEIR_CRATE: [&str; 21] = [
+    "backup::BackupError",
+    "backup::BackupLocation",
+    "backup::BackupPlan",
+    "backup::BackupSource",
     "clock::Clock",
     "cpu-scheduler::CpuScheduler",
     "cql::CqlError",
