@@ -10,6 +10,8 @@ import threading
 import time
 import urllib.parse
 
+from server import eventually
+
 # Headers of one connection, which are not passed on.
 OF_A_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect", "content-length"}
 
@@ -98,6 +100,10 @@ class Proxy:
         """Begins to count from zero."""
         with self.lock:
             self.requests.clear()
+
+    def wait_until_idle(self):
+        """Waits until no request is under way."""
+        eventually(lambda: all(request.status is not None for request in list(self.requests)))
 
     def begun(self, method, path, size):
         """Counts a request, and returns it with the fault that hits it."""
