@@ -13,7 +13,7 @@ import data  # noqa: E402
 from commands import Backups, clean_environment  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from server import Server  # noqa: E402
-from stores import KINDS, Directory, is_there  # noqa: E402
+from places import KINDS, Directory, is_there  # noqa: E402
 
 clean_environment()
 

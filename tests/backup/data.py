@@ -171,6 +171,15 @@ def fill_blobs(session, keyspace, first, count, size=20_000):
         future.result()
 
 
+def accepts(session, statement):
+    """Whether a statement succeeds now."""
+    try:
+        session.execute(statement)
+    except Exception:  # noqa: BLE001
+        return False
+    return True
+
+
 class Load:
     """Writes rows one after the other, and searches, in threads. Each row that is acknowledged counts. Its table goes
     with it."""

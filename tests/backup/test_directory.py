@@ -92,9 +92,9 @@ def test_retention_deletes_old_points_and_no_data_of_others(blobs, backups, dire
     # What only the deleted points had is gone: the data are those of the two that are left.
     backups.backup("--retention", 1)
     backups.backup("--retention", 1)
-    kept = sum(len(directory.get("of-test", name)) for name in directory.names("of-test") if name.startswith("data/"))
+    stored = sum(len(directory.get("of-test", name)) for name in directory.names("of-test") if name.startswith("data/"))
     [point] = backups.points()
-    assert kept <= point["bytes"] * 1.05 + 64 * 1024, (kept, point)
+    assert stored <= point["bytes"] * 1.05 + 64 * 1024, (stored, point)
     backups.restore_to(tmp_path / "restored")
 
 

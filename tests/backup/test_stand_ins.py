@@ -4,7 +4,7 @@ import http.client
 
 import pytest
 from proxy import split
-from stores import KINDS, is_there
+from places import KINDS, is_there
 
 
 @pytest.fixture(params=sorted(KINDS))

@@ -15,7 +15,7 @@ import pytest
 import data
 from commands import Backups, run
 from server import Server, eventually
-from stores import Directory
+from places import Directory
 
 
 def key_file(folder, name, digits):
@@ -111,10 +111,10 @@ def test_chunks_that_someone_deleted_are_sent_again(backups, directory):
 
 
 def test_a_location_that_can_not_be_reached_fails_no_query(server, tmp_path):
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
         credentials = tmp_path / "credentials"
-        url = "http://127.0.0.1:{}".format(nobody.getsockname()[1])
+        url = "http://127.0.0.1:{}".format(closed.getsockname()[1])
         credentials.write_text(f"AWS_ACCESS_KEY_ID=a\nAWS_SECRET_ACCESS_KEY=b\nAWS_REGION=us-east-1\nAWS_ENDPOINT_URL={url}\n")
         away = Backups("s3:backups/away", server=server, credentials=credentials)
         with data.Load(server) as load:
@@ -187,7 +187,7 @@ def test_a_full_disk_in_a_restore_leaves_the_server_as_it_was(one_backup, server
         assert data.tables(session, "shop") == []
         assert list((target.data_dir / "restore").glob("*")) == []
         filling.unlink()
-        eventually(lambda: session.execute("INSERT INTO mine.t (id) VALUES (2)") is not None)
+        eventually(lambda: data.accepts(session, "INSERT INTO mine.t (id) VALUES (2)"))
         large.restore(server=target)
         with data.connect(server) as source:
             assert data.contents(session) == data.contents(source.connect())

@@ -14,7 +14,7 @@ import data
 import process
 from commands import Backups, run
 from server import Server, eventually
-from stores import Directory
+from places import Directory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "crates/annulus/tests/fixtures"
