@@ -523,6 +523,10 @@ bench: ## A short form of every measurement, and one report: target/bench/short.
 	cargo build --release --locked -p annulus -p annulus-bench
 	benchmarks/short
 
+.PHONY: bench-backup
+bench-backup: $(VENVS)/cassandra/.installed ## What a backup costs point reads, and its rate next to cp of the same files (MIB=256 ROUNDS=3 SCALE=0.3 for a quick look)
+	benchmarks/backup/run
+
 .PHONY: bench-cql
 bench-cql: $(VENVS)/cassandra/.installed ## Reads and writes compared with a real Cassandra (needs Java 17 and Maven); scans and pages of tables of three sizes
 	benchmarks/cql/run

@@ -76,13 +76,14 @@ class Backups:
 
     def of(self, server):
         """The same location, used by another server."""
-        other = Backups(self.location, *self.options, server=server)
-        return other
+        return Backups(self.location, *self.options, server=server)
 
     def words(self, *words):
-        return [*words[:1], *words[1:], "--location", self.location, *self.options]
+        """A command with the location and its options."""
+        return [*words, "--location", self.location, *self.options]
 
     def http(self):
+        """The flags that name the server."""
         return ["--http", f"http://{self.server.host}:{self.server.http_port}"]
 
     def backup(self, *options):
@@ -92,9 +93,9 @@ class Backups:
         assert (task["kind"], task["state"]) == ("backup", "done"), task
         return task
 
-    def backup_fails(self, *options, code=1):
+    def backup_fails(self, *options, code=1, seconds=SECONDS):
         """What a backup says that must fail."""
-        done = run(*self.words("backup"), *self.http(), *options, code=code)
+        done = run(*self.words("backup"), *self.http(), *options, code=code, seconds=seconds)
         return done.stdout + done.stderr
 
     def detached(self, *options):
@@ -122,8 +123,8 @@ class Backups:
 
     def restore(self, *options, server=None):
         """Restores into a server, and returns the task."""
-        target = (server or self.server,)
-        http = ["--http", f"http://{target[0].host}:{target[0].http_port}"]
+        target = server or self.server
+        http = ["--http", f"http://{target.host}:{target.http_port}"]
         done = run(*self.words("restore"), *http, "--json", *options)
         task = json.loads(done.stdout)
         assert (task["kind"], task["state"]) == ("restore", "done"), task

@@ -29,7 +29,7 @@ def questions():
     """(statement, whether the order of its rows counts) of all questions to a fixture."""
     for line in (FIXTURES / "questions.cql").read_text().splitlines():
         statement = line.removeprefix("#").strip()
-        if statement and not statement.startswith("--") and not TIMED.search(statement):
+        if statement and not statement.startswith("--") and "{wide" not in statement and not TIMED.search(statement):
             yield statement, not line.startswith("#")
 
 
