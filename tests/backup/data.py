@@ -31,8 +31,10 @@ def literal(numbers):
 TABLES = """
 CREATE KEYSPACE {k} WITH replication = {replication};
 CREATE TYPE {k}.place (street text, number int);
-CREATE TABLE {k}.items (id int PRIMARY KEY, name text, v vector<float, 8>, tags set<text>, prices map<text, double>, notes list<text>, place frozen<place>);
-CREATE TABLE {k}.events (day int, hour int, what text, note text static, PRIMARY KEY (day, hour)) WITH CLUSTERING ORDER BY (hour DESC);
+CREATE TABLE {k}.items (id int PRIMARY KEY, name text, v vector<float, 8>, tags set<text>, prices map<text, double>,
+    notes list<text>, place frozen<place>);
+CREATE TABLE {k}.events (day int, hour int, what text, note text static, PRIMARY KEY (day, hour))
+    WITH CLUSTERING ORDER BY (hour DESC);
 CREATE TABLE {k}.visits (page text PRIMARY KEY, n counter);
 CREATE TABLE {k}.sessions (id int PRIMARY KEY, who text, last text)
 """
@@ -52,7 +54,8 @@ def make(session, keyspace=KEYSPACE, indexes=True):
         name = f"{WORDS[item % len(WORDS)]} number {item}"
         run(f"INSERT INTO KS.items (id, name, v) VALUES (%s, %s, {literal(vector(item))})", item, name)
     for item in range(0, ITEMS, 4):
-        run("UPDATE KS.items SET tags = {'old', 'new'}, prices = {'eur': 1.5, 'usd': 2}, notes = ['a', 'b', 'a'] WHERE id = %s", item)
+        collections = "tags = {'old', 'new'}, prices = {'eur': 1.5, 'usd': 2}, notes = ['a', 'b', 'a']"
+        run(f"UPDATE KS.items SET {collections} WHERE id = %s", item)
         run("UPDATE KS.items USING TIMESTAMP 1000 SET place = {street: 'High Street', number: 7} WHERE id = %s", item)
     run("DELETE FROM KS.items WHERE id = 3")
     run("UPDATE KS.items SET tags = tags - {'old'}, prices['eur'] = 9, notes = notes + ['c'] WHERE id = 4")
@@ -132,7 +135,8 @@ def with_word(session, keyspace=KEYSPACE, word="kettle"):
 
 
 def of_event(session, keyspace=KEYSPACE, what="tea"):
-    return sorted((row.day, row.hour) for row in session.execute(f"SELECT day, hour FROM {keyspace}.events WHERE what = '{what}'"))
+    rows = session.execute(f"SELECT day, hour FROM {keyspace}.events WHERE what = '{what}'")
+    return sorted((row.day, row.hour) for row in rows)
 
 
 def answers(session, keyspace=KEYSPACE):

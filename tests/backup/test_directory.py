@@ -117,7 +117,8 @@ def test_verify_names_each_damaged_and_missing_object(backups, directory):
 
 def test_a_damaged_point_is_not_restored_and_the_next_backup_mends_it(backups, directory, tmp_path):
     backups.backup()
-    victim = max((name for name in directory.names("of-test") if name.startswith("data/")), key=lambda name: len(directory.get("of-test", name)))
+    of_data = [name for name in directory.names("of-test") if name.startswith("data/")]
+    victim = max(of_data, key=lambda name: len(directory.get("of-test", name)))
     content = directory.get("of-test", victim)
     directory.put("of-test", victim, content[: len(content) // 2] + b"?" + content[len(content) // 2 + 1 :])
     said = backups.restore_to(tmp_path / "restored", code=1)
