@@ -84,7 +84,7 @@ WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
 TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla smoke-monitoring test-cqlsh test-shell test-load test-compat test-differential test-histories \
-	test-filters test-full-text test-http-tables test-mcp test-frameworks test-annulus-db test-clients \
+	test-filters test-full-text test-http-tables test-backup-smoke test-mcp test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -212,6 +212,30 @@ test-full-text: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-http-tables
 test-http-tables: $(VENVS)/cassandra/.installed test-programs ## Rows, searches and CQL over HTTP, next to the same by a driver
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/http_tables
+
+# Into a directory only. `make test-backup` has the rest.
+BACKUP_SMOKE := directory kills
+.PHONY: test-backup-smoke
+test-backup-smoke: $(VENVS)/cassandra/.installed test-programs
+	KILLS=$${KILLS:-2} $(VENVS)/cassandra/bin/python -m pytest -q $(BACKUP_SMOKE:%=tests/backup/test_%.py)
+
+# Stand-ins of the stores come from PyPI and npm; without Node the one of Azure is left out. A full disk needs a root who may mount.
+.PHONY: test-backup
+test-backup: $(VENVS)/backup/.installed $(if $(shell command -v node),tests/backup/azurite/node_modules/.installed) $(if $(WITHOUT_CASSANDRA),,cassandra) test-programs ## Backups to stand-ins of S3, Google and Azure with faults, restores, 20 kills (KILLS=n), drills, the upgrade ladder (WITHOUT_CASSANDRA=1)
+	KILLS=$${KILLS:-20} $(VENVS)/backup/bin/python -m pytest -q tests/backup $(if $(WITHOUT_CASSANDRA),--ignore=tests/backup/test_cassandra.py)
+
+$(VENVS)/backup/.installed: tests/backup/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/backup
+	$(VENVS)/backup/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check -r $<
+	touch $@
+
+tests/backup/azurite/node_modules/.installed: tests/backup/azurite/package-lock.json
+	cd tests/backup/azurite && npm ci --no-audit --no-fund --ignore-scripts --silent
+	touch $@
+
+.PHONY: backup-fixture
+backup-fixture: $(VENVS)/cassandra/.installed test-programs ## The backup of this version that later ones must restore: once, before it is released
+	MAKE_BACKUP_FIXTURE=1 $(VENVS)/cassandra/bin/python -m pytest -q tests/backup/test_upgrade.py -k making
 
 .PHONY: test-full-text-all
 test-full-text-all: $(VENVS)/cassandra/.installed test-programs ## Searches for words, vectors and both: many queries of each form, and 20 seeds of random writes (SEEDS=n FIRST_SEED=m for others)
@@ -513,6 +537,10 @@ bench-text: ## Full-text searches compared with Lucene, FTS5 and zvec (MADE=1000
 bench: ## A short form of every measurement, and one report: target/bench/short.html (15 minutes)
 	cargo build --release --locked -p annulus -p annulus-bench
 	benchmarks/short
+
+.PHONY: bench-backup
+bench-backup: $(VENVS)/cassandra/.installed ## What a backup costs point reads, and its rate next to cp of the same files (MIB=256 ROUNDS=3 SCALE=0.3 for a quick look)
+	benchmarks/backup/run
 
 .PHONY: bench-cql
 bench-cql: $(VENVS)/cassandra/.installed ## Reads and writes compared with a real Cassandra (needs Java 17 and Maven); scans and pages of tables of three sizes

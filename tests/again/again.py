@@ -25,7 +25,7 @@ LOGS = ROOT / "target/again"
 SECONDS = 900
 """The most seconds of one run of the tests of a program or of a folder."""
 
-VENVS = {"python": "frameworks", "tests/frameworks": "frameworks", "tests": "cassandra"}
+VENVS = {"python": "frameworks", "tests/frameworks": "frameworks", "tests/backup": "backup", "tests": "cassandra"}
 """The venv of a folder's tests. The first that fits counts."""
 LEFT_OUT = {
     "tests/cluster": "make cluster-test",

@@ -143,7 +143,7 @@ fn of_certificate(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// The fault of a request inside of an error of `object_store`.
-pub fn fault_in(error: &(dyn Error + 'static)) -> Option<&ExchangeFault> {
+pub fn fault_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e ExchangeFault> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(fault) = error.downcast_ref::<ExchangeFault>() {
