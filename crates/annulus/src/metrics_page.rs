@@ -14,7 +14,7 @@ use storage::{Storage, StorageOptions};
 
 use crate::metrics::{
     CertificateEnds, ProcessMode, ReadNumber, StorageReadings, older_names, show_connections,
-    show_disks, show_guardrails, show_listeners, show_memory, show_process, show_storage,
+    show_disks, show_guardrails, show_listeners, show_logs, show_memory, show_process, show_storage,
 };
 
 /// The variable that is set where the page is to be written.
@@ -37,7 +37,7 @@ a name it lists the names. It has the main families (marked \"history\"), of a h
 ";
 
 /// The parts in the order of the page, each with its heading.
-const PARTS: [(&str, &str); 20] = [
+const PARTS: [(&str, &str); 24] = [
     ("cql", "CQL"),
     ("connection", "Connections"),
     ("http", "HTTP"),
@@ -56,6 +56,10 @@ const PARTS: [(&str, &str); 20] = [
     ("drill", "Drills"),
     ("certificate", "Certificates"),
     ("clock", "Clock"),
+    ("log", "Log"),
+    ("large", "Large data"),
+    ("slow", "Slow statements"),
+    ("maintenance", "Maintenance"),
     ("process", "Process and build"),
     ("gateway", "Gateway"),
 ];
@@ -102,8 +106,10 @@ fn registries() -> ServerRegistries {
     show_storage(&serve, &StorageReadings::of(&storage));
     show_guardrails(&serve, Arc::default());
     show_listeners(&serve, Arc::new(CounterValues::default));
+    show_logs(&serve, Arc::default());
     let store = store::described_metrics();
     show_connections(&store, None);
+    logging::show_dropped(&store);
     for (registry, mode) in [(&serve, ProcessMode::Serve), (&store, ProcessMode::Store)] {
         show_memory(registry, vec![("indexes", number())]);
         show_disks(registry, vec![("index", directory.path().to_owned())]);

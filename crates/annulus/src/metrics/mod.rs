@@ -17,7 +17,7 @@ pub use connections::{CqlConnections, show_connections};
 pub use process::{ProcessMode, show_process};
 pub use serving::show_serve;
 #[cfg(test)]
-pub use serving::{older_names, show_guardrails, show_listeners};
+pub use serving::{older_names, show_guardrails, show_listeners, show_logs};
 pub use storage::{StorageReadings, show_storage};
 
 /// Reads a number of this moment.

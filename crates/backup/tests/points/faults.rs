@@ -87,12 +87,8 @@ async fn an_answer_that_does_not_come_is_tried_again() {
         stuck_every: Some(2),
         ..FaultPlan::default()
     });
-    let opened = BackupLocation::open_in(
-        Arc::new(store.clone()),
-        &options(),
-        LocationAccess::Read,
-        retries,
-    );
+    let (options, access) = (options(), LocationAccess::Read);
+    let opened = BackupLocation::open_in(Arc::new(store.clone()), &options, access, retries);
     let points = opened.await.unwrap().list().await.unwrap();
     assert_eq!(points[0].id, point.id);
 }
@@ -106,8 +102,8 @@ async fn a_store_that_stays_away_is_a_transient_error_with_its_place() {
     });
     let mut retries = quick();
     retries.deadline = Duration::from_millis(50);
-    let access = LocationAccess::Write { make: true };
-    let opened = BackupLocation::open_in(Arc::new(store.clone()), &options(), access, retries);
+    let (options, access) = (options(), LocationAccess::Write { make: true });
+    let opened = BackupLocation::open_in(Arc::new(store.clone()), &options, access, retries);
     let error = opened.await.unwrap_err();
     assert!(error.is_transient(), "{error}");
     let text = error.to_string();

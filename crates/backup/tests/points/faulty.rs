@@ -112,17 +112,17 @@ impl FaultyStore {
 
     /// The bytes of an object.
     pub async fn bytes(&self, name: &str) -> Vec<u8> {
-        let found = self
-            .inner
-            .get_opts(&Path::from(name), GetOptions::default());
+        let path = Path::from(name);
+        let found = self.inner.get_opts(&path, GetOptions::default());
         found.await.unwrap().bytes().await.unwrap().to_vec()
     }
 
     /// Replaces an object.
     pub async fn replace(&self, name: &str, bytes: Vec<u8>) {
+        let path = Path::from(name);
         let put = self
             .inner
-            .put_opts(&Path::from(name), bytes.into(), PutOptions::default());
+            .put_opts(&path, bytes.into(), PutOptions::default());
         put.await.unwrap();
     }
 

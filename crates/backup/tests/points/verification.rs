@@ -28,7 +28,7 @@ async fn each_object_with_a_flipped_byte_is_named() {
                 (&name, ProblemKind::Damaged)
             );
             if name != "annulus-backup.json" {
-                assert_eq!(problem.points, [point.id.clone()]);
+                assert_eq!(problem.points, std::slice::from_ref(&point.id));
             }
             assert!(problem.to_string().starts_with(&name), "{problem}");
         }
