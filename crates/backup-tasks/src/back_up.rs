@@ -183,7 +183,8 @@ impl BackupTasks {
         copied
             .await
             .map_err(|error| BackupTaskError::Internal(error.to_string()))??;
-        let read = digests::of_tables(copy.path(), &self.wanted(task)).await;
+        let at_s = clock::seconds(captured.taken_at_micros);
+        let read = digests::of_tables(copy.path(), at_s, &self.wanted(task)).await;
         copy.remove().await;
         let read = read?;
         for table in &mut captured.tables {

@@ -68,12 +68,23 @@ pub(crate) async fn open(directory: &Path) -> Result<Storage, BackupTaskError> {
     Ok(opened?)
 }
 
-/// The numbers of rows and digests of all tables in a directory, by the ids of the tables.
+/// Closes a storage that was opened to read: the last clone does.
+///
+/// # Errors
+/// If its thread ended early.
+pub(crate) async fn close(storage: Storage) -> Result<(), BackupTaskError> {
+    let closed = tokio::task::spawn_blocking(move || drop(storage));
+    closed.await.map_err(lost)
+}
+
+/// The numbers of rows and digests of all tables in a directory, by the ids of the tables: of the
+/// rows that were alive at a time, in seconds since the epoch.
 ///
 /// # Errors
 /// If the directory can't be opened or read.
 pub(crate) async fn of_tables(
     directory: &Path,
+    at_s: i64,
     is_wanted: &IsWanted,
 ) -> Result<BTreeMap<String, TableDigest>, BackupTaskError> {
     let storage = open(directory).await?;
@@ -86,7 +97,7 @@ pub(crate) async fn of_tables(
     let mut found = BTreeMap::new();
     let mut outcome = Ok(());
     for table in tables {
-        match of_table(&storage, table, is_wanted).await {
+        match of_table(&storage, table, at_s, is_wanted).await {
             Ok(digest) => found.insert(table.0.to_string(), digest),
             Err(error) => {
                 outcome = Err(error);
@@ -94,7 +105,7 @@ pub(crate) async fn of_tables(
             }
         };
     }
-    storage.close().await?;
+    close(storage).await?;
     outcome.map(|()| found)
 }
 
@@ -105,11 +116,12 @@ pub(crate) async fn of_tables(
 pub(crate) async fn of_table(
     storage: &Storage,
     table: schema::TableId,
+    at_s: i64,
     is_wanted: &IsWanted,
 ) -> Result<TableDigest, BackupTaskError> {
     let (storage, is_wanted) = (storage.clone(), is_wanted.clone());
     let read = tokio::task::spawn_blocking(move || {
-        let digest = storage.table_digest(table, &*is_wanted);
+        let digest = storage.table_digest_at(table, at_s, &*is_wanted);
         match is_wanted() {
             true => digest.map_err(BackupTaskError::from),
             false => Err(BackupTaskError::Stopped),

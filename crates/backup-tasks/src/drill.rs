@@ -79,7 +79,8 @@ impl BackupTasks {
         if point.kind == PointKind::GatewayState {
             return Ok(());
         }
-        let found = digests::of_tables(scratch.path(), &self.wanted(task)).await?;
+        let at_s = clock::seconds(point.taken_at_micros);
+        let found = digests::of_tables(scratch.path(), at_s, &self.wanted(task)).await?;
         let mut differences = Vec::new();
         for table in &point.tables {
             let name = format!("{}.{}", table.keyspace, table.table);

@@ -101,7 +101,7 @@ impl BackupOrder {
     /// # Errors
     /// If it can't be carried out.
     pub(crate) fn of(request: &BackupRequest) -> Result<BackupOrder, BackupTaskError> {
-        let place = request.place();
+        let (place, options) = checked(request.place())?;
         let backups = RunTimes::of(request.interval_s, request.cron.as_deref())?;
         let drills = RunTimes::of(request.drill_interval_s, request.drill_cron.as_deref())?;
         let schedule = match (backups, drills) {
@@ -121,10 +121,9 @@ impl BackupOrder {
                     .to_owned(),
             ));
         }
-        check_rate(&place)?;
         let has_drills = schedule.as_ref().is_some_and(|made| made.drills.is_some());
         Ok(BackupOrder {
-            options: location_options(&place)?,
+            options,
             place,
             retention: request.retention,
             take_over: request.take_over,
@@ -141,10 +140,9 @@ impl DrillOrder {
     /// # Errors
     /// If it can't be carried out.
     pub(crate) fn of(request: &DrillRequest) -> Result<DrillOrder, BackupTaskError> {
-        let place = request.place();
-        check_rate(&place)?;
+        let (place, options) = checked(request.place())?;
         Ok(DrillOrder {
-            options: location_options(&place)?,
+            options,
             place,
             point: point_id(request.point.as_deref())?,
         })
@@ -157,10 +155,9 @@ impl RestoreOrder {
     /// # Errors
     /// If it can't be carried out.
     pub(crate) fn of(request: RestoreRequest) -> Result<RestoreOrder, BackupTaskError> {
-        let place = request.place();
-        check_rate(&place)?;
+        let (place, options) = checked(request.place())?;
         Ok(RestoreOrder {
-            options: location_options(&place)?,
+            options,
             place,
             point: point_id(request.point.as_deref())?,
             choice: TableChoice::new(request.keyspace, request.table, request.to_keyspace)?,
@@ -168,13 +165,19 @@ impl RestoreOrder {
     }
 }
 
-fn check_rate(place: &BackupPlace) -> Result<(), BackupTaskError> {
-    match place.max_mib_per_second {
-        Some(0) => Err(BackupTaskError::Wrong(
+/// A location of a request, by the one text that it has, with its options.
+fn checked(place: BackupPlace) -> Result<(BackupPlace, LocationOptions), BackupTaskError> {
+    if place.max_mib_per_second == Some(0) {
+        return Err(BackupTaskError::Wrong(
             "max_mib_per_second is 0: it is at least 1, or left out".to_owned(),
-        )),
-        _ => Ok(()),
+        ));
     }
+    let options = location_options(&place)?;
+    let place = BackupPlace {
+        location: options.location.to_string(),
+        ..place
+    };
+    Ok((place, options))
 }
 
 #[cfg(test)]

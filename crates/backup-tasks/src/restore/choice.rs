@@ -1,6 +1,7 @@
 //! The tables of a point that are restored, and the files that this needs.
 
 use backup::{FileSelection, PointManifest, PointTable};
+use schema::log_table_name;
 
 use crate::BackupTaskError;
 
@@ -70,7 +71,7 @@ impl TableChoice {
     ) -> Result<Vec<&'a PointTable>, BackupTaskError> {
         let tables = point.tables.iter();
         let chosen: Vec<&PointTable> = tables
-            .filter(|table| self.has(&table.keyspace, &table.table))
+            .filter(|table| self.has(&table.keyspace, &table.table) && !is_log(point, table))
             .collect();
         // A server without tables has a schema and roles that can be restored.
         if !chosen.is_empty() || self.is_whole() {
@@ -92,14 +93,17 @@ impl TableChoice {
     }
 }
 
+/// Whether a table of a point is the CDC log of another, which is made with that and begins empty.
+fn is_log(point: &PointManifest, table: &PointTable) -> bool {
+    let mut others = point.tables.iter();
+    others.any(|other| {
+        other.keyspace == table.keyspace && log_table_name(&other.table) == table.table
+    })
+}
+
 /// The files of a point that are needed to read these tables: the schema, the journals, which have
 /// rows of all tables, and the rows of these.
 pub(crate) fn files_of(point: &PointManifest, tables: &[&PointTable]) -> FileSelection {
-    if tables.len() == point.tables.len() {
-        let files = point.files.iter().map(|file| &file.path);
-        let data = files.filter(|path| !is_below(path, "indexes"));
-        return FileSelection::Below(data.cloned().collect());
-    }
     let all = point.tables.iter().flat_map(|table| &table.folders);
     let all: Vec<&String> = all.collect();
     let rows: Vec<&String> = tables
@@ -142,12 +146,14 @@ mod tests {
                 table("ks", "a", &["db/keyspaces/7", "db/keyspaces/8"]),
                 table("ks", "b", &["db/keyspaces/77"]),
                 table("other", "a", &["db/keyspaces/9"]),
+                table("other", "a_scylla_cdc_log", &["db/keyspaces/10"]),
             ],
             "folders": [],
             "files": [
                 file("annulus-storage"), file("db/1.jnl"), file("db/keyspaces/0/current"),
                 file("db/keyspaces/7/tables/1"), file("db/keyspaces/8/tables/1"),
-                file("db/keyspaces/77/tables/1"), file("db/keyspaces/9/tables/1"), file("indexes/snapshots/i/1"),
+                file("db/keyspaces/77/tables/1"), file("db/keyspaces/9/tables/1"),
+                file("db/keyspaces/10/tables/1"), file("indexes/snapshots/i/1"),
             ],
             "schema": [],
             "sent_bytes": 0,
@@ -193,7 +199,8 @@ mod tests {
                 .any(|path| path.starts_with("db/keyspaces/9"))
         );
         let all = paths(None, None);
-        assert_eq!(all.len(), 7, "{all:?}");
+        // But for the log, the secondary index and the snapshots.
+        assert_eq!(all.len(), 6, "{all:?}");
     }
 
     #[test]

@@ -7,7 +7,6 @@ use backup::{
     BackupLocation, FileSelection, LocationAccess, LocationOptions, PointId, PointKind,
     TransferPace, TransferProgress,
 };
-use storage::StorageOptions;
 use uuid::Uuid;
 
 use crate::BackupTaskError;
@@ -62,13 +61,7 @@ pub async fn restore_directory(
     let host_id = match point.kind {
         PointKind::GatewayState => None,
         PointKind::Database => {
-            let options = StorageOptions {
-                // Whatever bound the server has, the tables in memory are within it.
-                resident_bytes: u64::MAX,
-                ..StorageOptions::default()
-            };
-            let renewed =
-                tokio::task::spawn_blocking(move || storage::renew_identity(&directory, options));
+            let renewed = tokio::task::spawn_blocking(move || storage::renew_identity(&directory));
             Some(renewed.await.map_err(lost)??)
         }
     };

@@ -85,7 +85,7 @@ impl BackupTasks {
             // The record is needed for that.
             record.save()?;
         }
-        source.close().await?;
+        digests::close(source).await?;
         adopted
     }
 
@@ -113,15 +113,16 @@ impl BackupTasks {
                     table: table.name.clone(),
                 };
                 let progress = AdoptReporter::new(task, self.stop_token());
-                let adopted = storage
-                    .adopt_table(source, table.id, name, &progress)
-                    .await?;
+                let adopted = storage.adopt_table(source, table.id, name, &progress).await;
+                if !self.reporter(task).is_wanted() {
+                    // A table that was copied to its end meanwhile is undone with the others.
+                    record.made.tables.extend(adopted.ok().map(|it| it.id.0));
+                    return Err(BackupTaskError::Stopped);
+                }
+                let adopted = adopted?;
                 record.made.tables.insert(adopted.id.0);
                 record.save()?;
                 task.count(TABLES, 1);
-                if !self.reporter(task).is_wanted() {
-                    return Err(BackupTaskError::Stopped);
-                }
             }
         }
         match choice.is_whole() {

@@ -283,7 +283,8 @@ pub struct BackupsStatus {
     pub schedules: Vec<BackupScheduleStatus>,
     /// The last results, by location.
     pub locations: Vec<BackupLocationStatus>,
-    /// What this server's backups leave out, and what has to hold it; absent where they hold all.
+    /// The things that this server's backups leave out, and what has to hold them; absent if there
+    /// are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaves_out: Option<String>,
 }
