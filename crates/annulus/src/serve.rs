@@ -33,6 +33,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::audit_log;
+use crate::backups::ProcessBackups;
 use crate::core_dumps;
 use crate::exit::ProcessFailure;
 use crate::heap;
@@ -126,8 +127,10 @@ async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
             true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
             false => None,
         };
-        let servers =
-            RunningServers::start(&settings, doors, storage.clone(), turns, tasks).await?;
+        let backups =
+            ProcessBackups::of_database(&settings.data_dir, &storage, &tasks, &turns).await?;
+        let parts = (turns, tasks, backups);
+        let servers = RunningServers::start(&settings, doors, storage.clone(), parts).await?;
         if let Some(first) = first
             && let Err(error) = first.make(&storage).await
         {
@@ -258,6 +261,7 @@ struct RunningServers {
     /// Walks over the partitions.
     walks: JoinHandle<()>,
     store: StoreHandle,
+    backups: ProcessBackups,
     cql: SocketAddr,
     http: SocketAddr,
 }
@@ -267,8 +271,7 @@ impl RunningServers {
         settings: &ResolvedSettings,
         doors: PendingListeners,
         storage: Storage,
-        turns: CpuScheduler,
-        tasks: TaskRegistry,
+        (turns, tasks, mut backups): (CpuScheduler, TaskRegistry, ProcessBackups),
     ) -> anyhow::Result<RunningServers> {
         let mut listeners = doors.http;
         let [http] = listeners.addresses()[..] else {
@@ -304,6 +307,7 @@ impl RunningServers {
         let shares = settings.memory.shares();
         let of_tables = node.http_tables(HttpTablesOptions::new(http, shares));
         listeners.add_routes(of_tables.routes());
+        listeners.add_routes_of_process(backups.tasks().routes());
         let options = of_store(settings, http, turns, tasks, storage.clone());
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
@@ -313,6 +317,7 @@ impl RunningServers {
                     return Err(failed(error));
                 }
             };
+        backups.begin(&store);
         show_storage(store.metrics(), storage);
         show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
         show_connections(store.metrics(), node.live_counters());
@@ -321,6 +326,7 @@ impl RunningServers {
             node,
             walks: tokio::spawn(walks.run()),
             store,
+            backups,
             cql,
             http,
         })
@@ -344,6 +350,7 @@ impl RunningServers {
     /// stops.
     async fn stop(self) {
         self.walks.abort();
+        self.backups.stop().await;
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");

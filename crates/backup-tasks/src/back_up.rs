@@ -39,7 +39,7 @@ impl BackupTasks {
             Err(error) => !error.is_stopped(),
         };
         let note = |results: &mut LocationResults| note_outcome(results, &outcome, began, now);
-        // What the end of the process stops is interrupted, and due after the next start.
+        // A backup that ends with the process is interrupted, and due after the next start.
         if !self.stop_token().is_cancelled() || outcome.is_ok() {
             self.book().backup_ends(&location, now, has_failed, note);
         }
@@ -106,7 +106,7 @@ impl BackupTasks {
         })
     }
 
-    /// What a backup would send.
+    /// The plan of a backup: the files that it would send.
     pub(crate) async fn plan(
         &self,
         order: &BackupOrder,

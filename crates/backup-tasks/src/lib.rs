@@ -27,6 +27,7 @@
 mod back_up;
 mod book;
 mod by_cql;
+mod choice;
 mod digests;
 mod drill;
 mod error;
@@ -42,9 +43,10 @@ mod state;
 mod transfer;
 
 pub use by_cql::{CqlRestore, CqlRestoreReport, CqlSchemaRule};
+pub use choice::TableChoice;
 pub use error::BackupTaskError;
 pub use order::location_options;
 pub use pace::QueriesFirst;
-pub use restore::{RestoredDirectory, TableChoice, restore_directory};
+pub use restore::{RestoredDirectory, restore_directory};
 pub use service::{BackupTasks, BackupTasksOptions};
 pub use state::{BackedUpState, CapturedState, DatabaseState, SnapshotLinker, checkpoint};

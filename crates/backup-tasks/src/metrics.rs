@@ -13,12 +13,14 @@ const LOCATION: &[&str] = &["location"];
 
 const MICROS: f64 = 1e6;
 
-/// Shows the results of a process.
-pub(crate) fn show(tasks: &BackupTasks, metrics: &MetricsRegistry) {
-    let shown = BackupFamilies::new(tasks.clone())
-        .and_then(|families| metrics.register(Box::new(families)));
-    if let Err(error) = shown {
-        tracing::error!(%error, "bug: the metrics of backups are not shown");
+impl BackupTasks {
+    /// Shows the results among the metrics.
+    pub fn show_metrics(&self, metrics: &MetricsRegistry) {
+        let shown = BackupFamilies::new(self.clone())
+            .and_then(|families| metrics.register(Box::new(families)));
+        if let Err(error) = shown {
+            tracing::error!(%error, "bug: the metrics of backups are not shown");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use store_api::types::{
 };
 
 use crate::BackupTaskError;
-use crate::restore::TableChoice;
+use crate::choice::TableChoice;
 use crate::schedule::RunTimes;
 
 /// A backup that is to be made.
@@ -72,13 +72,13 @@ pub fn location_options(place: &BackupPlace) -> Result<LocationOptions, BackupTa
         Ok(location) => location,
         Err(error) => return Err(BackupTaskError::Wrong(format!("{error}"))),
     };
-    let path = |text: &Option<String>| text.as_ref().map(PathBuf::from);
+    let path = |text: Option<&String>| text.map(PathBuf::from);
     Ok(LocationOptions {
         location,
-        ca: path(&place.location_ca),
-        credentials: path(&place.credentials),
+        ca: path(place.location_ca.as_ref()),
+        credentials: path(place.credentials.as_ref()),
         allow_http: place.allow_http,
-        key_file: path(&place.key_file),
+        key_file: path(place.key_file.as_ref()),
         compression: match place.compression {
             Some(BackupCompression::None) => ChunkCompression::None,
             Some(BackupCompression::Zstd) | None => ChunkCompression::Zstd,

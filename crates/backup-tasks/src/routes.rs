@@ -47,20 +47,19 @@ static DESCRIPTION: LazyLock<String> = LazyLock::new(|| {
     text.expect("a description made of names and types serialises")
 });
 
-/// The rows of the table of routes, with their description.
-pub(crate) fn of(tasks: &BackupTasks) -> AddedRoutes {
-    let state = BackupRoutes {
-        tasks: tasks.clone(),
-        bodies: Arc::new(BodyLimits::new(
-            BODIES_BYTES_MAX,
-            BODY_BYTES_MAX,
-            BODY_WITHIN,
-        )),
-    };
-    let rows = table().into_iter();
-    AddedRoutes {
-        rows: rows.map(|row| row.with_state(state.clone())).collect(),
-        description: DESCRIPTION.as_str(),
+impl BackupTasks {
+    /// The rows of the table of routes, with their description.
+    pub fn routes(&self) -> AddedRoutes {
+        let bodies = BodyLimits::new(BODIES_BYTES_MAX, BODY_BYTES_MAX, BODY_WITHIN);
+        let state = BackupRoutes {
+            tasks: self.clone(),
+            bodies: Arc::new(bodies),
+        };
+        let rows = table().into_iter();
+        AddedRoutes {
+            rows: rows.map(|row| row.with_state(state.clone())).collect(),
+            description: DESCRIPTION.as_str(),
+        }
     }
 }
 
@@ -97,10 +96,11 @@ impl BackupRoutes {
         Ok(body)
     }
 
-    fn start(&self, work: LongWork) -> Result<Response, Response> {
-        let started = self.tasks.start(work);
-        let status = started.map_err(IntoResponse::into_response)?;
-        Ok(Json(store::shown_task(status)).into_response())
+    fn start(&self, work: LongWork) -> Response {
+        match self.tasks.start(work) {
+            Ok(status) => Json(store::shown_task(status)).into_response(),
+            Err(error) => error.into_response(),
+        }
     }
 }
 
@@ -128,7 +128,7 @@ async fn back_up(
         let plan: BackupPreview = plan.map_err(IntoResponse::into_response)?;
         return Ok(Json(plan).into_response());
     }
-    state.start(LongWork::BackUp(Box::new(order)))
+    Ok(state.start(LongWork::BackUp(Box::new(order))))
 }
 
 /// Returns the schedules, the last results by location, and what runs.
@@ -175,7 +175,7 @@ async fn restore(
 ) -> Result<Response, Response> {
     let request: RestoreRequest = state.read(request).await?;
     let order = RestoreOrder::of(request).map_err(IntoResponse::into_response)?;
-    state.start(LongWork::Restore(Box::new(order)))
+    Ok(state.start(LongWork::Restore(Box::new(order))))
 }
 
 /// Begins a drill: a point is restored into a scratch directory and compared.
@@ -195,7 +195,7 @@ async fn drill(
 ) -> Result<Response, Response> {
     let request: DrillRequest = state.read(request).await?;
     let order = DrillOrder::of(&request).map_err(IntoResponse::into_response)?;
-    state.start(LongWork::Drill(Box::new(order)))
+    Ok(state.start(LongWork::Drill(Box::new(order))))
 }
 
 /// Begins a local snapshot: a data directory of hard links, on the file system of the data.
@@ -213,7 +213,7 @@ async fn snapshot(
     request: Request<Body>,
 ) -> Result<Response, Response> {
     let request: LocalSnapshotRequest = state.read(request).await?;
-    state.start(LongWork::Snapshot(PathBuf::from(request.directory)))
+    Ok(state.start(LongWork::Snapshot(PathBuf::from(request.directory))))
 }
 
 impl IntoResponse for BackupTaskError {

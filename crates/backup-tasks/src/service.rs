@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clock::{Clock, SystemClock};
 use cpu_scheduler::CpuScheduler;
-use http_server::{AddedRoutes, MetricsRegistry};
 use store_api::types::{BackupPreview, BackupScheduleStatus, BackupsStatus};
 use tasks::{CompletionState, Task, TaskRegistry, TaskScope, TaskSnapshot, TaskSpec};
 use tokio::sync::Notify;
@@ -14,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::BackupTaskError;
 use crate::book::{BackupBook, DueWork};
 use crate::files::{make_directory, remove_directory};
 use crate::order::{BackupOrder, DrillOrder, RestoreOrder, location_options};
 use crate::pace::QueriesFirst;
 use crate::state::{BackedUpState, checkpoint_alone, folder};
 use crate::transfer::{ROWS, SENT_BYTES, TransferReporter};
-use crate::{BackupTaskError, metrics, restore, routes};
 
 /// The interval at which due runs are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,7 +41,7 @@ pub(crate) const WRITERS_WAITED: &str = "writers_waited_us";
 pub struct BackupTasksOptions {
     /// The data directory. Schedules, checkpoints and downloads are below it.
     pub data_dir: PathBuf,
-    /// What is backed up.
+    /// The state that is backed up.
     pub state: Arc<dyn BackedUpState>,
     /// The tasks.
     pub tasks: TaskRegistry,
@@ -155,29 +154,6 @@ impl BackupTasks {
                 work: TaskTracker::new(),
             }),
         })
-    }
-
-    /// Removes the tables that an interrupted restore has left, and its files. To be called before
-    /// clients are served.
-    ///
-    /// # Errors
-    /// If the storage can't be changed, or files can't be removed.
-    pub async fn undo_restores(&self) -> Result<(), BackupTaskError> {
-        let options = &self.inner.options;
-        let Some(storage) = options.state.storage() else {
-            return Ok(());
-        };
-        restore::undo_interrupted(storage, &restore::folder(&options.data_dir)).await
-    }
-
-    /// The routes, with their description.
-    pub fn routes(&self) -> AddedRoutes {
-        routes::of(self)
-    }
-
-    /// Shows the results among the metrics.
-    pub fn show_metrics(&self, metrics: &MetricsRegistry) {
-        metrics::show(self, metrics);
     }
 
     /// Runs backups and drills by their schedules, until the process ends.

@@ -24,6 +24,7 @@ use crate::options::{
     ApiSocketOptions, DatabaseOptions, FullVectorPlacement, IndexesOptions, MemoryOptions,
     StoreOptions,
 };
+use crate::own_state::OwnIndexState;
 use crate::present::TimeSource;
 use crate::repair::{IndexSchedules, Repairs};
 use crate::routes::{ApiState, BoundSocket, InProcessStore, Listening, server_tls};
@@ -62,6 +63,7 @@ pub struct ApiListeners {
     local: Arc<InProcessStore>,
     authorizer: Option<Arc<dyn Authorizer>>,
     of_database: Option<AddedRoutes>,
+    of_process: Vec<AddedRoutes>,
 }
 
 impl ApiListeners {
@@ -83,6 +85,7 @@ impl ApiListeners {
             local: Arc::default(),
             authorizer: None,
             of_database: None,
+            of_process: Vec::new(),
         })
     }
 
@@ -95,6 +98,11 @@ impl ApiListeners {
     /// Serves these routes of the database in the same process, too.
     pub fn add_routes(&mut self, routes: AddedRoutes) {
         self.of_database = Some(routes);
+    }
+
+    /// Serves these routes of the process around the service, too.
+    pub fn add_routes_of_process(&mut self, routes: AddedRoutes) {
+        self.of_process.push(routes);
     }
 
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
@@ -230,6 +238,7 @@ fn begin(
         }),
         internals: options.internals,
         of_database: bound.of_database,
+        of_process: bound.of_process,
     };
     bound.local.open(api.clone());
     let authorizer = bound.authorizer;
@@ -340,6 +349,11 @@ impl StoreHandle {
     /// The metrics that the API shows. The process around the service may add families to them.
     pub fn metrics(&self) -> &MetricsRegistry {
         self.engine.metrics().registry()
+    }
+
+    /// The state that the service has of its own, for those who copy it.
+    pub fn own_state(&self) -> OwnIndexState {
+        OwnIndexState::new(self.engine.clone(), self.snapshots.clone())
     }
 
     /// The addresses of the API, one for each listener of the options, in their order.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use http_server::{TokenAuthorizer, TokenSet};
-use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle};
+use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::IndexServices;
 use store_api::types::NodeStatus;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -16,6 +16,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
+use crate::backups::ProcessBackups;
 use crate::exit::ProcessFailure;
 use crate::notify;
 use crate::open_files;
@@ -77,10 +78,18 @@ impl BoundIndexService {
         listeners.set_authorizer(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut backups = backups(&resolved.options);
+        if let Some(backups) = &backups {
+            listeners.add_routes_of_process(backups.tasks().routes());
+        }
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
+        if let Some(backups) = &mut backups {
+            backups.begin(&store);
+        }
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(IndexService {
             store,
+            backups,
             tokens,
             host,
             set,
@@ -92,9 +101,24 @@ impl BoundIndexService {
     }
 }
 
+/// The backups of an index service. One that can't use its directory has none, and goes on.
+fn backups(options: &StoreOptions) -> Option<ProcessBackups> {
+    let directory = options.indexes.directory.clone();
+    let (tasks, turns) = (options.tasks.clone(), options.turns.clone());
+    match ProcessBackups::of_index_service(directory, tasks, turns) {
+        Ok(backups) => Some(backups),
+        Err(error) => {
+            tracing::warn!(%error, "this service has no backups, as it has no directory for them");
+            None
+        }
+    }
+}
+
 /// A running index service.
 pub struct IndexService {
     store: StoreHandle,
+    /// The backups of what the service has of its own, if it keeps files.
+    backups: Option<ProcessBackups>,
     /// The tokens that it admits requests by.
     tokens: Arc<TokenAuthorizer>,
     host: ServiceHost,
@@ -203,6 +227,9 @@ impl IndexService {
     /// Answers the requests in flight, saves the indexes and ends, within the time that the host
     /// gives it.
     pub async fn stop(self) {
+        if let Some(backups) = self.backups {
+            backups.stop().await;
+        }
         self.store.shutdown().await;
     }
 }

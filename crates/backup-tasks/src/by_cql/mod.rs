@@ -25,8 +25,9 @@ use scylla::client::session::Session;
 use storage::{CellRow, Storage, StorageError};
 use tokio::sync::mpsc;
 
+use crate::choice::{TableChoice, files_of};
 use crate::files::ScratchDirectory;
-use crate::restore::{TableChoice, check_kind, files_of, in_keyspace};
+use crate::restore::{check_kind, in_keyspace};
 use crate::{BackupTaskError, digests};
 use schema_statements::SchemaWriter;
 use writer::RowWriter;
@@ -34,7 +35,7 @@ use writer::RowWriter;
 /// The rows that are read ahead of the writer.
 const ROWS_AHEAD: usize = 1024;
 
-/// What is done about keyspaces, types, tables and indexes.
+/// The rule for keyspaces, types, tables and indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CqlSchemaRule {
     /// They are made: tables must not exist, keyspaces and types may.
@@ -53,7 +54,7 @@ pub struct CqlRestore {
     pub point: Option<PointId>,
     /// The tables.
     pub choice: TableChoice,
-    /// What is done about the schema.
+    /// The rule for the schema.
     pub schema: CqlSchemaRule,
     /// The most rows that are written at once.
     pub in_flight: usize,

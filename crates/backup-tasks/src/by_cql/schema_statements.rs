@@ -9,7 +9,7 @@ use tools::server_error::message;
 
 use super::texts;
 use crate::BackupTaskError;
-use crate::restore::TableChoice;
+use crate::choice::TableChoice;
 
 /// The way of a schema to a cluster.
 pub(super) struct SchemaWriter<'a> {

@@ -9,9 +9,9 @@ use schema::{Catalog, Keyspace, Role, Table};
 use storage::{AdoptedTableName, CatalogChangeError, Storage};
 use tasks::Task;
 
-use super::choice::{TableChoice, files_of};
 use super::names::in_keyspace;
-use super::record::{RestoreRecord, undo};
+use super::record::{RestoreRecord, undo, undo_interrupted};
+use crate::choice::{TableChoice, files_of};
 use crate::files::{ScratchDirectory, make_directory};
 use crate::order::RestoreOrder;
 use crate::service::{BackupTasks, TABLES};
@@ -19,11 +19,24 @@ use crate::transfer::AdoptReporter;
 use crate::{BackupTaskError, digests};
 
 /// The folder of restores in a data directory.
-pub(crate) fn folder(data_dir: &Path) -> PathBuf {
+fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join("restore")
 }
 
 impl BackupTasks {
+    /// Removes the tables that an interrupted restore has left, and its files. To be called before
+    /// clients are served.
+    ///
+    /// # Errors
+    /// If the storage can't be changed, or files can't be removed.
+    pub async fn undo_restores(&self) -> Result<(), BackupTaskError> {
+        let options = self.options();
+        match options.state.storage() {
+            Some(storage) => undo_interrupted(storage, &folder(&options.data_dir)).await,
+            None => Ok(()),
+        }
+    }
+
     /// Restores tables of a point into the storage of this process.
     pub(crate) async fn restore(
         &self,
@@ -142,7 +155,7 @@ fn chosen_tables<'a>(
 }
 
 /// Refuses points that are no databases.
-pub(super) fn check_kind(point: &PointManifest) -> Result<(), BackupTaskError> {
+pub(crate) fn check_kind(point: &PointManifest) -> Result<(), BackupTaskError> {
     match point.kind {
         PointKind::Database => Ok(()),
         PointKind::GatewayState => Err(BackupTaskError::Wrong(format!(

@@ -2,14 +2,16 @@
 //! undone: a table counts only once all tables of its restore are there.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use schema::{Catalog, TableId};
+use schema::{Catalog, Keyspace, TableId};
 use serde::{Deserialize, Serialize};
 use storage::{CatalogChangeError, Storage, StorageError};
 use uuid::Uuid;
+use value::UserType;
 
 use crate::BackupTaskError;
 use crate::files::{remove_directory, replace};
@@ -79,7 +81,7 @@ pub(super) async fn undo(storage: &Storage, made: MadeObjects) -> Result<(), Bac
     }
     let changed = storage.change_catalog(move |catalog| {
         remove(catalog, &made);
-        Ok::<(), std::convert::Infallible>(())
+        Ok::<(), Infallible>(())
     });
     match changed.await {
         Ok(()) => Ok(()),
@@ -97,33 +99,37 @@ fn remove(catalog: &mut Catalog, made: &MadeObjects) {
         }
     }
     for name in &made.keyspaces {
-        let is_empty = |keyspace: &schema::Keyspace| keyspace.tables.is_empty();
-        if catalog.keyspace(name).is_some_and(|it| is_empty(it)) {
+        let found = catalog.keyspace(name);
+        if found.is_some_and(|keyspace| keyspace.tables.is_empty()) {
             catalog.keyspaces.remove(name);
         }
     }
     for (keyspace, name) in &made.types {
         let found = catalog.keyspace(keyspace);
-        let definition = found.and_then(|it| it.types.get(name).map(|found| (it, found)));
-        let is_used = |(keyspace, definition): (&std::sync::Arc<schema::Keyspace>, _)| {
-            let definition: &std::sync::Arc<value::UserType> = definition;
-            let tables = keyspace.tables.values();
-            let mut columns = tables.flat_map(|table| &table.columns);
-            let mut types = keyspace.types.values();
-            columns.any(|column| column.cql_type.uses(definition))
-                || types.any(|other| other.field_types.iter().any(|it| it.uses(definition)))
-        };
-        if definition.is_some_and(|found| !is_used(found)) {
+        let is_unused = found.is_some_and(|keyspace| {
+            let definition = keyspace.types.get(name);
+            definition.is_some_and(|definition| !is_used(keyspace, definition))
+        });
+        if is_unused {
             catalog.remove_type(keyspace, name);
         }
     }
+}
+
+/// Whether a column or another type of a keyspace has values of a type.
+fn is_used(keyspace: &Keyspace, definition: &UserType) -> bool {
+    let tables = keyspace.tables.values();
+    let mut columns = tables.flat_map(|table| &table.columns);
+    let mut types = keyspace.types.values();
+    columns.any(|column| column.cql_type.uses(definition))
+        || types.any(|other| other.field_types.iter().any(|it| it.uses(definition)))
 }
 
 /// Undoes the restores that have left a record in the folder of restores, and removes the folder.
 ///
 /// # Errors
 /// If the storage can't be changed, or files can't be removed.
-pub(crate) async fn undo_interrupted(
+pub(super) async fn undo_interrupted(
     storage: &Storage,
     folder: &Path,
 ) -> Result<(), BackupTaskError> {

@@ -46,6 +46,7 @@ use crate::search::{ConcurrencyBudget, VectorSearcher};
 
 pub(crate) use listener::{BoundSocket, Listening, server_tls};
 pub(crate) use local::InProcessStore;
+pub use tasks::shown as shown_task;
 
 /// The state that every request may read.
 #[derive(Clone)]
@@ -69,6 +70,8 @@ pub(crate) struct ApiState {
     /// The routes of a database in the same process, for its tables. Without them their paths are
     /// answered with the reason why there are none.
     pub of_database: Option<AddedRoutes>,
+    /// The routes that the process around the service adds, whatever its database is.
+    pub of_process: Vec<AddedRoutes>,
 }
 
 /// The state that the requests of one listener share.

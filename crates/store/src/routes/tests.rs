@@ -155,6 +155,7 @@ impl Service {
             }),
             internals,
             of_database: None,
+            of_process: Vec::new(),
         };
         let listening = bound.serve(api.clone(), authorizer);
         Service {

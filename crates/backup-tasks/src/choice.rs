@@ -51,9 +51,8 @@ impl TableChoice {
 
     /// Whether a table is chosen.
     pub fn has(&self, keyspace: &str, table: &str) -> bool {
-        let is_named =
-            |name: &Option<String>, it: &str| name.as_deref().is_none_or(|name| name == it);
-        is_named(&self.keyspace, keyspace) && is_named(&self.table, table)
+        let is_named = |name: Option<&String>, it: &str| name.is_none_or(|name| name == it);
+        is_named(self.keyspace.as_ref(), keyspace) && is_named(self.table.as_ref(), table)
     }
 
     /// The name that a keyspace of the point gets.
