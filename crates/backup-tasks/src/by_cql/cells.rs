@@ -49,7 +49,7 @@ pub(super) struct CellStatement {
     /// The values of the parts.
     pub values: Vec<Bytes>,
     /// The time and the expiry of all of it.
-    pub time: GroupTime,
+    pub time: CellGroupTime,
 }
 
 /// Elements of a list with one time, in their order.
@@ -58,7 +58,7 @@ pub(super) struct ListRun {
     /// The elements.
     pub elements: Vec<Bytes>,
     /// Their time.
-    pub time: GroupTime,
+    pub time: CellGroupTime,
 }
 
 /// The statements of a row, and what has to be read before it is written.
@@ -74,16 +74,16 @@ pub(super) struct RowStatements {
 
 /// A write time and an expiry. `Ord` by the write time first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct GroupTime {
+pub(super) struct CellGroupTime {
     /// Microseconds since the epoch.
     pub write_micros: i64,
     /// Seconds since the epoch; `None` for never.
     pub expires_at_s: Option<i64>,
 }
 
-impl GroupTime {
-    fn of(time: CellTime) -> GroupTime {
-        GroupTime {
+impl CellGroupTime {
+    fn of(time: CellTime) -> CellGroupTime {
+        CellGroupTime {
             write_micros: time.write_micros,
             expires_at_s: time.expires_at_s,
         }
@@ -118,17 +118,17 @@ struct CellGroup<'r> {
 /// # Errors
 /// If a cell has no valid form. The text names its column.
 pub(super) fn group(table: &Table, row: &CellRow, now_s: i64) -> Result<RowStatements, String> {
-    let mut groups: BTreeMap<GroupTime, CellGroup<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<CellGroupTime, CellGroup<'_>> = BTreeMap::new();
     let mut statements = RowStatements::default();
     if let Some(time) = row
         .marker
-        .map(GroupTime::of)
+        .map(CellGroupTime::of)
         .filter(|it| !it.is_dead(now_s))
     {
         groups.entry(time).or_default().has_marker = true;
     }
     for cell in &row.cells {
-        let time = GroupTime::of(cell.time);
+        let time = CellGroupTime::of(cell.time);
         // A column that was dropped has no name to write to.
         let Some(column) = table.column_by_id(cell.column) else {
             continue;
@@ -161,7 +161,7 @@ fn counter(column: &Column, cell: &StoredCell) -> Result<i64, String> {
 }
 
 /// Adds an element to a list, whose elements come in their order.
-fn append(runs: &mut Vec<ListRun>, time: GroupTime, cell: &StoredCell) {
+fn append(runs: &mut Vec<ListRun>, time: CellGroupTime, cell: &StoredCell) {
     match runs.last_mut() {
         Some(last) if last.time == time => last.elements.push(cell.value.clone()),
         _ => runs.push(ListRun {
@@ -194,7 +194,7 @@ impl<'r> CellGroup<'r> {
         self,
         table: &Table,
         is_static: bool,
-        time: GroupTime,
+        time: CellGroupTime,
         out: &mut Vec<CellStatement>,
     ) {
         let mut values = Vec::new();
@@ -403,7 +403,7 @@ pub(super) mod tests {
         let grouped = group(&table, &row(Some(at(5, Some(NOW_S - 1))), cells), NOW_S).unwrap();
         assert_eq!(grouped.plain.len(), 1);
         assert!(!grouped.plain[0].form.is_insert);
-        let far = GroupTime::of(at(1, Some(i64::MAX)));
+        let far = CellGroupTime::of(at(1, Some(i64::MAX)));
         assert_eq!(i64::from(far.ttl_s(NOW_S)), TTL_MAX_S);
     }
 

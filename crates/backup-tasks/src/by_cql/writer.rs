@@ -36,7 +36,7 @@ pub(super) struct RowWriter<'a> {
 }
 
 /// A key, and whether it is of the static columns.
-struct RowKey<'r> {
+struct WrittenKey<'r> {
     values: &'r [Bytes],
     is_static: bool,
 }
@@ -68,7 +68,7 @@ impl<'a> RowWriter<'a> {
             counters,
         } = grouped.map_err(|text| self.fault(&text))?;
         let keys = texts::key_columns(&self.table, row.is_static).len();
-        let key = RowKey {
+        let key = WrittenKey {
             values: row.key.get(..keys).unwrap_or(&row.key),
             is_static: row.is_static,
         };
@@ -86,7 +86,7 @@ impl<'a> RowWriter<'a> {
 
     async fn send_cells(
         &self,
-        key: &RowKey<'_>,
+        key: &WrittenKey<'_>,
         statement: CellStatement,
         now_s: i64,
     ) -> Result<(), BackupTaskError> {
@@ -108,7 +108,7 @@ impl<'a> RowWriter<'a> {
     /// Appends what a list lacks. What is there must be how the list begins.
     async fn fill_list(
         &self,
-        key: &RowKey<'_>,
+        key: &WrittenKey<'_>,
         column: ColumnId,
         runs: &[ListRun],
         now_s: i64,
@@ -161,7 +161,7 @@ impl<'a> RowWriter<'a> {
     /// Increases a counter by what it lacks.
     async fn raise_counter(
         &self,
-        key: &RowKey<'_>,
+        key: &WrittenKey<'_>,
         column: ColumnId,
         total: i64,
     ) -> Result<(), BackupTaskError> {
@@ -196,7 +196,7 @@ impl<'a> RowWriter<'a> {
     /// The value of a column of a row.
     async fn read(
         &self,
-        key: &RowKey<'_>,
+        key: &WrittenKey<'_>,
         column: ColumnId,
     ) -> Result<Option<Bytes>, BackupTaskError> {
         let text = texts::read_column(&self.table, column, key.is_static);
@@ -290,7 +290,7 @@ fn run_at(runs: &[ListRun], position: usize) -> Option<(&ListRun, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cells::GroupTime;
+    use super::super::cells::CellGroupTime;
     use super::*;
 
     #[test]
@@ -300,7 +300,7 @@ mod tests {
                 .iter()
                 .map(|it| Bytes::from_static(it.as_bytes()))
                 .collect(),
-            time: GroupTime {
+            time: CellGroupTime {
                 write_micros,
                 expires_at_s: None,
             },
