@@ -6,7 +6,7 @@ use prometheus::proto::MetricFamily;
 use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, Opts};
 
 use crate::book::LocationResults;
-use crate::service::BackupTasks;
+use crate::service::{BackupTasks, WeakBackupTasks};
 
 /// The label of a location: its text, which has no secrets.
 const LOCATION: &[&str] = &["location"];
@@ -16,7 +16,7 @@ const MICROS: f64 = 1e6;
 impl BackupTasks {
     /// Shows the results among the metrics.
     pub fn show_metrics(&self, metrics: &MetricsRegistry) {
-        let shown = BackupFamilies::new(self.clone())
+        let shown = BackupFamilies::new(self.downgrade())
             .and_then(|families| metrics.register(Box::new(families)));
         if let Err(error) = shown {
             tracing::error!(%error, "bug: the metrics of backups are not shown");
@@ -26,7 +26,8 @@ impl BackupTasks {
 
 /// The families, read from the book when metrics are requested.
 struct BackupFamilies {
-    tasks: BackupTasks,
+    /// The indexes that backups save hold the metrics.
+    tasks: WeakBackupTasks,
     last_success: GaugeVec,
     last_attempt: GaugeVec,
     failures: IntCounterVec,
@@ -51,7 +52,7 @@ fn counter(name: &str, help: &str) -> prometheus::Result<IntCounterVec> {
 }
 
 impl BackupFamilies {
-    fn new(tasks: BackupTasks) -> prometheus::Result<BackupFamilies> {
+    fn new(tasks: WeakBackupTasks) -> prometheus::Result<BackupFamilies> {
         Ok(BackupFamilies {
             tasks,
             last_success: gauge(
@@ -148,8 +149,11 @@ impl BackupFamilies {
         ] {
             family.reset();
         }
+        let Some(tasks) = self.tasks.upgrade() else {
+            return;
+        };
         {
-            let book = self.tasks.book();
+            let book = tasks.book();
             for (location, results) in book.results() {
                 self.set(location, results);
             }
@@ -157,10 +161,9 @@ impl BackupFamilies {
                 set_time(&self.next, location, Some(next));
             }
         }
-        self.running
-            .set(f64::from(u8::from(self.tasks.is_running())));
+        self.running.set(f64::from(u8::from(tasks.is_running())));
         self.restore_failures.reset();
-        self.restore_failures.inc_by(self.tasks.restore_failures());
+        self.restore_failures.inc_by(tasks.restore_failures());
     }
 
     fn set(&self, location: &str, results: &LocationResults) {

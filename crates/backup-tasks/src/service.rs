@@ -1,7 +1,7 @@
 //! Backups, restores and drills of a process: one at a time, each as a task.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use clock::{Clock, SystemClock};
@@ -55,6 +55,19 @@ pub struct BackupTasksOptions {
 #[derive(Clone)]
 pub struct BackupTasks {
     inner: Arc<SharedBackupTasks>,
+}
+
+/// The backups of a process as long as they exist, for parts that they hold themselves.
+pub(crate) struct WeakBackupTasks {
+    inner: Weak<SharedBackupTasks>,
+}
+
+impl WeakBackupTasks {
+    /// The backups, unless they are dropped.
+    pub(crate) fn upgrade(&self) -> Option<BackupTasks> {
+        let inner = self.inner.upgrade()?;
+        Some(BackupTasks { inner })
+    }
 }
 
 struct SharedBackupTasks {
@@ -353,6 +366,13 @@ impl BackupTasks {
     /// The present, microseconds since the epoch.
     pub(crate) fn now_micros(&self) -> i64 {
         self.inner.clock.now_micros()
+    }
+
+    /// The backups, without holding them.
+    pub(crate) fn downgrade(&self) -> WeakBackupTasks {
+        WeakBackupTasks {
+            inner: Arc::downgrade(&self.inner),
+        }
     }
 
     /// The parts of the process.

@@ -37,6 +37,15 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// The path of the metrics.
 const METRICS: &str = "/metrics";
 
+/// The path of backups, which an index service and a database have.
+const BACKUPS: &str = "/api/v1/backups";
+
+/// The reason why a gateway has none.
+const NOTHING_TO_BACK_UP: &str = "a gateway has nothing of its own to back up: the definitions of its indexes and the \
+     change logs are tables of the cluster (--index-keyspace, and <table>_scylla_cdc_log), so a backup of all its \
+     keyspaces by its own means holds them (nodetool snapshot, Medusa); for the snapshots of indexes, name the HTTP \
+     address of the index service";
+
 /// The state that the handlers read.
 #[derive(Clone)]
 struct RouteState {
@@ -89,12 +98,14 @@ fn registry(shared: &Arc<ServingState>) -> MetricsRegistry {
     registry
 }
 
-fn rows() -> [RouteRow<RouteState>; 4] {
+fn rows() -> [RouteRow<RouteState>; 5] {
+    const GET_OR_POST: MethodFilter = MethodFilter::GET.or(MethodFilter::POST);
     [
         RouteRow::new(MethodFilter::GET, LIVE, live).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, READY, ready).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, METRICS, metrics),
         RouteRow::new(MethodFilter::HEAD, METRICS, other),
+        RouteRow::new(GET_OR_POST, BACKUPS, nothing_to_back_up),
     ]
 }
 
@@ -115,6 +126,11 @@ async fn ready(State(state): State<RouteState>) -> Response {
 /// Returns metrics in the text format of Prometheus.
 async fn metrics(State(state): State<RouteState>) -> Result<Response, RequestRefusal> {
     state.metrics.answer()
+}
+
+/// Says what holds the state of a gateway.
+async fn nothing_to_back_up() -> Response {
+    line(StatusCode::NOT_FOUND, NOTHING_TO_BACK_UP)
 }
 
 /// Answers requests that no route is for.
