@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::Context;
 use backup::{PointKind, ServerIdentity};
 use backup_tasks::{
-    BackedUpState, BackupTaskError, BackupTasks, BackupTasksOptions, CapturedState, DatabaseState,
-    SnapshotLinker,
+    BackedUpState, BackupRunner, BackupRunnerOptions, BackupTaskError, CapturedState,
+    DatabaseState, SnapshotLinker,
 };
 use clock::{Clock as _, SystemClock};
 use cpu_scheduler::CpuScheduler;
@@ -62,7 +62,7 @@ impl SnapshotLinker for LateIndexes {
 
 /// The backups of a process, whose schedule runs once its index service does.
 pub struct ProcessBackups {
-    tasks: BackupTasks,
+    tasks: BackupRunner,
     indexes: LateIndexes,
     schedule: Option<JoinHandle<()>>,
 }
@@ -116,7 +116,7 @@ impl ProcessBackups {
         tasks: TaskRegistry,
         turns: CpuScheduler,
     ) -> Result<ProcessBackups, BackupTaskError> {
-        let tasks = BackupTasks::open(BackupTasksOptions {
+        let tasks = BackupRunner::open(BackupRunnerOptions {
             data_dir,
             state,
             tasks,
@@ -131,7 +131,7 @@ impl ProcessBackups {
     }
 
     /// The tasks, whose routes are served.
-    pub fn tasks(&self) -> &BackupTasks {
+    pub fn tasks(&self) -> &BackupRunner {
         &self.tasks
     }
 

@@ -9,7 +9,7 @@ use tasks::Task;
 use crate::book::LocationResults;
 use crate::files::ScratchDirectory;
 use crate::order::BackupOrder;
-use crate::service::{BackupTasks, FILES, SENT_OBJECTS, WRITERS_WAITED, micros};
+use crate::service::{BackupRunner, FILES, SENT_OBJECTS, WRITERS_WAITED, micros};
 use crate::state::{CapturedState, folder};
 use crate::{BackupTaskError, digests};
 
@@ -21,7 +21,7 @@ struct CompletePoint {
     retention_error: Option<BackupTaskError>,
 }
 
-impl BackupTasks {
+impl BackupRunner {
     /// Makes a backup, and notes what came of it.
     pub(crate) async fn back_up(
         &self,
@@ -133,7 +133,7 @@ impl BackupTasks {
 
     fn checkpoint_of(&self, task: &Task) -> Result<ScratchDirectory, BackupTaskError> {
         let parent = folder(&self.options().data_dir);
-        ScratchDirectory::below(&parent, &BackupTasks::checkpoint_name(task))
+        ScratchDirectory::below(&parent, &BackupRunner::checkpoint_name(task))
     }
 
     async fn captured(
@@ -176,7 +176,7 @@ impl BackupTasks {
         captured: &mut CapturedState,
         task: &Task,
     ) -> Result<(), BackupTaskError> {
-        let name = format!("{}-rows", BackupTasks::checkpoint_name(task));
+        let name = format!("{}-rows", BackupRunner::checkpoint_name(task));
         let copy = ScratchDirectory::below(&folder(&self.options().data_dir), &name)?;
         let (from, to) = (scratch.path().to_owned(), copy.path().to_owned());
         let copied = tokio::task::spawn_blocking(move || digests::link_to_read(&from, &to));
@@ -214,7 +214,7 @@ fn note_outcome(
             results.last_success_micros = Some(now);
             results.last_point = Some(summary.id.to_string());
             results.last_error = retention_error.as_ref().map(ToString::to_string);
-            results.duration_s = (now.saturating_sub(began)) as f64 / 1e6;
+            results.duration_s = now.saturating_sub(began) as f64 / 1e6;
             results.sent_bytes = summary.sent_bytes;
             results.sent_objects = summary.sent_objects;
             results.sent_bytes_total += summary.sent_bytes;

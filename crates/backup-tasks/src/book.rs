@@ -21,7 +21,7 @@ const FILE: &str = "schedules.json";
 /// The version of the file.
 const FORMAT: u32 = 1;
 
-/// The most locations without a schedule whose results are kept.
+/// The most locations without a schedule whose results are remembered.
 const RESULTS_MAX: usize = 64;
 
 /// The schedules and results of a server.

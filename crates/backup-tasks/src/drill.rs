@@ -11,13 +11,13 @@ use crate::book::LocationResults;
 use crate::digests::{self, IsWanted};
 use crate::files::ScratchDirectory;
 use crate::order::DrillOrder;
-use crate::service::{BackupTasks, TABLES};
+use crate::service::{BackupRunner, TABLES};
 use crate::transfer::ROWS;
 
 /// The most differences that an error names.
 const NAMED_MAX: usize = 10;
 
-impl BackupTasks {
+impl BackupRunner {
     /// Holds a drill, and notes what came of it.
     pub(crate) async fn drill(
         &self,

@@ -1,7 +1,7 @@
 //! Backups, restores and drills of a server, as tasks that can be followed and stopped.
 //!
 //! ```text
-//!   routes, schedules ---> BackupTasks: one piece of work at a time, as a task
+//!   routes, schedules ---> BackupRunner: one piece of work at a time, as a task
 //!                             |
 //!      back_up: state -> checkpoint (hard links) -> backup::BackupLocation::back_up -> retain
 //!      restore: BackupLocation::download -> a read-only storage -> Storage::adopt_table
@@ -12,7 +12,7 @@
 //! and nothing of locations. This crate joins them. What is backed up is a [`BackedUpState`]: the
 //! whole database ([`DatabaseState`]), or what an index service before a cluster has of its own.
 //!
-//! Three ways lead back: into a running server next to its tables ([`BackupTasks`]), into the
+//! Three ways lead back: into a running server next to its tables ([`BackupRunner`]), into the
 //! directory of a new one ([`restore_directory`]), and by CQL into any cluster ([`CqlRestore`]).
 //!
 //! **Nothing half done is seen.** A restore works in a directory of its own, which a start removes;
@@ -48,5 +48,5 @@ pub use error::BackupTaskError;
 pub use order::location_options;
 pub use pace::QueriesFirst;
 pub use restore::{RestoredDirectory, restore_directory};
-pub use service::{BackupTasks, BackupTasksOptions};
+pub use service::{BackupRunner, BackupRunnerOptions};
 pub use state::{BackedUpState, CapturedState, DatabaseState, SnapshotLinker, checkpoint};

@@ -6,14 +6,14 @@ use prometheus::proto::MetricFamily;
 use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, Opts};
 
 use crate::book::LocationResults;
-use crate::service::{BackupTasks, WeakBackupTasks};
+use crate::service::{BackupRunner, WeakBackupRunner};
 
 /// The label of a location: its text, which has no secrets.
 const LOCATION: &[&str] = &["location"];
 
 const MICROS: f64 = 1e6;
 
-impl BackupTasks {
+impl BackupRunner {
     /// Shows the results among the metrics.
     pub fn show_metrics(&self, metrics: &MetricsRegistry) {
         let shown = BackupFamilies::new(self.downgrade())
@@ -27,7 +27,7 @@ impl BackupTasks {
 /// The families, read from the book when metrics are requested.
 struct BackupFamilies {
     /// The indexes that backups save hold the metrics.
-    tasks: WeakBackupTasks,
+    tasks: WeakBackupRunner,
     last_success: GaugeVec,
     last_attempt: GaugeVec,
     failures: IntCounterVec,
@@ -52,7 +52,7 @@ fn counter(name: &str, help: &str) -> prometheus::Result<IntCounterVec> {
 }
 
 impl BackupFamilies {
-    fn new(tasks: WeakBackupTasks) -> prometheus::Result<BackupFamilies> {
+    fn new(tasks: WeakBackupRunner) -> prometheus::Result<BackupFamilies> {
         Ok(BackupFamilies {
             tasks,
             last_success: gauge(

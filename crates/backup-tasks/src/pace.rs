@@ -87,7 +87,7 @@ impl QueriesFirst {
 }
 
 impl TransferPace for QueriesFirst {
-    fn before<'a>(&'a self, bytes: u64) -> BoxFuture<'a, ()> {
+    fn before(&self, bytes: u64) -> BoxFuture<'_, ()> {
         async move {
             if let Some(bound) = &self.bound {
                 tokio::time::sleep_until(bound.take(bytes)).await;

@@ -21,7 +21,7 @@ use utoipa::OpenApi;
 
 use crate::BackupTaskError;
 use crate::order::{BackupOrder, DrillOrder, RestoreOrder};
-use crate::service::{BackupTasks, LongWork};
+use crate::service::{BackupRunner, LongWork};
 
 /// The longest body of a request, in bytes. It has names and paths.
 const BODY_BYTES_MAX: usize = 64 << 10;
@@ -33,7 +33,7 @@ const BODY_WITHIN: Duration = Duration::from_secs(10);
 /// The state that the handlers read.
 #[derive(Clone)]
 struct BackupRoutes {
-    tasks: BackupTasks,
+    tasks: BackupRunner,
     bodies: Arc<BodyLimits>,
 }
 
@@ -47,7 +47,7 @@ static DESCRIPTION: LazyLock<String> = LazyLock::new(|| {
     text.expect("a description made of names and types serialises")
 });
 
-impl BackupTasks {
+impl BackupRunner {
     /// The rows of the table of routes, with their description.
     pub fn routes(&self) -> AddedRoutes {
         let bodies = BodyLimits::new(BODIES_BYTES_MAX, BODY_BYTES_MAX, BODY_WITHIN);

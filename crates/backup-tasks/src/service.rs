@@ -38,7 +38,7 @@ pub(crate) const BYTES: &str = "bytes";
 pub(crate) const WRITERS_WAITED: &str = "writers_waited_us";
 
 /// The parts of a process that its backups need.
-pub struct BackupTasksOptions {
+pub struct BackupRunnerOptions {
     /// The data directory. Schedules, checkpoints and downloads are below it.
     pub data_dir: PathBuf,
     /// The state that is backed up.
@@ -53,25 +53,25 @@ pub struct BackupTasksOptions {
 
 /// The backups, restores and drills of a process. Cheap to clone; clones are the same.
 #[derive(Clone)]
-pub struct BackupTasks {
-    inner: Arc<SharedBackupTasks>,
+pub struct BackupRunner {
+    inner: Arc<SharedBackupRunner>,
 }
 
 /// The backups of a process as long as they exist, for parts that they hold themselves.
-pub(crate) struct WeakBackupTasks {
-    inner: Weak<SharedBackupTasks>,
+pub(crate) struct WeakBackupRunner {
+    inner: Weak<SharedBackupRunner>,
 }
 
-impl WeakBackupTasks {
+impl WeakBackupRunner {
     /// The backups, unless they are dropped.
-    pub(crate) fn upgrade(&self) -> Option<BackupTasks> {
+    pub(crate) fn upgrade(&self) -> Option<BackupRunner> {
         let inner = self.inner.upgrade()?;
-        Some(BackupTasks { inner })
+        Some(BackupRunner { inner })
     }
 }
 
-struct SharedBackupTasks {
-    options: BackupTasksOptions,
+struct SharedBackupRunner {
+    options: BackupRunnerOptions,
     clock: SystemClock,
     book: Mutex<BackupBook>,
     /// The task that began last, and the word for it.
@@ -140,13 +140,13 @@ impl LongWork {
     }
 }
 
-impl BackupTasks {
+impl BackupRunner {
     /// Opens the schedules of a data directory, and removes what interrupted work has left in it.
-    /// Interrupted restores into the storage are undone by [`BackupTasks::undo_restores`].
+    /// Interrupted restores into the storage are undone by [`BackupRunner::undo_restores`].
     ///
     /// # Errors
     /// If the directory can't be used.
-    pub fn open(options: BackupTasksOptions) -> Result<BackupTasks, BackupTaskError> {
+    pub fn open(options: BackupRunnerOptions) -> Result<BackupRunner, BackupTaskError> {
         let directory = folder(&options.data_dir);
         make_directory(&directory)?;
         for left in left_checkpoints(&directory)? {
@@ -155,8 +155,8 @@ impl BackupTasks {
         let drills = options.data_dir.join("drills");
         remove_directory(&drills).map_err(|error| BackupTaskError::file(&drills, error))?;
         let book = BackupBook::open(&directory);
-        Ok(BackupTasks {
-            inner: Arc::new(SharedBackupTasks {
+        Ok(BackupRunner {
+            inner: Arc::new(SharedBackupRunner {
                 options,
                 clock: SystemClock,
                 book: Mutex::new(book),
@@ -369,14 +369,14 @@ impl BackupTasks {
     }
 
     /// The backups, without holding them.
-    pub(crate) fn downgrade(&self) -> WeakBackupTasks {
-        WeakBackupTasks {
+    pub(crate) fn downgrade(&self) -> WeakBackupRunner {
+        WeakBackupRunner {
             inner: Arc::downgrade(&self.inner),
         }
     }
 
     /// The parts of the process.
-    pub(crate) fn options(&self) -> &BackupTasksOptions {
+    pub(crate) fn options(&self) -> &BackupRunnerOptions {
         &self.inner.options
     }
 

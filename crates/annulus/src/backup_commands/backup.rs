@@ -126,7 +126,7 @@ impl BackupArguments {
         match before.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) if self.command.is_some() => {
                 Err(ProcessFailure::Configuration(format!(
-                    "{flag} before the subcommand is of a backup that begins now: write it behind the subcommand, or leave it \
+                    "{flag} before the subcommand is of a backup that begins now: write it after the subcommand, or leave it \
                  out"
                 )))
             }

@@ -55,7 +55,7 @@ pub struct LocationFlags {
     #[arg(long, global = true)]
     allow_http: bool,
 
-    /// File with the key that encrypts what is stored. Whoever loses it loses the backup
+    /// File with the key that encrypts what is stored. Without it the backup is lost
     #[arg(
         long,
         env = "ANNULUS_BACKUP_KEY_FILE",

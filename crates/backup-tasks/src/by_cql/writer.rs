@@ -282,7 +282,7 @@ fn run_at(runs: &[ListRun], position: usize) -> Option<(&ListRun, usize)> {
     for run in runs {
         match left.checked_sub(run.elements.len()) {
             None => return Some((run, left)),
-            Some(behind) => left = behind,
+            Some(after) => left = after,
         }
     }
     None

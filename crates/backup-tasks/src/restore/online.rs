@@ -14,7 +14,7 @@ use super::record::{RestoreRecord, undo, undo_interrupted};
 use crate::choice::{TableChoice, files_of};
 use crate::files::{ScratchDirectory, make_directory};
 use crate::order::RestoreOrder;
-use crate::service::{BackupTasks, TABLES};
+use crate::service::{BackupRunner, TABLES};
 use crate::transfer::AdoptReporter;
 use crate::{BackupTaskError, digests};
 
@@ -23,7 +23,7 @@ fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join("restore")
 }
 
-impl BackupTasks {
+impl BackupRunner {
     /// Removes the tables that an interrupted restore has left, and its files. To be called before
     /// clients are served.
     ///
