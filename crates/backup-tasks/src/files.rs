@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::BackupTaskError;
 
@@ -67,6 +68,8 @@ pub(crate) fn is_missing_or_empty(path: &Path) -> io::Result<bool> {
 #[derive(Debug)]
 pub(crate) struct ScratchDirectory {
     path: PathBuf,
+    /// Whether it stays.
+    is_left: AtomicBool,
 }
 
 impl ScratchDirectory {
@@ -78,12 +81,20 @@ impl ScratchDirectory {
         make_directory(parent)?;
         let path = parent.join(name);
         remove_directory(&path).map_err(|error| BackupTaskError::file(&path, error))?;
-        Ok(ScratchDirectory { path })
+        Ok(ScratchDirectory {
+            path,
+            is_left: AtomicBool::new(false),
+        })
     }
 
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets it stay, for the next start.
+    pub(crate) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
     }
 
     /// Removes it now, without holding up other tasks.
@@ -95,6 +106,9 @@ impl ScratchDirectory {
 
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
+        if *self.is_left.get_mut() {
+            return;
+        }
         if let Err(error) = remove_directory(&self.path) {
             let path = self.path.display();
             tracing::warn!(%error, %path, "a directory of a backup is left; the next start removes it");
@@ -127,5 +141,10 @@ mod tests {
         assert!(!is_missing_or_empty(&left).unwrap());
         drop(scratch);
         assert!(is_missing_or_empty(&left).unwrap());
+        let stays = ScratchDirectory::below(&parent.path().join("a"), "one").unwrap();
+        fs::create_dir_all(stays.path().join("db")).unwrap();
+        stays.leave();
+        drop(stays);
+        assert!(left.join("db").exists());
     }
 }

@@ -92,11 +92,11 @@ impl BackupRunner {
             adopted = record.keep_all();
         }
         if adopted.is_err()
-            && let Err(error) = undo(storage, std::mem::take(&mut record.made)).await
+            && let Err(error) = undo(storage, record.made.clone()).await
         {
             tracing::error!(%error, "tables of a restore that failed remain until the next start");
-            // The record is needed for that.
-            record.save()?;
+            // The record in it is needed for that.
+            scratch.leave();
         }
         digests::close(source).await?;
         adopted
