@@ -3,7 +3,7 @@ standard output, a line of JSON each.
 
     peers.py NAME DOCUMENTS QUERIES FOLDER        NAME is fts5, zvec or served
 
-{"do": "build"} makes the index anew: {"elapsed", "bytes", "documents", "about"}. {"do": "count",
+{"do": "build"} makes the index from the start: {"elapsed", "bytes", "documents", "about"}. {"do": "count",
 "kind"} counts all documents that each query finds: {"counts"}. {"do": "search", "kind", "queries",
 "repeat"} answers the first so many queries, so many times: {"elapsed", "hits", "ids"}, the sum of the
 ids. `elapsed` is {"cpu_seconds", "wall_seconds"}, of all threads of the process, for `served` of the
@@ -43,6 +43,13 @@ def bytes_in(folder):
     return sum(file.stat().st_size for file in pathlib.Path(folder).rglob("*") if file.is_file())
 
 
+def written(kind, words, either, both):
+    """A query in a peer's language: its words as a phrase, or joined by what means "or" or "and"."""
+    if kind == "phrase":
+        return f'"{" ".join(words)}"'
+    return (either if kind == "or" else both).join(words)
+
+
 class Fts5:
     """A table of FTS5 without contents, so that only the index is stored, merged by `optimize`. The
     filter's column is in a table of its own. Of the ways to write these statements, each is the one
@@ -80,13 +87,8 @@ class Fts5:
         self._database.execute("COMMIT")
 
     def query(self, kind, words):
-        quoted = [f'"{word}"' for word in words]
-        match kind:
-            case "phrase":
-                return f'"{" ".join(words)}"'
-            case "or":
-                return " OR ".join(quoted)
-        return " AND ".join(quoted)
+        words = words if kind == "phrase" else [f'"{word}"' for word in words]
+        return written(kind, words, " OR ", " AND ")
 
     def search(self, query, admitted, limit):
         if admitted is None:
@@ -149,12 +151,8 @@ class Zvec:
         pass
 
     def query(self, kind, words):
-        match kind:
-            case "phrase":
-                return f'"{" ".join(words)}"'
-            case "or":
-                return " ".join(words)
-        return " ".join(f"+{word}" for word in words)
+        words = words if kind in ("phrase", "or") else [f"+{word}" for word in words]
+        return written(kind, words, " ", " ")
 
     def search(self, query, admitted, limit):
         of_words = self._zvec.Query(field_name="body", fts=self._zvec.Fts(query_string=query))
@@ -228,12 +226,7 @@ class Served:
         pass
 
     def query(self, kind, words):
-        match kind:
-            case "phrase":
-                return f'"{" ".join(words)}"'
-            case "or":
-                return " ".join(words)
-        return " AND ".join(words)
+        return written(kind, words, " ", " AND ")
 
     def search(self, query, admitted, limit):
         body = {"query": query, "limit": limit}

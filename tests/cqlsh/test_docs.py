@@ -28,12 +28,14 @@ ANSWERS = {
     "docs/hybrid.md": ["cocoa", "tea", "spade", "cocoa", "tea", "tea", "cocoa", "spade"],
     "docs/http.md": [
         *[r'"id":\[1,2\]', r'"id":\[1,2\]', r"\[Tea\] &amp; cocoa", r'"id":\[3\]', r'"colour":\["red"\]', r'"id":\[2,3\]'],
-        *["SERVING", '"kind":"repair"', r'"id":\[1\]'],
+        *["SERVING", '"kind":"repair"'],
     ],
+    "docs/http-binary.md": [r'"id":\[1\]'],
     "docs/search.md": [r"3 \| *spade", r"3 \| *spade"],
     "docs/indexes.md": ["tea", r"1 \| *Mellow"],
     "docs/tables.md": [],
-    "docs/gateway.md": ["spade"],
+    "docs/gateway.md": [],
+    "docs/gateway-queries.md": ["spade"],
     "docs/security.md": ["SELECT", "MODIFY"],
 }
 

@@ -1,7 +1,7 @@
 """The grammar of text queries, by docs/text.md: a query as a tree of clauses.
 
     cat dog             either, and better with both
-    cat AND dog         both; AND binds before OR, and OR is what stands between two without a word
+    cat AND dog         both; AND binds before OR, and OR is what comes between two without a word
     cat NOT dog, -dog   without it
     +cat dog            cat for certain
     (cat OR dog)^2      a group, twice the weight
@@ -197,7 +197,7 @@ class _Parser:
             self.at += 1
 
     def _word(self):
-        """The operator that stands here, if one does."""
+        """The operator at this place, if one does."""
         for word in ("AND", "OR", "NOT"):
             after = self.at + len(word)
             if self._is(word) and (after == len(self.text) or self.text[after].isspace() or self.text[after] in "()\""):

@@ -1,5 +1,5 @@
 """What a ranked answer must be, where not everything is certain: the place of rows with equal scores
-is not, so that a rank, and a score made of ranks, lies between two bounds."""
+is not, so that a rank, and a score made of ranks, is between two bounds."""
 
 import bisect
 import collections

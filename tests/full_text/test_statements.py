@@ -215,6 +215,7 @@ def test_a_warning_says_that_there_are_no_pages(films):
         ("WHERE BM25(body, 'x') > 1", ["operator >", "literal 0"]),
         ("WHERE BM25_SCORE(body, 'x') > 0", ["WHERE"]),
         ("WHERE BM25(body, 'x') > 0 ORDER BY id", ["ordering by columns", "BM25(column, words)"]),
+        ("WHERE BM25(body, 'x') > 0 GROUP BY id", ["GROUP BY", "in the application", "columns in WHERE"]),
         ("WHERE ANN(v, [1, 0]) > 0", ["WHERE"]),
         ("WHERE BM25(body, 'x') > 0 AND plain = 'x'", ["ALLOW FILTERING"]),
         ("WHERE plain = 'x' ORDER BY BM25(body, 'x') LIMIT 3", ["plain", "ALLOW FILTERING"]),

@@ -1,8 +1,8 @@
 //! Reclamation by epochs: memory that was unlinked is used again once no one can read it.
 //!
 //! A search reads links and records without locks, so a search may still read a slot that a change
-//! has just unlinked. Whoever unlinks therefore ends the current epoch ([`Epochs::advance`]) and
-//! reuses the slot only when every search of that and of earlier epochs is over
+//! has just unlinked. A thread that unlinks therefore ends the current epoch ([`Epochs::advance`])
+//! and reuses the slot only when every search of that and of earlier epochs is over
 //! ([`Epochs::passed`]). A search announces the epoch it runs in ([`Participant::pin`]): a store
 //! and a fence at its start, a store at its end, nothing between. The method is that of Fraser,
 //! "Practical lock-freedom", 2004, section 5.2.3, with one epoch word for each index, none for the

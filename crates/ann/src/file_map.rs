@@ -9,7 +9,7 @@ use crate::memory::{FileFaults, Mapping};
 /// The bytes of a file that is never written to again, mapped into memory.
 ///
 /// If the file is cut short while it is mapped, or its disk fails, all of its bytes are zeros from
-/// then on, and [`FileMap::is_unreadable`] returns true. So whoever has read from the map checks
+/// then on, and [`FileMap::is_unreadable`] returns true. So a reader of the map checks
 /// that before the result leaves.
 pub struct FileMap {
     /// None for a file without bytes, which can't be mapped.

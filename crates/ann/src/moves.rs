@@ -34,7 +34,8 @@ impl SlotMoves {
     }
 
     /// Whether any change was under way since `ended` was read. A search checks this after it has
-    /// read its last link: whoever sees a link also sees that the change which made it has begun.
+    /// read its last link: a thread that sees a link also sees that the change which made it has
+    /// begun.
     pub(crate) fn any_since(&self, CompletedMoves(ended): CompletedMoves) -> bool {
         self.begun.load(Ordering::Acquire) != ended
     }

@@ -3,9 +3,9 @@
 //! # The moment of a snapshot
 //!
 //! The epoch is pinned from before the table of ids is read until the last vector is copied. So
-//! what the table says of an id when it is read stays true of the slot: whoever replaces or removes
-//! the vector afterwards only unlinks the slot, and it is not filled again before the pin is
-//! released. *The snapshot has each id as it was when its entry was read*, which is within the
+//! what the table says of an id when it is read stays true of the slot: a thread that replaces or
+//! removes the vector afterwards only unlinks the slot, and it is not filled again before the pin
+//! is released. *The snapshot has each id as it was when its entry was read*, which is within the
 //! call:
 //!
 //! - A change that had returned before the call is in the snapshot, unless a later one took its

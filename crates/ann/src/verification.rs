@@ -2,7 +2,7 @@
 //!
 //! Graph and codes are verified before anything is answered. Full vectors are many times more, and
 //! are searched in place in the snapshot's files, so they are verified afterwards, piece by piece,
-//! by whoever calls [`NeighbourIndex::verify_vectors`].
+//! by the caller of [`NeighbourIndex::verify_vectors`].
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -44,14 +44,14 @@ impl Graph {
         // Acquire, as the record behind the link must be complete.
         let record = self.link.load(Ordering::Acquire);
         self.records[record].with(|value| {
-            // SAFETY: the model checks it: nobody reuses the record under this pin.
+            // SAFETY: the model checks it: no one reuses the record under this pin.
             unsafe { *value }
         })
     }
 
     fn write(&self, record: usize, value: u32) {
         self.records[record].with_mut(|place| {
-            // SAFETY: the model checks it: nobody reads a record that is free.
+            // SAFETY: the model checks it: no one reads a record that is free.
             unsafe { *place = value }
         });
     }

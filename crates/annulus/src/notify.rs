@@ -35,7 +35,7 @@ fn send(socket: &OsStr, state: &str) -> io::Result<()> {
         Some(name) => abstract_address(name)?,
         None => SocketAddr::from_pathname(socket)?,
     };
-    // Whoever manages services must not hold up a server.
+    // The manager of services must not hold up a server.
     let datagrams = UnixDatagram::unbound()?;
     datagrams.set_nonblocking(true)?;
     datagrams.send_to_addr(state.as_bytes(), &address).map(drop)

@@ -114,7 +114,7 @@ async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
     // Storage and index service share the processor, and the list of tasks.
     let turns = CpuScheduler::of_shares(settings.search_threads, settings.shares);
     let tasks = TaskRegistry::default();
-    // The storage may read its journals for long. Whoever watches over the process sees it then.
+    // The storage may read its journals for long. A supervisor of the process sees it then.
     let doors = PendingListeners::open(&settings).await?;
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let started = async {

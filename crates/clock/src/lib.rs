@@ -25,7 +25,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// Microseconds since the epoch. They may jump, forward and back.
     fn now_micros(&self) -> i64;
 
-    /// Microseconds since some moment of the past. They rise evenly, whoever sets the clock.
+    /// Microseconds since some moment of the past. They rise evenly, even if the clock is set.
     fn steady_micros(&self) -> i64;
 }
 

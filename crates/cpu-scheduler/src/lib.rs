@@ -16,7 +16,7 @@
 //! A turn that was given is not taken away. So the longest turn bounds how well shares are
 //! respected, and long work is best cut into pieces that take a turn each.
 //!
-//! **The rule for callers.** Whoever holds a turn waits for nothing but a file: neither for another
+//! **The rule for callers.** The holder of a turn waits for nothing but a file: neither for another
 //! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other
 //! could take all processors.
 //!

@@ -10,7 +10,9 @@ use cpu_scheduler::{Permit, WorkClass};
 use platform::aside;
 use schema::{ColumnId, TableId};
 use storage::Storage;
-use storage::read::{Cell, LiveCell, PartitionSelection, ReadRequest, Row, RowPosition};
+use storage::read::{
+    Cell, CellExpiry, LiveCell, PartitionSelection, ReadRequest, Row, RowPosition,
+};
 use store::database::{
     FetchedRow, IndexableType, PrimaryKey, RawCell, RowPage, RowReader, SourceTable, TablePart,
 };
@@ -205,14 +207,15 @@ impl TableReadState {
     }
 }
 
-/// The time at which a row may end by itself, as all of its cells have expired by then; `None` if
-/// it has none, or one that does not expire. Its marker may live on: then it is only read again.
+/// The time at which a row ends by itself, as all of its cells and its marker have expired by then;
+/// `None` if one of them does not expire.
 fn ends_s(row: &Row) -> Option<u32> {
-    let expiries = row.cells.iter().flat_map(|(_, cell)| match cell {
+    let of_cells = row.cells.iter().flat_map(|(_, cell)| match cell {
         Cell::Simple(cell) => vec![expires_s(cell)],
         Cell::Elements(elements) => elements.iter().map(|(_, cell)| expires_s(cell)).collect(),
     });
-    let expiries: Option<Vec<u32>> = expiries.collect();
+    let of_marker = row.marker.iter().map(|marker| seconds(marker.expiry));
+    let expiries: Option<Vec<u32>> = of_cells.chain(of_marker).collect();
     expiries?.into_iter().max()
 }
 
@@ -222,8 +225,12 @@ fn cell(row: &Row, column: ColumnId) -> Option<&Cell> {
 }
 
 fn expires_s(cell: &LiveCell) -> Option<u32> {
-    let expiry = cell.expiry?;
-    Some(u32::try_from(expiry.at_s).unwrap_or(u32::MAX))
+    seconds(cell.expiry)
+}
+
+/// The time of an expiry, in seconds since the epoch; `None` for never.
+fn seconds(expiry: Option<CellExpiry>) -> Option<u32> {
+    Some(u32::try_from(expiry?.at_s).unwrap_or(u32::MAX))
 }
 
 /// The elements of a collection, serialised as those of a frozen one; `None` if there are none.

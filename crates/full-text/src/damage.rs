@@ -9,7 +9,7 @@ use crate::TextIndexError;
 pub(crate) struct DamageNote(Arc<OnceLock<String>>);
 
 impl DamageNote {
-    /// Notes damage, and gives the error for whoever met it.
+    /// Notes damage, and gives the error for the reader that met it.
     pub fn note(&self, message: String) -> TextIndexError {
         self.0.get_or_init(|| message.clone());
         TextIndexError::Damaged(message)

@@ -49,7 +49,11 @@
 //!
 //! # Limits
 //!
-//! - A segment that was merged is in memory until the next save, and mapped from its file then.
+//! - A segment that was written or merged is in memory until the next save, and mapped from its
+//!   file then. [`TextMemory::segments`] counts its bytes, and those of what it was merged from go
+//!   at once. It can't leave earlier without a file of its own. Only a save has a directory that is
+//!   published: files outside of it would have to be found and deleted after a crash, and would
+//!   take room on the disk that no snapshot counts. An index that is never saved is all in memory.
 //! - The bounds by which blocks are left out are those of the segment's own average length. A
 //!   search whose statistics have a very different one looks at all postings; with a slightly
 //!   different one it may miss a document that is as good as the last one, within that difference.
@@ -89,7 +93,7 @@ pub use error::{TextFileError, TextIndexError};
 pub use grammar::TextQueryError;
 pub use highlight::{HighlightOptions, highlight};
 pub use query::TextQuery;
-pub use snapshot::{SaveProgress, TextFilesState, check_snapshot};
+pub use snapshot::{TextFilesState, TextSaveProgress, check_snapshot};
 pub use statistics::QueryStatistics;
 pub use text_index::{TextIndex, TextMemory};
 pub use view::{AdmittedIds, FreshTexts, ScoredText, TextView};

@@ -1,8 +1,8 @@
-//! Work that changes leave behind: writing segments, and merging them.
+//! Work that follows changes: writing segments, and merging them.
 //!
 //! Segments are in tiers by their live documents, each for eight times as many as the one before.
 //! Eight of a tier become one of the next, and a segment of which more than a quarter is dead is
-//! written anew without these. So a document is written once for each tier, and a search looks at
+//! written again without these. So a document is written once for each tier, and a search looks at
 //! seven segments of each at most.
 
 use crate::TextIndex;
@@ -15,7 +15,7 @@ use crate::state::{SegmentPart, TextState};
 const TIER: usize = 8;
 /// Segments of up to so many live documents are of the lowest tier.
 const LOWEST_TIER: u32 = 1024;
-/// A segment is written anew if more than one of so many documents is dead.
+/// A segment is written again if more than one of so many documents is dead.
 const DOCUMENTS_PER_DEAD: usize = 4;
 
 impl TextIndex {

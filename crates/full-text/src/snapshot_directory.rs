@@ -5,38 +5,29 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use platform::OpenDirectory;
 use platform::files::{self, FileStep};
-use rustix::fs::{AtFlags, Mode, OFlags, linkat, openat};
 
 use crate::TextFileError;
 
-/// A directory that is held open: its owner publishes a snapshot by renaming it, and the handle
-/// leads to the same directory wherever it goes.
+/// A directory that is held open, whose errors are those of an index's files.
 #[derive(Debug)]
-pub(crate) struct SnapshotFolder {
-    /// The path when the directory was opened, for messages.
-    path: PathBuf,
-    handle: File,
-}
+pub(crate) struct SnapshotFolder(OpenDirectory);
 
 impl SnapshotFolder {
     pub fn open(path: &Path) -> Result<SnapshotFolder, TextFileError> {
-        let handle = File::open(path).map_err(TextFileError::system("open", path))?;
-        Ok(SnapshotFolder {
-            path: path.to_owned(),
-            handle,
-        })
+        let opened = OpenDirectory::open(path).map(SnapshotFolder);
+        opened.map_err(TextFileError::system("open", path))
     }
 
     pub fn path_of(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        self.0.path_of(name)
     }
 
     /// Opens a file for reading, and returns its length as well.
     pub fn open_file(&self, name: &str) -> Result<(File, u64), TextFileError> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let open = || -> io::Result<(File, u64)> {
-            let file: File = openat(&self.handle, name, flags, Mode::empty())?.into();
+            let file = self.0.open_file(name)?;
             let bytes = file.metadata()?.len();
             Ok((file, bytes))
         };
@@ -58,33 +49,21 @@ impl SnapshotFolder {
 
     /// Gives a file of this directory the same name in another one.
     pub fn link_file(&self, name: &str, to: &SnapshotFolder) -> io::Result<()> {
-        files::step(FileStep::Make, &to.path_of(name))?;
-        Ok(linkat(
-            &self.handle,
-            name,
-            &to.handle,
-            name,
-            AtFlags::empty(),
-        )?)
+        self.0.link_file(name, &to.0)
     }
 
     /// Begins a file that is not there yet.
     pub fn create_file(&self, name: &str) -> Result<NewSnapshotFile, TextFileError> {
         let path = self.path_of(name);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o666);
-        let made = files::step(FileStep::Make, &path)
-            .and_then(|()| Ok(openat(&self.handle, name, flags, mode)?));
-        let handle = made.map_err(TextFileError::system("make", &path))?;
-        Ok(NewSnapshotFile {
-            path,
-            file: handle.into(),
-        })
+        let made = self.0.create_file(name);
+        let file = made.map_err(TextFileError::system("make", &path))?;
+        Ok(NewSnapshotFile { path, file })
     }
 
     /// Waits until the names of the directory's files are on the disk.
     pub fn sync(&self) -> Result<(), TextFileError> {
-        files::sync(&self.handle, &self.path).map_err(TextFileError::system("write", &self.path))
+        let synced = self.0.sync();
+        synced.map_err(TextFileError::system("write", self.0.path()))
     }
 }
 

@@ -265,8 +265,8 @@ impl WaitingPart {
         texts.get(document).map_or(0, |(_, text)| text.length())
     }
 
-    /// The live documents that may match a clause, with their ids. They are not locked, so whoever
-    /// looks at them may wait for others.
+    /// The live documents that may match a clause, with their ids. They are not locked, so a reader
+    /// that looks at them may wait for others.
     pub fn candidates(&self, clause: &QueryClause) -> Vec<(u32, Arc<crate::AnalysedText>)> {
         let texts = self.documents.read();
         let candidates = texts.candidates(clause).into_iter();

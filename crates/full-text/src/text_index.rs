@@ -94,7 +94,7 @@ impl TextIndex {
     pub(crate) fn add_waiting(&self, id: u32, text: &AnalysedText) -> bool {
         let _changing = self.changing.lock();
         let open = self.state.lock().open().documents.clone();
-        // Before the state knows of the document, nobody sees it.
+        // Before the state knows of the document, no one sees it.
         let document = open.push(id, text);
         self.state.lock().publish(id, document, text.length())
     }

@@ -1,7 +1,7 @@
 //! Documents that no segment has yet.
 //!
-//! They are only ever added to, so whoever has seen how many there were, and which of them were
-//! dead, can go on with these while more are added.
+//! They are only ever added to, so a reader that has seen how many there were, and which of them
+//! were dead, can go on with these while more are added.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl WaitingDocuments {
         number
     }
 
-    /// Lets the documents be read. Nobody can add one meanwhile, so this is for a short time.
+    /// Lets the documents be read. No one can add one meanwhile, so this is for a short time.
     pub fn read(&self) -> RwLockReadGuard<'_, WaitingTexts> {
         self.0.read()
     }

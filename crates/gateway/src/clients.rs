@@ -34,7 +34,7 @@ impl ConnectionHandle {
     }
 
     /// Notes that a request is due an answer on its stream. Must be called before anything is
-    /// decided about the request: whoever replaces the catalog's snapshot and then
+    /// decided about the request: the one that replaces the catalog's snapshot and then
     /// [marks](ConnectionHandle::mark) the requests in flight relies on every later request being
     /// decided by the new snapshot.
     pub(crate) fn request_came(&self, stream: i16) {

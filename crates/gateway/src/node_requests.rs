@@ -32,7 +32,7 @@ const FLAGS_AT: usize = 1;
 /// A request that the gateway itself sends to the node.
 #[derive(Debug)]
 pub(crate) struct NodeRequest {
-    /// A whole frame on any stream: whoever writes it sets the stream.
+    /// A whole frame on any stream: its writer sets the stream.
     pub(crate) frame: BytesMut,
     /// The sender for the answer. It is dropped if there will be none.
     pub(crate) answer: AnswerSender,

@@ -56,7 +56,7 @@ pub enum RequestedOperation<'a> {
 /// The right that a route needs, without the index in its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequiredRight {
-    /// None: whoever balances load sends this without a login.
+    /// None: a load balancer sends this without a login.
     Nothing,
     /// See [`RequestedOperation::SeeState`].
     SeeState,

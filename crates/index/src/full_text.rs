@@ -91,7 +91,7 @@ impl TextAnalyzer {
 pub struct FullTextOptions {
     /// The rule by which documents and queries become tokens.
     pub analyzer: TextAnalyzer,
-    /// Whether the index knows where a token stands. Without that it serves no phrases.
+    /// Whether the index knows the position of a token. Without that it serves no phrases.
     pub positions: bool,
 }
 

@@ -26,7 +26,7 @@
 //! - [`search`]: the search as a value, and the one loop that carries it out;
 //! - [`covered`]: whether the index keeps all that the query needs, so that no rows are read;
 //! - [`SearchTerm`]: the vector or the words to look for;
-//! - [`SearchPlan`]: equal calls as one search, and how several make one order;
+//! - [`SearchCallPlan`]: equal calls as one search, and how several make one order;
 //! - [`WordRelation`]: words in WHERE;
 //! - [`AnnOptions`], [`HybridOptions`]: the options of a search, and of a ranking of several;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
@@ -73,7 +73,7 @@ pub use hybrid_options::HybridOptions;
 pub use nearest::TopScored;
 pub use ordering::{RowOrdering, SearchForm, SearchedOrdering, WrittenRanking, WrittenScore};
 pub use search_call::{SearchCall, SearchCallPart, SearchKind, similarity_columns, word_columns};
-pub use search_plan::{SearchPlan, SearchesOfExecution};
+pub use search_plan::{SearchCallPlan, SearchesOfExecution};
 pub use search_term::{SearchTerm, SearchWords, SearchedFor};
 pub use search_vector::SearchVector;
 pub use service::{key_values, refused};

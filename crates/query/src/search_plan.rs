@@ -18,7 +18,7 @@ const WEIGHT: &str = "[weight]";
 
 /// The calls of searches in a statement, and how those of its ordering make one order.
 #[derive(Clone, Debug)]
-pub struct SearchPlan {
+pub struct SearchCallPlan {
     /// The term of each call: those of the ordering in their order, then those of the selection.
     pub calls: Vec<SearchTerm>,
     ranking: PreparedRanking,
@@ -57,7 +57,7 @@ pub struct SearchesOfExecution {
     pub candidates: Option<usize>,
 }
 
-impl SearchPlan {
+impl SearchCallPlan {
     /// Plans the searches of an ordering. `prepare` prepares the term of a call.
     ///
     /// # Errors
@@ -66,11 +66,11 @@ impl SearchPlan {
         ordering: &SearchedOrdering<'_>,
         ctx: &mut PrepareContext,
         mut prepare: impl FnMut(&SearchCall<'_>, &mut PrepareContext) -> Result<SearchTerm, CqlError>,
-    ) -> Result<SearchPlan, CqlError> {
+    ) -> Result<SearchCallPlan, CqlError> {
         let calls = ordering.searches.iter();
         let calls = calls.map(|call| prepare(call, ctx));
         let calls = calls.collect::<Result<Vec<SearchTerm>, CqlError>>()?;
-        Ok(SearchPlan {
+        Ok(SearchCallPlan {
             ranking: match &ordering.ranking {
                 WrittenRanking::Single => PreparedRanking::Single,
                 WrittenRanking::Reciprocal => PreparedRanking::Reciprocal(calls.len()),

@@ -39,7 +39,7 @@ pub(crate) struct TableSchema {
     pub space: SpaceId,
     /// Positions in [`Table::columns`].
     by_id: HashMap<ColumnId, usize>,
-    /// Cloned by whoever reads the space, so that its files outlive the table's end.
+    /// Cloned by readers of the space, so that its files outlive the table's end.
     pub lease: Arc<()>,
     /// Of a CDC log, how far it goes.
     pub growth: Arc<LatestLogTimes>,
@@ -62,7 +62,7 @@ pub(crate) struct IndexSchema {
     pub space: SpaceId,
     /// Whether all rows of the table have their entries.
     pub is_ready: bool,
-    /// Cloned by whoever reads the space, so that its files outlive the end of the index.
+    /// Cloned by readers of the space, so that its files outlive the end of the index.
     pub lease: Arc<()>,
 }
 

@@ -135,6 +135,8 @@ pub struct Row {
     pub clustering: Option<Vec<Bytes>>,
     /// The live cells of the regular columns, in the order of the column ids.
     pub cells: Vec<(ColumnId, Cell)>,
+    /// The live marker of the row; `None` if only cells keep it.
+    pub marker: Option<LiveMarker>,
     /// The position of the row, for [`ReadRequest::resume_after`].
     pub position: RowPosition,
 }
@@ -167,6 +169,13 @@ pub struct LiveCell {
     /// The write timestamp. Microseconds since the epoch.
     pub timestamp: i64,
     /// The expiry; `None` if the cell lives for ever.
+    pub expiry: Option<CellExpiry>,
+}
+
+/// The marker that an INSERT wrote: while it lives the row is there, with or without cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveMarker {
+    /// The expiry; `None` if the marker lives for ever.
     pub expiry: Option<CellExpiry>,
 }
 

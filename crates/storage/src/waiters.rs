@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 pub(crate) struct WaitingTasks(Notify);
 
 impl WaitingTasks {
-    /// Waits until the condition holds. Whoever changes what it depends on calls
+    /// Waits until the condition holds. A change of what it depends on calls
     /// [`WaitingTasks::wake`] afterwards.
     pub(crate) async fn until(&self, holds: impl Fn() -> bool) {
         while !holds() {

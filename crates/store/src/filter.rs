@@ -157,7 +157,7 @@ impl<'a> SearchRequirements<'a> {
         needed
     }
 
-    /// The columns that predicates need, too. Whoever has them checks the rows, so they need no
+    /// The columns that predicates need, too. Their holder checks the rows, so they need no
     /// ALLOW FILTERING.
     #[must_use]
     pub(crate) fn and(mut self, predicates: &'a [ColumnsPredicate]) -> SearchRequirements<'a> {

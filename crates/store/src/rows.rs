@@ -64,8 +64,8 @@ impl RowReader {
     }
 
     /// As [`RowReader::row`], for a row that may end by itself at `ends_s`, in seconds since the
-    /// epoch, as all of its cells have expired by then. An index on a key column has it read again
-    /// then.
+    /// epoch, as all of its cells and its marker have expired by then. An index on a key column has
+    /// it read again then.
     pub fn row_that_may_end<'a>(
         &self,
         key: &[&[u8]],

@@ -1,9 +1,10 @@
 //! Long work that can be seen, waited for and stopped.
 //!
-//! A [`Task`] is held by whoever does the work, and updated with the progress of the work. Everyone
-//! else sees the task through the [`TaskRegistry`], as a [`TaskSnapshot`]. Tasks form trees: a root
-//! is the whole operation, its children for parts of it. The terms are those of ScyllaDB's task
-//! manager. The crate knows no kinds of work: whoever begins a task names its kind ([`TaskSpec`]).
+//! A [`Task`] is held by the code that does the work, and updated with the progress of the work.
+//! Everyone else sees the task through the [`TaskRegistry`], as a [`TaskSnapshot`]. Tasks form
+//! trees: a root is the whole operation, its children for parts of it. The terms are those of
+//! ScyllaDB's task manager. The crate knows no kinds of work: the code that begins a task names its
+//! kind ([`TaskSpec`]).
 //!
 //! Three rules:
 //!

@@ -15,7 +15,7 @@ pub enum CompletionState {
     Done,
     /// The task has ended with an error.
     Failed,
-    /// The task was stopped, or given up by whoever did it.
+    /// The task was stopped, or given up by the code that did it.
     Aborted,
 }
 

@@ -1,4 +1,4 @@
-//! A task, in the hands of whoever does the work.
+//! A task, in the hands of the code that does the work.
 
 use std::fmt;
 use std::sync::Arc;

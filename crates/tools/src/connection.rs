@@ -2,6 +2,7 @@
 //! them.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time that a session may take to open. The driver sets no limit to a TLS handshake.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The longest wait for a server of this machine that has just been started and does not listen yet.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause between two attempts to reach such a server.
+const START_POLL: Duration = Duration::from_millis(50);
 
 /// The longest time that an answer may take. Servers give up long before; Ctrl-C ends a statement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -93,6 +100,7 @@ impl CqlFlags {
     /// # Errors
     /// If a file can't be used, or no server of the flags can be reached, or it refuses the login.
     pub async fn connect(&self) -> Result<Session, ToolError> {
+        self.wait_for_start().await;
         let profile = ExecutionProfile::builder()
             .consistency(Consistency::LocalQuorum)
             .request_timeout(Some(ANSWER_TIMEOUT))
@@ -112,6 +120,23 @@ impl CqlFlags {
             Ok(Ok(session)) => Ok(session),
             Ok(Err(error)) => Err(self.explain(&error.to_string())),
             Err(_) => Err(self.explain(&format!("no session was open after {OPEN_TIMEOUT:?}"))),
+        }
+    }
+
+    /// Waits for a server of this machine that is starting: the command before this one in a script
+    /// may have been `annulus serve &`. The driver itself reports whatever it meets afterwards.
+    async fn wait_for_start(&self) {
+        let [address] = self.cql.as_slice() else {
+            return;
+        };
+        let until = tokio::time::Instant::now() + START_TIMEOUT;
+        while let Ok(mut found) = tokio::net::lookup_host(address).await
+            && found.all(|one| one.ip().is_loopback())
+            && let Err(error) = tokio::net::TcpStream::connect(address).await
+            && error.kind() == io::ErrorKind::ConnectionRefused
+            && tokio::time::Instant::now() < until
+        {
+            tokio::time::sleep(START_POLL).await;
         }
     }
 
@@ -220,6 +245,22 @@ mod tests {
         let error = flags.connect().await.err().unwrap();
         assert!(error.to_string().contains("/nowhere/ca.pem"), "{error}");
         assert_eq!(crate::exit_code(&error), 2);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_starts_a_moment_later_is_reached() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let flags = parsed(&["--cql", &address.to_string()]).unwrap();
+        let starts = async {
+            tokio::time::sleep(3 * START_POLL).await;
+            std::net::TcpListener::bind(address).unwrap()
+        };
+        let waits = tokio::time::timeout(2 * START_TIMEOUT, flags.wait_for_start());
+        let (listener, waited) = tokio::join!(starts, waits);
+        waited.expect("it ends once there is a listener");
+        assert!(listener.accept().is_ok(), "the listener was reached");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! strings with the text that CQL has for them. The keys of a JSON object must be strings, so a
 //! map's key of another type is put in quotes.
 //!
-//! A text is written piece by piece, so that whoever takes it can refuse a piece before there is
+//! A text is written piece by piece, so that its receiver can refuse a piece before there is
 //! memory for it: an escape takes up to six bytes for one, a user type writes the names of its
 //! fields each time, and the quotes of keys within keys double at each level.
 

@@ -23,7 +23,7 @@ SearchMode = Literal["vector", "text", "hybrid"]
 MODES: Sequence[SearchMode] = ("vector", "text", "hybrid")
 
 _DOCUMENT = "id, body, metadata"
-# What a hit knows beside its document and its score.
+# What a hit knows besides its document and its score.
 _KNOWN = ("vector_score", "vector_rank", "text_score", "text_rank", "vector")
 
 # The most rows that one statement gives.
@@ -172,7 +172,7 @@ class Search:
         )
 
     def _names(self, mode: SearchMode) -> list[str]:
-        """What a statement reads of a row beside the document."""
+        """What a statement reads of a row in addition to the document."""
         names = [] if self.vector is None else ["vector_score"]
         if mode != "vector":
             names.append("text_score")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,25 +10,20 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from langchain_annulus import _metadata
-from langchain_annulus._connection import Connection, Row, Statement, batched
-from langchain_annulus._filter import Alternative, Filter, alternatives
+from langchain_annulus._connection import Connection, batched
+from langchain_annulus._filter import Filter
 from langchain_annulus._metadata import Fields
-from langchain_annulus._search import MODES, Fusion, Hit, Search, SearchMode, document_of
+from langchain_annulus._rows import KEYS_AT_ONCE, RowStatements, documents_of, embedded, in_order
+from langchain_annulus._search import MODES, Fusion, Hit, Search, SearchMode
 from langchain_annulus._table import Definition, Table, TextIndex, quoted
 from langchain_annulus.retriever import AnnulusRetriever
 
 if TYPE_CHECKING:
     from cassandra.cluster import Session
 
-# Keys that one statement names.
-_KEYS_AT_ONCE = 100
-
-_DOCUMENT = "id, body, metadata"
-
 
 class _Options(NamedTuple):
-    """What a call says beside the text; None what the store's own says."""
+    """The options of a call besides its text; None is the store's own."""
 
     filter: Filter | None = None
     search_mode: SearchMode | None = None
@@ -126,7 +120,6 @@ class AnnulusVectorStore(VectorStore):
         self._embedding = embedding
         self._connection = Connection(session)
         self._fields = Fields(metadata_columns or {}, filterable)
-        self._namespace = [] if namespace is None else [namespace]
         self._similarity = similarity
         self._index_options = {"similarity_function": similarity} | dict(index_options or {})
         self._dimensions = dimensions
@@ -141,6 +134,7 @@ class AnnulusVectorStore(VectorStore):
         self._fusion = Fusion(candidates, rank_constant, weights)
         self._index, self._text_index = quoted(f"{table}_embedding"), quoted(f"{table}_body")
         self._table = Table(self._connection, keyspace, table, self._definition)
+        self._rows = RowStatements(self._table.full_name, self._fields, [] if namespace is None else [namespace], ttl)
 
     @property
     def embeddings(self) -> Embeddings:
@@ -149,10 +143,10 @@ class AnnulusVectorStore(VectorStore):
 
     def for_namespace(self, namespace: str) -> AnnulusVectorStore:
         """A store on another namespace of this table."""
-        if not self._namespace:
+        if not self._rows.namespace:
             raise ValueError("this store has no namespaces: give it one, and a table of its own")
         other = copy.copy(self)
-        other._namespace = [namespace]
+        other._rows = RowStatements(self._table.full_name, self._fields, [namespace], self._ttl)
         return other
 
     # Adding
@@ -178,11 +172,11 @@ class AnnulusVectorStore(VectorStore):
             The ids.
         """
         _refuse(kwargs)
-        documents = _documents(texts, metadatas, ids)
-        batches = self._batches(documents, batch_size)
+        documents = documents_of(texts, metadatas, ids)
+        batches = self._rows.batches(documents, batch_size)
         self._table.set_up()
         for bodies, rows in batches:
-            self._connection.execute(self._writes(rows, self._embedding.embed_documents(bodies)))
+            self._connection.execute(self._rows.writes(rows, self._embedding.embed_documents(bodies)))
         return [document.id for document in documents if document.id is not None]
 
     async def aadd_texts(
@@ -196,11 +190,11 @@ class AnnulusVectorStore(VectorStore):
     ) -> list[str]:
         """Adds texts, as `add_texts` does."""
         _refuse(kwargs)
-        documents = _documents(texts, metadatas, ids)
-        batches = self._batches(documents, batch_size)
+        documents = documents_of(texts, metadatas, ids)
+        batches = self._rows.batches(documents, batch_size)
         await self._table.aset_up()
         for bodies, rows in batches:
-            await self._connection.aexecute(self._writes(rows, await self._embedding.aembed_documents(bodies)))
+            await self._connection.aexecute(self._rows.writes(rows, await self._embedding.aembed_documents(bodies)))
         return [document.id for document in documents if document.id is not None]
 
     def add_embeddings(
@@ -224,11 +218,11 @@ class AnnulusVectorStore(VectorStore):
             The ids.
         """
         _refuse(kwargs)
-        documents, vectors = _embedded(text_embeddings, metadatas, ids)
-        batches = self._batches(documents, batch_size)
+        documents, vectors = embedded(text_embeddings, metadatas, ids)
+        batches = self._rows.batches(documents, batch_size)
         self._table.set_up()
         for _, rows in batches:
-            self._connection.execute(self._writes(rows, self._vectors(rows, vectors)))
+            self._connection.execute(self._rows.writes(rows, self._rows.vectors(rows, vectors)))
         return [document.id for document in documents if document.id is not None]
 
     async def aadd_embeddings(
@@ -242,11 +236,11 @@ class AnnulusVectorStore(VectorStore):
     ) -> list[str]:
         """Adds texts whose vectors are there already, as `add_embeddings` does."""
         _refuse(kwargs)
-        documents, vectors = _embedded(text_embeddings, metadatas, ids)
-        batches = self._batches(documents, batch_size)
+        documents, vectors = embedded(text_embeddings, metadatas, ids)
+        batches = self._rows.batches(documents, batch_size)
         await self._table.aset_up()
         for _, rows in batches:
-            await self._connection.aexecute(self._writes(rows, self._vectors(rows, vectors)))
+            await self._connection.aexecute(self._rows.writes(rows, self._rows.vectors(rows, vectors)))
         return [document.id for document in documents if document.id is not None]
 
     @classmethod
@@ -284,43 +278,43 @@ class AnnulusVectorStore(VectorStore):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Returns documents in the order of `ids`, without those that aren't there."""
         self._table.set_up()
-        return _in_order(ids, self._connection.execute(self._reads(ids)))
+        return in_order(ids, self._connection.execute(self._rows.reads(ids)))
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Returns documents in the order of `ids`, without those that aren't there."""
         await self._table.aset_up()
-        return _in_order(ids, await self._connection.aexecute(self._reads(ids)))
+        return in_order(ids, await self._connection.aexecute(self._rows.reads(ids)))
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Deletes documents by their ids, or all that satisfy a filter. `clear` deletes all."""
         _refuse(kwargs)
-        scans = self._scans(ids, filter)
+        scans = self._rows.scans(ids, filter)
         self._table.set_up()
-        self._connection.execute(self._deletes(ids or []))
+        self._connection.execute(self._rows.deletes(ids or []))
         for scan in scans:
-            for rows in batched(self._connection.rows(scan), _KEYS_AT_ONCE):
-                self._connection.execute(self._deletes([id for (id,) in rows]))
+            for rows in batched(self._connection.rows(scan), KEYS_AT_ONCE):
+                self._connection.execute(self._rows.deletes([id for (id,) in rows]))
         return True
 
     async def adelete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Deletes documents by their ids, or all that satisfy a filter. `aclear` deletes all."""
         _refuse(kwargs)
-        scans = self._scans(ids, filter)
+        scans = self._rows.scans(ids, filter)
         await self._table.aset_up()
-        await self._connection.aexecute(self._deletes(ids or []))
+        await self._connection.aexecute(self._rows.deletes(ids or []))
         for rows in await self._connection.aexecute(scans):
-            await self._connection.aexecute(self._deletes([id for (id,) in rows]))
+            await self._connection.aexecute(self._rows.deletes([id for (id,) in rows]))
         return True
 
     def clear(self) -> None:
         """Deletes all documents, of the namespace if there is one."""
         self._table.set_up()
-        self._connection.execute([self._clearing()])
+        self._connection.execute([self._rows.clearing()])
 
     async def aclear(self) -> None:
         """Deletes all documents, of the namespace if there is one."""
         await self._table.aset_up()
-        await self._connection.aexecute([self._clearing()])
+        await self._connection.aexecute([self._rows.clearing()])
 
     # Searching
 
@@ -557,12 +551,12 @@ class AnnulusVectorStore(VectorStore):
         return search, _scored(search, await self._ahits(search, options.filter), options)
 
     def _hits(self, search: Search, filter: Filter | None) -> list[Hit]:
-        statements = self._statements(search, filter)
+        statements = self._rows.searches(search, filter)
         self._table.set_up()
         return search.hits(self._connection.execute(statements))
 
     async def _ahits(self, search: Search, filter: Filter | None) -> list[Hit]:
-        statements = self._statements(search, filter)
+        statements = self._rows.searches(search, filter)
         await self._table.aset_up()
         return search.hits(await self._connection.aexecute(statements))
 
@@ -573,129 +567,18 @@ class AnnulusVectorStore(VectorStore):
         columns = {"id": "text", "body": "text", "metadata": "text", "embedding": f"vector<float, {dimensions}>"}
         columns |= self._fields.columns()
         key = "id"
-        if self._namespace:
+        if self._rows.namespace:
             columns, key = {"namespace": "text"} | columns, "(namespace), id"
-        index = self._index_on("embedding", self._index, "vector_index", self._index_options)
+        index = self._rows.create_index("embedding", self._index, "vector_index", self._index_options)
         if not self._has_text_index:
             return Definition(columns, key, index)
-        of_text = self._index_on("body", self._text_index, "fulltext_index", self._text_index_options)
+        of_text = self._rows.create_index("body", self._text_index, "fulltext_index", self._text_index_options)
         return Definition(columns, key, index, TextIndex("body", self._analyzer, of_text))
-
-    def _index_on(self, column: str, name: str, kind: str, options: Mapping[str, str]) -> str:
-        """The statement that makes an index, which keeps what filters compare with."""
-        kept = ", ".join([column, *(quoted(column) for column in self._fields.columns())])
-        if self._namespace:
-            kept = f"(namespace), {kept}"
-        listed = ", ".join(f"{_text(name)}: {_text(value)}" for name, value in options.items())
-        return (
-            f"CREATE CUSTOM INDEX IF NOT EXISTS {name} ON {self._table.full_name} ({kept}) USING '{kind}'"
-            + (f" WITH OPTIONS = {{{listed}}}" if listed else "")
-        )
-
-    def _batches(self, documents: list[Document], size: int) -> list[tuple[list[str], list[list[object]]]]:
-        """The texts of documents, and their rows without vectors.
-
-        Of documents with one id the last counts, as writes in flight have no order."""
-        last = {document.id: document for document in documents}.values()
-        return [
-            ([document.page_content for document in some], [self._row(document) for document in some])
-            for some in batched(last, size)
-        ]
-
-    def _row(self, document: Document) -> list[object]:
-        metadata = document.metadata
-        fields = self._fields.values(metadata)
-        return [*self._namespace, document.id, document.page_content, _metadata.to_text(metadata), *fields]
-
-    def _writes(self, rows: list[list[object]], vectors: list[list[float]]) -> list[Statement]:
-        columns = ["namespace"] if self._namespace else []
-        columns += ["id", "body", "metadata", *map(quoted, self._fields.columns()), "embedding"]
-        marks = ", ".join("?" for _ in columns)
-        cql = f"INSERT INTO {self._table.full_name} ({', '.join(columns)}) VALUES ({marks}) USING TTL ?"
-        return [Statement(cql, [*row, vector, self._ttl]) for row, vector in zip(rows, vectors, strict=True)]
-
-    def _vectors(self, rows: list[list[object]], vectors: Mapping[object, list[float]]) -> list[list[float]]:
-        """The vectors of rows, from those of the ids."""
-        return [vectors[row[len(self._namespace)]] for row in rows]
-
-    def _reads(self, ids: Sequence[str]) -> list[Statement]:
-        cql = f"SELECT {_DOCUMENT} FROM {self._table.full_name} WHERE {self._where_namespace()}id IN ?"
-        return [Statement(cql, [*self._namespace, some]) for some in batched(dict.fromkeys(ids), _KEYS_AT_ONCE)]
-
-    def _deletes(self, ids: Sequence[str]) -> list[Statement]:
-        cql = f"DELETE FROM {self._table.full_name} WHERE {self._where_namespace()}id IN ?"
-        return [Statement(cql, [*self._namespace, some]) for some in batched(dict.fromkeys(ids), _KEYS_AT_ONCE)]
-
-    def _clearing(self) -> Statement:
-        if self._namespace:
-            return Statement(f"DELETE FROM {self._table.full_name} WHERE namespace = ?", self._namespace)
-        return Statement(f"TRUNCATE {self._table.full_name}")
-
-    def _scans(self, ids: list[str] | None, filter: Filter | None) -> list[Statement]:
-        """Reads the ids of the documents that satisfy a filter, one may come more than once."""
-        if ids is None and not filter:
-            raise ValueError("name ids or a filter to delete by; clear() deletes all documents")
-        if not filter:
-            return []
-        return [
-            Statement(f"SELECT id FROM {self._table.full_name}{where} ALLOW FILTERING", values)
-            for where, values in map(self._where, alternatives(filter, self._fields))
-        ]
-
-    def _statements(self, search: Search, filter: Filter | None) -> list[Statement]:
-        wheres = [self._where(alternative) for alternative in alternatives(filter, self._fields)]
-        return search.statements(self._table.full_name, wheres)
-
-    def _where(self, alternative: Alternative) -> tuple[str, list[Any]]:
-        relations = [("namespace = ?", namespace) for namespace in self._namespace] + alternative.relations()
-        if not relations:
-            return "", []
-        return f" WHERE {' AND '.join(text for text, _ in relations)}", [value for _, value in relations]
-
-    def _where_namespace(self) -> str:
-        return "namespace = ? AND " if self._namespace else ""
-
-
-def _text(value: str) -> str:
-    """A text as CQL has it."""
-    return "'" + value.replace("'", "''") + "'"
-
 
 def _refuse(arguments: Mapping[str, Any]) -> None:
     """Refuses arguments that nothing would take: one misspelt `filter` would find other documents."""
     if arguments:
         raise TypeError(f"unexpected arguments: {', '.join(arguments)}")
-
-
-def _documents(
-    texts: Iterable[str], metadatas: list[dict[str, Any]] | None, ids: Sequence[str | None] | None
-) -> list[Document]:
-    """The documents to add, each with an id."""
-    listed = list(texts)
-    metadatas = [{}] * len(listed) if metadatas is None else metadatas
-    ids = [None] * len(listed) if ids is None else ids
-    if not len(listed) == len(metadatas) == len(ids):
-        raise ValueError(f"{len(listed)} texts have {len(metadatas)} metadatas and {len(ids)} ids")
-    return [
-        Document(text, id=id or uuid.uuid4().hex, metadata=metadata)
-        for text, metadata, id in zip(listed, metadatas, ids, strict=True)
-    ]
-
-
-def _embedded(
-    text_embeddings: Iterable[tuple[str, list[float]]],
-    metadatas: list[dict[str, Any]] | None,
-    ids: Sequence[str | None] | None,
-) -> tuple[list[Document], dict[object, list[float]]]:
-    """The documents to add, and the vector of each id: of documents with one id that of the last."""
-    pairs = list(text_embeddings)
-    documents = _documents([text for text, _ in pairs], metadatas, ids)
-    return documents, {document.id: vector for document, (_, vector) in zip(documents, pairs, strict=True)}
-
-
-def _in_order(ids: Sequence[str], answers: list[list[Row]]) -> list[Document]:
-    found = {row[0]: row for rows in answers for row in rows}
-    return [document_of(*found[id]) for id in ids if id in found]
 
 
 def _options(arguments: Mapping[str, Any]) -> _Options:

@@ -17,7 +17,7 @@ TWO = [(" WHERE a = ?", [7]), (" WHERE b = ?", [8])]
 
 
 def row(name, *read):
-    """A row of an answer: the document, and what is read beside it."""
+    """A row of an answer: the document, and what is read with it."""
     return (name, f"text of {name}", "{}", *read)
 
 

@@ -1,4 +1,4 @@
-"""Searches by words, and by words and vectors together, beside a plain reading of what they mean."""
+"""Searches by words, and by words and vectors together, compared with a plain reading of what they mean."""
 
 import math
 import threading

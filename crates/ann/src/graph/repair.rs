@@ -200,7 +200,7 @@ impl Graph {
 
     /// The number of dead slots, which are not free yet.
     pub(crate) fn dead_slots(&self) -> usize {
-        // One after the other: whoever closes a batch holds both locks in the other order.
+        // One after the other: the thread that closes a batch holds both locks in the other order.
         let killed = self.killed.lock().len();
         let mending = self.removal.lock().batch.len();
         killed + mending

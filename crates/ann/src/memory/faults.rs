@@ -4,7 +4,7 @@
 //! the process gets `SIGBUS`, and would end by it. So every mapping of a file is entered into a
 //! table (`ranges`). The handler of the signal (`handler`) looks the address up, notes the file in
 //! the [`FileFaults`] of its array, and maps zeros over all of the mapping. The read goes on with
-//! zeros, and whoever used them checks [`FileFaults::unreadable`] before the result leaves.
+//! zeros, and a reader that used them checks [`FileFaults::unreadable`] before the result leaves.
 //!
 //! Bytes between the new end of a file and the end of its page are read as zeros without a
 //! signal. Only a look at the file's length finds that.

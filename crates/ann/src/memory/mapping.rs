@@ -9,7 +9,7 @@ use super::MappedFile;
 use super::faults::RegisteredRange;
 
 /// An owned range of mapped memory. It hands out its address; what may be read and written there,
-/// and when, is up to whoever holds it.
+/// and when, is up to its holder.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -167,7 +167,7 @@ mod system {
             // The entry goes first: another mapping may get the address as soon as this one is
             // unmapped.
             self.entered = None;
-            // SAFETY: whoever dropped the mapping gave up all pointers into it.
+            // SAFETY: the owner that dropped the mapping gave up all pointers into it.
             unsafe { unmap(self.start, self.len) }
         }
     }

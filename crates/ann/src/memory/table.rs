@@ -112,7 +112,7 @@ impl ChunkTable {
     /// If the entry was not [reserved](ChunkTable::reserve).
     pub(super) fn set(&self, chunk: u32, start: NonNull<u8>, state: ChunkState) {
         let entry = self.entry(chunk).expect("reserved");
-        // The address is set first: whoever sees a state may use the address.
+        // The address is set first: a thread that sees a state may use the address.
         entry.start.store(start.as_ptr(), Ordering::Release);
         entry.state.store(state as u8, Ordering::Release);
     }

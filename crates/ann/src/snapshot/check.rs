@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::path::Path;
 
+use platform::OpenDirectory;
+
 use super::SnapshotError;
 use super::checksum::{self, Checksum, PIECE_BYTES, pieces};
-use super::generation::OpenDirectory;
 use super::header::GraphFileHeader;
 use super::reader::{open_file, open_segment, read_checksums, read_header};
 use super::segment;
@@ -22,7 +23,8 @@ pub fn check_snapshot(
     directory: &Path,
     pass: &mut dyn FnMut(u64) -> bool,
 ) -> Result<u64, SnapshotError> {
-    let directory = OpenDirectory::open(directory)?;
+    let opened = OpenDirectory::open(directory);
+    let directory = opened.map_err(SnapshotError::io("open", directory))?;
     let path = directory.path_of(GRAPH);
     let (file, file_bytes) = open_file(&directory, GRAPH)?;
     let header = read_header(&file, file_bytes, &path)?;

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use platform::OpenDirectory;
+
 use super::checksum::{self, Checksum, pieces};
-use super::generation::{OpenDirectory, SavedGeneration};
+use super::generation::SavedGeneration;
 use super::header::GraphFileHeader;
 use super::layout::{GraphFileLayout, HEADER_BYTES};
 use super::segment::{self, VectorSegment};
@@ -29,7 +31,8 @@ pub(crate) struct OpenedGeneration {
 
 /// Opens the generation in a directory.
 pub(crate) fn open(directory: &Path) -> Result<OpenedGeneration, SnapshotError> {
-    let directory = OpenDirectory::open(directory)?;
+    let opened = OpenDirectory::open(directory);
+    let directory = opened.map_err(SnapshotError::io("open", directory))?;
     let path = directory.path_of(GRAPH);
     let (file, file_bytes) = open_file(&directory, GRAPH)?;
     let header = read_header(&file, file_bytes, &path)?;

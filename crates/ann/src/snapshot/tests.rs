@@ -128,7 +128,8 @@ fn verify(directory: &Path) -> Result<(OpenedGeneration, RecordArray), SnapshotE
     let opened = open(directory)?;
     let mut array = vectors_array();
     let generation = SavedGeneration {
-        directory: generation::OpenDirectory::open(directory)?,
+        directory: platform::OpenDirectory::open(directory)
+            .map_err(SnapshotError::io("open", directory))?,
         segments: opened.generation.segments.clone(),
     };
     let source = MappedVectors::map(Arc::new(generation), &mut array)?;

@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use platform::OpenDirectory;
 use platform::files::{self, FileStep};
 
 use super::checksum::{Checksum, PIECE_BYTES, PieceChecksums};
-use super::generation::{self, OpenDirectory, SavedGeneration};
+use super::generation::{self, SavedGeneration};
 use super::header::GraphFileHeader;
 use super::layout::{GraphFileLayout, HEADER_BYTES, TableCounts};
 use super::segment::{self, VectorSegment};
@@ -20,7 +21,7 @@ pub(super) const GRAPH: &str = "graph";
 /// Writes one generation: all [blocks](GenerationWriter::put_blocks), every
 /// [segment](GenerationWriter::next_segment), and at last the [contents](GenerationWriter::finish).
 /// Blocks and segments may take turns in any order. Until it is finished, the generation has no
-/// header and is refused by whoever opens it.
+/// header and is refused when it is opened.
 ///
 /// The index may change between the steps. A block and the full vector of its slot belong together,
 /// so a slot must not be given to another vector between the first block and the last segment.
@@ -41,7 +42,8 @@ impl GenerationWriter {
         shape: SlotShape,
     ) -> Result<GenerationWriter, SnapshotError> {
         assert_eq!(shape.check(), Ok(()), "{shape:?}");
-        let directory = OpenDirectory::open(directory)?;
+        let opened = OpenDirectory::open(directory);
+        let directory = opened.map_err(SnapshotError::io("open", directory))?;
         Ok(GenerationWriter {
             // The place of the header stays empty until all else is written.
             graph: ChecksummedFile::create(&directory, GRAPH, HEADER_BYTES as u64)?,
@@ -190,7 +192,8 @@ impl GenerationWriter {
             .and_then(|()| file.write_all_at(&header.encode(), 0))
             .and_then(|()| files::sync(&file, &path))
             .map_err(SnapshotError::io("write", &path))?;
-        self.directory.sync()?;
+        let synced = self.directory.sync();
+        synced.map_err(SnapshotError::io("write", self.directory.path()))?;
         Ok(SavedGeneration {
             directory: self.directory,
             segments: self.segments,
@@ -215,9 +218,8 @@ impl ChecksummedFile {
         offset: u64,
     ) -> Result<ChecksummedFile, SnapshotError> {
         let path = directory.path_of(name);
-        let file = files::step(FileStep::Make, &path)
-            .and_then(|()| directory.create_file(name))
-            .map_err(SnapshotError::io("make", &path))?;
+        let made = directory.create_file(name);
+        let file = made.map_err(SnapshotError::io("make", &path))?;
         Ok(ChecksummedFile {
             path,
             file,

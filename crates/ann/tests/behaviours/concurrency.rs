@@ -1,4 +1,4 @@
-//! Any thread may do anything at any time, and nobody is kept waiting for ever.
+//! Any thread may do anything at any time, and no one waits for ever.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::data::Rng;
 use crate::oracle::distance;
 
 const DIMENSIONS: usize = 8;
-/// Number of ids that nobody touches; enough for searches to walk.
+/// Number of ids that no one touches; enough for searches to walk.
 const STABLE: u32 = 2_000;
 const WRITERS: u32 = 3;
 /// Number of ids of each writer, beyond the stable ones.
@@ -54,7 +54,7 @@ fn write(index: &NeighbourIndex, writer: u32) -> Vec<(u32, Vec<f32>)> {
         .collect()
 }
 
-/// Searches until `done`. Every answer has the vectors that nobody touches, with their distances.
+/// Searches until `done`. Every answer has the vectors that no one touches, with their distances.
 fn read(index: &NeighbourIndex, seed: u64, done: &AtomicBool) -> usize {
     let mut rng = Rng(seed);
     let mut searches = 0;

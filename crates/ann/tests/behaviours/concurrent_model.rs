@@ -2,7 +2,7 @@
 //! whether its answer was possible.
 //!
 //! Each id has one writer, who notes before a change that it is under way, and afterwards its
-//! outcome. A searcher reads the notes before and after its search. An id that nobody changed in
+//! outcome. A searcher reads the notes before and after its search. An id that no one changed in
 //! between has to be where it was, with its exact distance, or not at all; an id that somebody
 //! changed may have any of the vectors that it had meanwhile.
 //!

@@ -22,5 +22,6 @@ mod serve_tls;
 mod server;
 mod snapshot_crash;
 mod store_alone;
+mod text_crash;
 mod unreadable_vectors;
 mod upgrades;

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +81,8 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
         server = start();
         let index = Index::new(&server, "crash", "t_v", &["k"], DIMENSIONS);
         index.wait_until_serving().await;
-        assert_eq!(scans(&server), 0, "kill {kill} cost a scan");
+        let scans = metric(server.http, "index_scans_total");
+        assert_eq!(scans, Some(0), "kill {kill} cost a scan");
         let expected = table(&server.connect().await).await;
         index.assert_becomes(&expected, "after a kill").await;
     }
@@ -139,7 +140,7 @@ async fn table(session: &Session) -> Scores {
 
 /// Waits until the number of generations on the disk fulfils a condition. A second one is being
 /// written.
-fn while_saving(snapshots: &Path, is_so: impl Fn(usize) -> bool) {
+pub fn while_saving(snapshots: &Path, is_so: impl Fn(usize) -> bool) {
     eventually("a save begins", || is_so(generations(snapshots)));
 }
 
@@ -157,23 +158,21 @@ fn generations(snapshots: &Path) -> usize {
 }
 
 /// Whether there is a finished generation.
-fn has_finished_generation(snapshots: &Path) -> bool {
+pub fn has_finished_generation(snapshots: &Path) -> bool {
     let of_index = entries(snapshots)
         .into_iter()
         .flat_map(|path| entries(&path));
     of_index.into_iter().any(|path| path.ends_with("current"))
 }
 
-/// The number of scans of the table since the start.
-fn scans(server: &Server) -> u64 {
-    let mut stream = TcpStream::connect(server.http).expect("a connection");
+/// The value of a metric of the only index. `None` if there is no such series.
+pub fn metric(http: SocketAddr, name: &str) -> Option<u64> {
+    let mut stream = TcpStream::connect(http).expect("a connection");
     let request = "GET /metrics HTTP/1.0\r\nhost: localhost\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
-    let line = answer
-        .lines()
-        .find(|line| line.starts_with("index_scans_total{"));
-    let count = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
-    count.unwrap_or_else(|| panic!("no count of scans in {answer}"))
+    let begin = format!("{name}{{");
+    let line = answer.lines().find(|line| line.starts_with(&begin))?;
+    line.rsplit(' ').next()?.parse().ok()
 }

@@ -140,7 +140,7 @@ fn write_certificate(directory: &Path) -> Vec<u8> {
     own.cert.pem().into_bytes()
 }
 
-/// Opens a pipe for writing; `None` if nobody reads it.
+/// Opens a pipe for writing; `None` if no one reads it.
 fn write_end(pipe: &Path) -> Option<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     let not_blocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;

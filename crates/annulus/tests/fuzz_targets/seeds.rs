@@ -239,7 +239,7 @@ fn responses() {
 /// Statements of README and docs, and those that made the data directory.
 fn statements() {
     let mut found: Vec<String> = Vec::new();
-    for page in ["README.md", "docs/gateway.md"] {
+    for page in ["README.md", "docs/gateway.md", "docs/gateway-queries.md"] {
         let page = fs::read_to_string(root().join(page)).unwrap();
         let blocks = page.split("```sql\n").skip(1);
         let blocks = blocks.map(|block| block.split("```").next().unwrap());

@@ -88,19 +88,19 @@ impl From<ConsistencyName> for Consistency {
 
 /// A server that searches go to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SearchTarget {
+pub enum SearchEndpoint {
     /// A server of the HTTP API, and the form of searches and answers.
     Http(ServerUrl, SearchEncoding),
     /// A CQL server, `HOST:PORT`.
     Cql(String),
 }
 
-impl fmt::Display for SearchTarget {
+impl fmt::Display for SearchEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SearchTarget::Http(url, SearchEncoding::Json) => write!(f, "{url}"),
-            SearchTarget::Http(url, SearchEncoding::Binary) => write!(f, "{url} binary"),
-            SearchTarget::Cql(address) => write!(f, "cql://{address}"),
+            SearchEndpoint::Http(url, SearchEncoding::Json) => write!(f, "{url}"),
+            SearchEndpoint::Http(url, SearchEncoding::Binary) => write!(f, "{url} binary"),
+            SearchEndpoint::Cql(address) => write!(f, "cql://{address}"),
         }
     }
 }
@@ -127,12 +127,12 @@ pub struct TargetArguments {
 
 impl TargetArguments {
     /// The target that is given, or the HTTP API of this machine. Fails if --http and --cql are.
-    pub fn target(&self) -> anyhow::Result<SearchTarget> {
+    pub fn target(&self) -> anyhow::Result<SearchEndpoint> {
         match (&self.http, &self.cql) {
             (Some(_), Some(_)) => bail!("name one target, with --http or --cql"),
-            (None, Some(address)) => Ok(SearchTarget::Cql(address.clone())),
-            (Some(url), None) => Ok(SearchTarget::Http(url.clone(), self.wire)),
-            (None, None) => Ok(SearchTarget::Http(self.status_server(None)?, self.wire)),
+            (None, Some(address)) => Ok(SearchEndpoint::Cql(address.clone())),
+            (Some(url), None) => Ok(SearchEndpoint::Http(url.clone(), self.wire)),
+            (None, None) => Ok(SearchEndpoint::Http(self.status_server(None)?, self.wire)),
         }
     }
 

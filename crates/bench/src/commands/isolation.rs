@@ -12,7 +12,7 @@ use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use super::arguments::{CqlArguments, SearchTarget};
+use super::arguments::{CqlArguments, SearchEndpoint};
 use super::search_setup::{SearchSetup, questions};
 use crate::load::{
     self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
@@ -76,7 +76,7 @@ pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
     let base = Arc::new(arguments.data.read_base()?);
     let questions = questions(&arguments.data, arguments.load.k, &HashSet::new())?;
     let dataset = arguments.data.name();
-    let target = SearchTarget::Http(arguments.http.clone(), SearchEncoding::Json);
+    let target = SearchEndpoint::Http(arguments.http.clone(), SearchEncoding::Json);
     let (names, requests) = (&arguments.names, &arguments.cql.requests);
     let searching = SearchSetup::new(&target, names, requests, &questions, dataset.clone()).await?;
     let database = arguments.cql.connect().await?;

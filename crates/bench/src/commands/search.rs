@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::Args;
 
-use super::arguments::{SearchTarget, TargetArguments, seconds_or_none};
+use super::arguments::{SearchEndpoint, TargetArguments, seconds_or_none};
 use super::search_setup::SearchArguments;
 use crate::report::{OutputArguments, ResultOutput};
 use crate::servers::http_server::ServerUrl;
@@ -78,17 +78,17 @@ pub struct SweepArguments {
 
 /// Measures searches by HTTP.
 pub async fn http(arguments: SearchHttpArguments) -> anyhow::Result<()> {
-    let target = SearchTarget::Http(arguments.http, arguments.wire);
+    let target = SearchEndpoint::Http(arguments.http, arguments.wire);
     one(&target, arguments.reconnect, arguments.one).await
 }
 
 /// Measures searches by CQL.
 pub async fn cql(arguments: SearchCqlArguments) -> anyhow::Result<()> {
-    one(&SearchTarget::Cql(arguments.cql), false, arguments.one).await
+    one(&SearchEndpoint::Cql(arguments.cql), false, arguments.one).await
 }
 
 async fn one(
-    target: &SearchTarget,
+    target: &SearchEndpoint,
     reconnect: bool,
     arguments: OneArguments,
 ) -> anyhow::Result<()> {

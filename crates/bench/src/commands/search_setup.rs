@@ -11,7 +11,7 @@ use annulus_bench::data::{DataArguments, SearchSet};
 use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 
-use super::arguments::{LoadArguments, RequestArguments, SearchTarget};
+use super::arguments::{LoadArguments, RequestArguments, SearchEndpoint};
 use crate::load::{self, AnswerJudge, TrafficPlan, TrafficResults};
 use crate::report::Measurement;
 use crate::servers::cql_server::{self, SearchStatement};
@@ -41,7 +41,7 @@ pub fn questions(
 
 /// A target that answers and has the index, with the queries to send to it.
 pub struct SearchSetup {
-    target: SearchTarget,
+    target: SearchEndpoint,
     names: TableNames,
     questions: SearchQueries,
     timeout: Duration,
@@ -60,14 +60,14 @@ enum SearchRoute {
 impl SearchSetup {
     /// Connects, and checks that the index or the table exists.
     pub async fn new(
-        target: &SearchTarget,
+        target: &SearchEndpoint,
         names: &TableNames,
         requests: &RequestArguments,
         questions: &SearchQueries,
         dataset: String,
     ) -> anyhow::Result<SearchSetup> {
         let way = match target {
-            SearchTarget::Http(url, wire) => {
+            SearchEndpoint::Http(url, wire) => {
                 let server = requests.server(url)?;
                 http_server::check(&server, names).await?;
                 if let Some(warning) =
@@ -77,7 +77,7 @@ impl SearchSetup {
                 }
                 SearchRoute::Http(server, SearchBodies::new(*wire, questions)?)
             }
-            SearchTarget::Cql(address) => {
+            SearchEndpoint::Cql(address) => {
                 let database = requests.connect(address).await?;
                 let searches = database.searches(names, questions.k).await;
                 SearchRoute::Cql(searches.with_context(|| {
@@ -189,7 +189,7 @@ impl SearchArguments {
     /// Reads the data set, leaves out the rows in `except`, and connects to the target.
     pub async fn searching(
         &self,
-        target: &SearchTarget,
+        target: &SearchEndpoint,
         except: &HashSet<i64>,
     ) -> anyhow::Result<SearchSetup> {
         let questions = questions(&self.data, self.load.k, except)?;

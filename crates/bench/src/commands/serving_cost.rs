@@ -17,7 +17,7 @@ use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use super::arguments::{ConsistencyName, RequestArguments, SearchTarget};
+use super::arguments::{ConsistencyName, RequestArguments, SearchEndpoint};
 use super::search_setup::{SearchArguments, SearchSetup, questions};
 use crate::load::{TrafficLength, TrafficPlan};
 use crate::proc::process_cpu_time;
@@ -132,9 +132,9 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
 /// The servers that are measured, by the names of their ways, and how requests are sent to them.
 fn targets(
     arguments: &ServingCostArguments,
-) -> Vec<(&'static str, SearchTarget, RequestArguments)> {
+) -> Vec<(&'static str, SearchEndpoint, RequestArguments)> {
     let requests = &arguments.search.requests;
-    let http = |wire| SearchTarget::Http(arguments.http.clone(), wire);
+    let http = |wire| SearchEndpoint::Http(arguments.http.clone(), wire);
     let mut targets = vec![
         (
             "HTTP binary",
@@ -144,7 +144,7 @@ fn targets(
         ("HTTP JSON", http(SearchEncoding::Json), requests.clone()),
     ];
     if let Some(address) = &arguments.cql {
-        let cql = SearchTarget::Cql(address.clone());
+        let cql = SearchEndpoint::Cql(address.clone());
         targets.push(("CQL", cql.clone(), requests.clone()));
         // Beyond ONE the node answers from the rows, even if the index has the columns.
         let of_rows = RequestArguments {

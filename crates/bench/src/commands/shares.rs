@@ -20,7 +20,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use tokio::sync::oneshot;
 
-use super::arguments::{SearchTarget, TargetArguments};
+use super::arguments::{SearchEndpoint, TargetArguments};
 use super::search_setup::{SearchArguments, SearchSetup};
 use crate::load::{
     self, AnsweredRequest, RepeatedRequest, RequestFailure, TrafficLength, TrafficPlan,
@@ -112,7 +112,7 @@ pub async fn run(arguments: SharesArguments) -> anyhow::Result<()> {
 
 struct ShareExperiment {
     searching: SearchSetup,
-    target: SearchTarget,
+    target: SearchEndpoint,
     dataset: String,
     plan: TrafficPlan,
     duration: Duration,

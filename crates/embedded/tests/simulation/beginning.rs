@@ -21,7 +21,7 @@ async fn no_later_write_lies_in_the_log_before_its_reader_begins() {
     let storage = Storage::open_simulated(&disk, options, clock.clone()).unwrap();
     let made = storage.change_catalog(|catalog| table::create(catalog, 1));
     made.await.unwrap();
-    // Nobody reads the log for an hour.
+    // No one reads the log for an hour.
     clock.advance_seconds(3600);
     let identity = TableIdentity {
         keyspace: table::KEYSPACE.to_owned(),

@@ -26,8 +26,6 @@ pub const KEYSPACE: &str = "ks";
 pub const NAME: &str = "ks.t";
 pub const INDEX: &str = "i";
 pub const TEXT_INDEX: &str = "words";
-/// The bit of versions of indexes without one on texts next to them.
-pub const WITHOUT_TEXTS: u128 = 1 << 101;
 /// Numbers are below it.
 pub const NUMBERS_BELOW: u64 = 10;
 /// The bit by which the version of the index on texts differs from that of the other.
@@ -124,8 +122,7 @@ fn add_index(table: &mut Table, version: u128) {
         version: Uuid::from_u128(version | TEXT_VERSION),
         ..index.clone()
     };
-    let texts = (version & WITHOUT_TEXTS == 0).then_some(texts);
-    for index in std::iter::once(index).chain(texts) {
+    for index in [index, texts] {
         table.indexes.insert(index.name.clone(), Arc::new(index));
     }
 }

@@ -146,10 +146,7 @@ impl World {
             placement,
             model: Arc::default(),
             reads: Vec::new(),
-            version: match broken {
-                Broken::TextsHaveNoIndex => table::WITHOUT_TEXTS,
-                _ => 0,
-            },
+            version: 0,
             has_index: false,
             used_bytes: Arc::default(),
             writes: 0,

@@ -1,8 +1,8 @@
 //! Segments: documents that are written once, searched by tantivy, and merged into others.
 //!
 //! A segment is the one segment of a tantivy index in a directory of our own (`directory`): names
-//! of pieces of memory, or of one mapped file (`container`, `stored_file`). Beside tantivy's files
-//! it has two of ours: the id and the exact length of each document.
+//! of pieces of memory, or of one mapped file (`container`, `stored_file`). In addition to
+//! tantivy's files it has two of ours: the id and the exact length of each document.
 
 mod build;
 mod clause_query;

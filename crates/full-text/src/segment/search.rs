@@ -21,7 +21,7 @@ pub(crate) type Admission<'a> = Option<&'a dyn Fn(u32) -> bool>;
 /// leave out blocks by the bounds that the segment has. These are right for its own average.
 const AVERAGE_MOST: f64 = 1.33;
 
-/// The statistics that scores come from, as tantivy asks for them.
+/// The statistics that scores come from, as tantivy requests them.
 pub(crate) struct SegmentScores<'a> {
     pub statistics: &'a QueryStatistics,
     /// The statistics' number of tokens, with lengths rounded as segments round them: what this

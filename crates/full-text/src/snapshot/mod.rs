@@ -16,7 +16,7 @@ mod save;
 mod verify;
 
 pub use check::check_snapshot;
-pub use save::SaveProgress;
+pub use save::TextSaveProgress;
 pub use verify::TextFilesState;
 
 /// The name of the file that lists the others.

@@ -12,17 +12,17 @@ use crate::{TextFileError, TextIndex};
 
 /// The progress of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SaveProgress {
+pub struct TextSaveProgress {
     /// Bytes that are written, or taken over from the last snapshot, so far.
     pub done: u64,
     /// Bytes in all.
     pub total: u64,
 }
 
-/// Counts bytes, and asks whether a save is to go on.
+/// Counts bytes, and checks whether a save is to go on.
 struct SaveSteps<'a> {
-    progress: SaveProgress,
-    keep_going: &'a mut dyn FnMut(SaveProgress) -> bool,
+    progress: TextSaveProgress,
+    keep_going: &'a mut dyn FnMut(TextSaveProgress) -> bool,
 }
 
 impl SaveSteps<'_> {
@@ -51,7 +51,7 @@ impl TextIndex {
     pub fn save_while(
         &self,
         directory: &Path,
-        mut keep_going: impl FnMut(SaveProgress) -> bool,
+        mut keep_going: impl FnMut(TextSaveProgress) -> bool,
     ) -> Result<(), TextFileError> {
         let _saving = self.saving.lock();
         self.refuse_damage()?;
@@ -62,7 +62,7 @@ impl TextIndex {
         let total = state.segments.iter().map(|part| part.segment.bytes());
         let total = total.sum::<u64>() + (documents.len() + index.len()) as u64;
         let mut steps = SaveSteps {
-            progress: SaveProgress { done: 0, total },
+            progress: TextSaveProgress { done: 0, total },
             keep_going: &mut keep_going,
         };
         if !steps.passed(0) {

@@ -18,7 +18,7 @@ pub enum TextFilesState {
         total: u64,
     },
     /// A file is not as it was written, or can't be read: the message names it. The index should be
-    /// built anew, and can't be saved.
+    /// built again, and can't be saved.
     Damaged(String),
 }
 

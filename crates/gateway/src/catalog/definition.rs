@@ -229,27 +229,30 @@ mod tests {
     use super::super::fixtures::{definition, index};
     use super::*;
 
+    /// The index in a row on this column, with such a target and such a class.
+    fn stored(column: &str, target: Option<&str>, class: Option<&str>) -> Arc<DefinedIndex> {
+        let text = |text: &str| Some(text.to_owned());
+        let row: Row = (
+            Some(7),
+            text("k"),
+            text("i"),
+            text("t"),
+            Some(Uuid::from_u128(2)),
+            text(column),
+            None,
+            Some(CqlTimeuuid::from(Uuid::from_u128(1))),
+            text("USABLE"),
+            Some(7),
+            None,
+            target.map(str::to_owned),
+            class.map(str::to_owned),
+        );
+        super::definition(row).unwrap().index
+    }
+
     #[test]
     fn a_row_without_a_target_is_of_an_index_on_its_column_alone() {
-        let read = |column: &str, target: Option<&str>| {
-            let text = |text: &str| Some(text.to_owned());
-            let row: Row = (
-                Some(7),
-                text("k"),
-                text("i"),
-                text("t"),
-                Some(Uuid::from_u128(2)),
-                text(column),
-                None,
-                Some(CqlTimeuuid::from(Uuid::from_u128(1))),
-                text("USABLE"),
-                Some(7),
-                None,
-                target.map(str::to_owned),
-                None,
-            );
-            super::definition(row).unwrap().index.target.clone()
-        };
+        let read = |column: &str, target| stored(column, target, None).target.clone();
         let odd = r#"{"tc":"w"}"#;
         assert_eq!(read(odd, None), StoredTarget::on(odd.to_owned()));
         assert_eq!(read("v", Some("v")), StoredTarget::on("v".to_owned()));
@@ -259,25 +262,7 @@ mod tests {
 
     #[test]
     fn a_row_without_a_class_is_of_a_vector_index() {
-        let read = |class: Option<&str>| {
-            let text = |text: &str| Some(text.to_owned());
-            let row: Row = (
-                Some(7),
-                text("k"),
-                text("i"),
-                text("t"),
-                Some(Uuid::from_u128(2)),
-                text("body"),
-                None,
-                Some(CqlTimeuuid::from(Uuid::from_u128(1))),
-                text("USABLE"),
-                Some(7),
-                None,
-                text("body"),
-                class.map(str::to_owned),
-            );
-            super::definition(row).unwrap().index
-        };
+        let read = |class| stored("body", Some("body"), class);
         assert_eq!(read(None).class(), Some(SearchClass::Vector));
         let full_text = read(Some("fulltext_index"));
         assert_eq!(full_text.class(), Some(SearchClass::FullText));

@@ -214,7 +214,7 @@ async fn pass(
 }
 
 /// The loops of both directions of a connection. The client reached the gateway at `own_address`.
-/// Whoever closes the connection cancels `gone`. Once `end` is cancelled no more requests are
+/// The closer of the connection cancels `gone`. Once `end` is cancelled no more requests are
 /// taken.
 fn loops(
     own_address: SocketAddr,

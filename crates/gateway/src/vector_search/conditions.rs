@@ -188,7 +188,7 @@ fn refuse_indexed_vector(
 }
 
 /// A row that was read, as filters look at it.
-struct CheckedRow<'a> {
+struct ConditionRow<'a> {
     row: &'a Row,
     layout: &'a ReadRowLayout,
     partition_columns: usize,
@@ -202,7 +202,7 @@ pub(super) fn passes(
     partition_columns: usize,
     filters: &[BoundRelation<ConditionColumn>],
 ) -> bool {
-    let row = CheckedRow {
+    let row = ConditionRow {
         row,
         layout,
         partition_columns,
@@ -210,7 +210,7 @@ pub(super) fn passes(
     filters.iter().all(|filter| filter.accepts(&row))
 }
 
-impl FilteredRow<ConditionColumn> for CheckedRow<'_> {
+impl FilteredRow<ConditionColumn> for ConditionRow<'_> {
     fn satisfies(&self, place: &ConditionColumn, predicate: &Predicate) -> bool {
         let observed: ColumnObservation<'_, std::iter::Empty<(&[u8], &[u8])>> =
             match self.value(place) {

@@ -13,7 +13,7 @@ use index::CandidateRule;
 use query::bind::{PrepareContext, PreparedTerm};
 use query::resolve::TableColumns;
 use query::{
-    AnnOptions, RowOrdering, SearchForm, SearchKind, SearchPlan, SearchTerm, SearchedOrdering,
+    AnnOptions, RowOrdering, SearchCallPlan, SearchForm, SearchKind, SearchTerm, SearchedOrdering,
     bounds, clauses, limit,
 };
 
@@ -57,7 +57,7 @@ pub(crate) struct AnnPlan {
 #[derive(Debug)]
 pub(super) struct PlannedOrder {
     /// The calls of searches, and how those of the ordering make one order.
-    pub(super) searches: SearchPlan,
+    pub(super) searches: SearchCallPlan,
     /// The index of each call.
     pub(super) calls: Vec<IndexedCall>,
     /// The options of searches for vectors.

@@ -1,6 +1,6 @@
 //! Writes to tables with a vector index: each leaves rows in the change log of its table.
 //!
-//! A log row is a *hint*: it names a key, and whoever follows the log reads that row of the table
+//! A log row is a *hint*: it names a key, and a reader of the log reads that row of the table
 //! itself. So log rows hold only keys, need no order, and do no harm if there are too many. But
 //! none may be missing. A write takes these steps:
 //!

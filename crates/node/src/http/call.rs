@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -67,11 +68,38 @@ impl Drop for HangUpGuard {
 }
 
 impl TableCall {
-    /// Lets a request in.
+    /// Lets a request in, and reads its body.
+    ///
+    /// # Errors
+    /// As for one without a body. Also if the body breaks off, is too long or too slow, or there is
+    /// no room for it.
+    pub async fn with_body(
+        tables: Shared,
+        request: Request,
+        kind: CallKind,
+    ) -> Result<(TableCall, CallBody), HttpFailure> {
+        let (parts, body) = request.into_parts();
+        let call = TableCall::begin(tables, &parts, kind).await?;
+        let body = call.body(body).await?;
+        Ok((call, body))
+    }
+
+    /// Lets a request in, whose body is not read. The string is the query of its URI.
     ///
     /// # Errors
     /// Without the header that its kind needs, and without the login that is needed.
-    pub async fn begin(
+    pub async fn without_body(
+        tables: Shared,
+        request: Request,
+        kind: CallKind,
+    ) -> Result<(TableCall, String), HttpFailure> {
+        let (parts, _) = request.into_parts();
+        let call = TableCall::begin(tables, &parts, kind).await?;
+        let query = parts.uri.query().unwrap_or_default();
+        Ok((call, query.to_owned()))
+    }
+
+    async fn begin(
         tables: Shared,
         parts: &Parts,
         kind: CallKind,
@@ -118,11 +146,7 @@ impl TableCall {
         })
     }
 
-    /// Reads the body of the request.
-    ///
-    /// # Errors
-    /// If it breaks off, is too long or too slow, or there is no room for it.
-    pub async fn body(&self, body: Body) -> Result<CallBody, HttpFailure> {
+    async fn body(&self, body: Body) -> Result<CallBody, HttpFailure> {
         let received = self.tables.bodies.read(body).await?;
         let mut copies = self.session.memory().charge();
         copies

@@ -45,9 +45,7 @@ pub(super) async fn run(
     State(tables): State<Shared>,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, body) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
-    let body = call.body(body).await?;
+    let (call, body) = TableCall::with_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let given: CqlText<'_> = json(&body.bytes)?;
         let page = WantedPage {

@@ -197,9 +197,7 @@ async fn define<T: DeserializeOwned + Send>(
     request: Request,
     text: impl FnOnce(&super::HttpTables, T) -> Result<String, HttpFailure> + Send,
 ) -> Result<Response, HttpFailure> {
-    let (parts, body) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
-    let body = call.body(body).await?;
+    let (call, body) = TableCall::with_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let given: T = json(&body.bytes)?;
         change(&call, text(&call.tables, given)?).await
@@ -214,10 +212,9 @@ async fn remove(
     kind: &str,
     name: String,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::MayChange).await?;
     let work = async {
-        let given = parameters(parts.uri.query().unwrap_or_default())?;
+        let given = parameters(&query)?;
         let exists = match given.get("if_exists").map(String::as_str) {
             Some("true") => "IF EXISTS ",
             None | Some("false") => "",

@@ -47,9 +47,7 @@ pub(super) async fn put(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, body) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
-    let body = call.body(body).await?;
+    let (call, body) = TableCall::with_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let given: RowsToPut<'_> = json(&body.bytes)?;
         let table = table_of(&call.tables, &keyspace, &table)?;
@@ -59,14 +57,8 @@ pub(super) async fn put(
             let row = check_row(&table, row.get());
             checked.push(row.map_err(|failure| failure.at(&format!("row {}", at + 1)))?);
         }
-        let insert = |at: usize| {
-            insert(
-                &table,
-                given.rows[at].get(),
-                given.ttl,
-                given.if_not_exists,
-            )
-        };
+        let insert =
+            |at: usize| insert(&table, given.rows[at].get(), given.ttl, given.if_not_exists);
         let call = &call;
         let writes = in_order_of_conflicts(&checked).into_iter().map(|rows| {
             let rows: Vec<_> = rows.into_iter().map(|at| (at, insert(at))).collect();
@@ -190,19 +182,17 @@ pub(super) fn check_row(table: &Table, row: &str) -> Result<CheckedJsonRow, Http
     let names: Vec<&str> = key_of(table).iter().map(|one| one.name.as_str()).collect();
     let mut key: Vec<Option<Bytes>> = vec![None; names.len()];
     let mut has_static = false;
-    let read = json_fields(row, |field, json| {
-        match check_field(table, &field, json) {
-            Ok((column, value)) => {
-                has_static |= column.kind == ColumnKind::Static;
-                if let Some(at) = names.iter().position(|name| *name == column.name) {
-                    key[at] = value;
-                }
-                Ok(())
+    let read = json_fields(row, |field, json| match check_field(table, &field, json) {
+        Ok((column, value)) => {
+            has_static |= column.kind == ColumnKind::Static;
+            if let Some(at) = names.iter().position(|name| *name == column.name) {
+                key[at] = value;
             }
-            Err(of_field) => {
-                failure = Some(of_field);
-                Err(ValueError(String::new()))
-            }
+            Ok(())
+        }
+        Err(of_field) => {
+            failure = Some(of_field);
+            Err(ValueError(String::new()))
         }
     });
     match (failure, read) {
@@ -258,11 +248,10 @@ pub(super) async fn get(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::Reads).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::Reads).await?;
     let work = async {
         let table = table_of(&call.tables, &keyspace, &table)?;
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let key = take_key(&table, &mut given)?;
         let columns = given.remove("columns");
         let page = wanted_page(&mut given)?;
@@ -297,11 +286,10 @@ pub(super) async fn delete(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::MayChange).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::MayChange).await?;
     let work = async {
         let table = table_of(&call.tables, &keyspace, &table)?;
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let key = take_key(&table, &mut given)?;
         refuse_rest(&table, &given)?;
         let answer = call.execute(&delete_by(&table, &key)?).await?;

@@ -23,10 +23,9 @@ pub(super) async fn show(
     State(tables): State<Shared>,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::Reads).await?;
+    let (call, query) = TableCall::without_body(tables, request, CallKind::Reads).await?;
     let work = async {
-        let mut given = parameters(parts.uri.query().unwrap_or_default())?;
+        let mut given = parameters(&query)?;
         let keyspace = given.remove("keyspace");
         if let Some(name) = given.keys().next() {
             return Err(HttpFailure::bad_request(
@@ -59,8 +58,7 @@ pub(super) async fn show_table(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, _) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::Reads).await?;
+    let (call, _) = TableCall::without_body(tables, request, CallKind::Reads).await?;
     let work = async {
         table_of(&call.tables, &keyspace, &table)?;
         let tables = tables_of(&call, &keyspace, Some(&table)).await?;

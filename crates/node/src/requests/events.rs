@@ -1,7 +1,7 @@
 //! Schema events for the connections that registered for them.
 //!
 //! They come from a comparison of catalogs, not from the statements. So they name every change
-//! once, whoever made it, and also what a statement changes in addition to its object: a vector
+//! once, by any client, and also what a statement changes in addition to its object: a vector
 //! index creates a CDC log, too.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -15,7 +15,7 @@ const QUOTES: [&str; 2] = ["'", "$$"];
 /// The text of a statement up to this many bytes, without its secrets. `statement` is what it says;
 /// `None` if it can't be read.
 ///
-/// Of a statement about roles its secrets are left out, and nothing else: whoever writes it could
+/// Of a statement about roles its secrets are left out, and nothing else: its writer could
 /// hide the rest with a word in a comment or in a name. A text that can't be read may be such a
 /// statement with a mistake anywhere. It is cut at its first string, after the first word that
 /// announces a secret, or after the WITH of a role.

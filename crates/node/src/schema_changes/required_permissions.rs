@@ -5,7 +5,7 @@ use schema::{Catalog, Permission, Resource};
 use super::{DefinitionPlan, SchemaPlan};
 
 impl SchemaPlan {
-    /// The permission, and the resource that it has to be on. It need not exist: whoever may not
+    /// The permission, and the resource that it has to be on. It need not exist: a user who may not
     /// change a table does not learn whether it is there.
     pub(crate) fn need(&self, catalog: &Catalog) -> (Permission, Resource) {
         let keyspace = |name: &str| Resource::Keyspace(name.to_owned());

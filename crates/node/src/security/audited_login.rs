@@ -23,9 +23,9 @@ pub(crate) struct LoginAttempt {
 
 /// Checks a login, and has the attempt logged, if there is a log of such. Returns the role.
 ///
-/// An attempt whose password is checked goes on if no one waits for it any more: whoever hangs up
-/// hides no guess. Those that fail without a check of their own cost a client next to nothing, so
-/// that a line for each could fill the disk: they share a line now and then.
+/// An attempt whose password is checked goes on if no one waits for it any more: a client that
+/// hangs up hides no guess. Those that fail without a check of their own cost a client next to
+/// nothing, so that a line for each could fill the disk: they share a line now and then.
 ///
 /// # Errors
 /// BadCredentials; Overloaded if too many attempts wait; ServerError if the attempt can't be

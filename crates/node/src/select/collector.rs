@@ -51,7 +51,7 @@ pub(super) enum RowSink {
     /// The rows nearest to a vector are held, the nearest first.
     Ranking(VectorRanking),
     /// Some rows are held, until they are taken out.
-    Batch(RowBatch),
+    Batch(CollectedBatch),
 }
 
 impl RowSink {
@@ -67,7 +67,7 @@ impl RowSink {
 
 /// Rows that are taken out some at a time.
 #[derive(Default)]
-pub(super) struct RowBatch {
+pub(super) struct CollectedBatch {
     rows: Vec<HeldRow>,
     bytes: usize,
 }
@@ -79,7 +79,7 @@ const BATCH_BYTES: usize = 2 << 20;
 /// Rows that are put in order by their vectors.
 pub(super) struct VectorRanking {
     /// The best rows so far, with their scores.
-    pub nearest: TopScored<RankedRow>,
+    pub nearest: TopScored<NearestRow>,
     /// The metric by which vectors are compared.
     pub metric: SimilarityFunction,
     /// The vector to look for, serialised.
@@ -89,7 +89,7 @@ pub(super) struct VectorRanking {
 }
 
 /// A row with its score.
-pub(super) struct RankedRow {
+pub(super) struct NearestRow {
     row: HeldRow,
     score: f32,
 }
@@ -515,12 +515,12 @@ impl VectorRanking {
         if let Some(stored) = self.place.value(&row) {
             let score = self.metric.score(&self.vector, stored);
             let row = HeldRow::new(row);
-            self.nearest.push(score, RankedRow { row, score });
+            self.nearest.push(score, NearestRow { row, score });
         }
     }
 }
 
-impl RowBatch {
+impl CollectedBatch {
     fn take(&mut self, row: Row) -> PageProgress {
         self.bytes += row.memory_bytes();
         self.rows.push(HeldRow::new(row));

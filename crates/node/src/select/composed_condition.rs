@@ -153,6 +153,7 @@ mod tests {
             }),
             clustering: Some(Vec::new()),
             cells: cells.into_iter().collect(),
+            marker: None,
             position: RowPosition(Bytes::new()),
         }
     }

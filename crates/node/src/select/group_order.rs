@@ -156,6 +156,7 @@ mod tests {
             }),
             clustering: Some(vec![Bytes::copy_from_slice(&c.to_be_bytes())]),
             cells: Vec::new(),
+            marker: None,
             position: RowPosition(Bytes::new()),
         }
     }

@@ -5,7 +5,7 @@
 //! the rows are scanned. The positions come in the order of the disk whatever is taken, so a page
 //! may choose otherwise than the one before.
 //!
-//! An entry may be of a row that has changed since. Whoever takes the rows checks them all.
+//! An entry may be of a row that has changed since. The taker of the rows checks them all.
 
 use client_memory::MemoryAccount;
 use cql::error::CqlError;

@@ -2,7 +2,8 @@
 //!
 //! The index names the keys of rows that match, in the order in which it has them. A page asks for
 //! as many as it still needs, so that the next page goes on where the index stopped: the paging
-//! state is the index's own cursor. Rows are read here and checked for all of WHERE. A row that is
+//! state is the index's own cursor. An index that has had no room for some rows can't name all, so
+//! that the statement is refused. Rows are read here and checked for all of WHERE. A row that is
 //! written while the pages are read may be missing, or come in either form, as with any paged read.
 
 use std::num::NonZeroUsize;
@@ -21,11 +22,12 @@ use tokio::time::Instant;
 
 use super::collector::{PageProgress, RowCollector, RowSink};
 use super::hits::RowWithHits;
-use super::neighbours::{Key, SearchExecution, ViewRows, word_predicate};
 use super::page::ResultPage;
 use super::paging::{self, PagingState};
 use super::plan::ResolvedSelect;
+use super::search_execution::{SearchExecution, word_predicate};
 use super::searches::SearchOrder;
+use super::view_rows::{Key, ViewRows};
 use crate::database::CqlDatabase;
 use crate::statement::{ExecutionOutcome, ExecutionParameters, ExecutionResult, ResultRows};
 
@@ -57,18 +59,12 @@ pub(super) async fn execute(
     let state = begin_state(plan, &parameters, limit)?;
     let mut pages = MatchPages {
         after: state.position.map(|position| position.0),
-        is_short: false,
         rows: ViewRows::of(&execution),
         execution: &execution,
     };
     pages.rows.collector = collector(&execution, plan, &parameters, state.remaining);
     let has_more = pages.fill().await?;
-    let MatchPages {
-        after,
-        is_short,
-        rows,
-        ..
-    } = pages;
+    let MatchPages { after, rows, .. } = pages;
     let remaining = rows.collector.state.remaining;
     let (page, _) = rows.collector.finish(false)?;
     let state = has_more.then(|| PagingState {
@@ -78,7 +74,6 @@ pub(super) async fn execute(
     });
     let count = page.count;
     let (body, charge) = page.into_body();
-    let warnings = is_short.then(|| SearchWarning::NoRoom.text().to_owned());
     Ok(ExecutionResult {
         outcome: ExecutionOutcome::Rows(ResultRows {
             columns: plan.projection.columns.clone(),
@@ -87,7 +82,7 @@ pub(super) async fn execute(
             paging_state: state.map(|state| state.encode(plan.selected.table.id)),
             charge: Some(charge),
         }),
-        warnings: warnings.into_iter().collect(),
+        warnings: Vec::new(),
     })
 }
 
@@ -138,8 +133,6 @@ struct MatchPages<'a> {
     rows: ViewRows<'a>,
     /// The place where the index goes on; `None` at its beginning.
     after: Option<Bytes>,
-    /// Whether rows may be missing, as the index has had no room for some.
-    is_short: bool,
 }
 
 impl MatchPages<'_> {
@@ -153,7 +146,11 @@ impl MatchPages<'_> {
                 next,
                 is_short,
             } = self.ask().await?;
-            self.is_short |= is_short;
+            if is_short {
+                // Pages are of what the index names, so reading the table would not make up for it.
+                let text = SearchWarning::NoRoom.text();
+                return Err(refused(ClientError::overloaded(text.to_owned())));
+            }
             let keys: Option<Vec<Key>> = keys.iter().map(|key| self.rows.key(key)).collect();
             let keys = keys.ok_or_else(|| refused(ClientError::InvalidJson))?;
             if self.take(keys).await? == PageProgress::Finished {

@@ -9,12 +9,13 @@
 //! 2. *bind*: `partitions`, `clustering` (with `slices`), `filter` (with `terms`) and `lookup` put
 //!    the values in.
 //! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
-//!    `cursor` along the access path, whose `source` sends its `question` to the storage or to
-//!    `memory` (system tables), and `paging` encodes where the page ended. Where secondary indexes
-//!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
-//!    searches, `neighbours` gets their keys from the index service, and for all rows with words
-//!    `matches`; `hits` are what searches know of a row. Either way a `collector`
-//!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
+//!    `cursor` from the `page_start` along the access path, whose `source` sends its
+//!    `partition_query` to the storage or to a `memory_table` (system tables), and `paging` encodes
+//!    where the page ended. Where secondary indexes serve relations, the `indexed` rows are those
+//!    at the `positions` of their entries. By searches (a `search_execution`), `neighbours` gets
+//!    their keys from the index service, and for all rows with words `matches`; `view_rows` reads
+//!    the rows, and `hits` are what searches know of a row. Either way a `collector` filters and
+//!    counts the rows, takes those of a `group` together, and makes a `page` of them.
 //!
 //! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
 //! ([`cpu_scheduler`]). A query holds rows as they were read only while it has a turn; what it has
@@ -46,6 +47,7 @@ mod names;
 mod neighbours;
 mod order;
 mod page;
+mod page_start;
 mod paging;
 mod partition_query;
 mod partitions;
@@ -56,11 +58,13 @@ mod prepare;
 mod projection;
 mod read_limits;
 mod retained_rows;
+mod search_execution;
 mod searches;
 mod selected_table;
 pub(crate) mod slices;
 mod source;
 mod terms;
+mod view_rows;
 
 use std::fmt;
 use std::sync::Arc;

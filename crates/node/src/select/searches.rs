@@ -12,8 +12,8 @@ use query::bind::PrepareContext;
 use query::condition::{FilterSupport, SearchCondition, conditions, is_key_column};
 use query::relation::PreparedRelation;
 use query::{
-    AnnOptions, IndexDefinition, SearchCallPart, SearchForm, SearchKind, SearchPlan, SearchTerm,
-    SearchWords, SearchedOrdering, WordRelation, clauses, covered, serving,
+    AnnOptions, IndexDefinition, SearchCallPart, SearchCallPlan, SearchForm, SearchKind,
+    SearchTerm, SearchWords, SearchedOrdering, WordRelation, clauses, covered, serving,
 };
 use schema::{Column, ColumnId, SearchIndexMetadata, Table};
 
@@ -27,7 +27,7 @@ pub(super) struct SearchOrder {
     pub form: SearchForm,
     /// The searches by which rows are ordered or of which the selection shows more; `None` if all
     /// rows that satisfy WHERE are wanted, in no order.
-    pub plan: Option<SearchPlan>,
+    pub plan: Option<SearchCallPlan>,
     /// The index and the column of each call in the plan.
     pub targets: Vec<SearchTarget>,
     /// The conditions of WHERE on words.
@@ -113,7 +113,7 @@ impl fmt::Display for SearchOrder {
             if let Some(similarity) = target.candidates.rescoring {
                 writeln!(f, "rescoring by {similarity:?}")?;
             }
-            if at > 0 && self.plan.as_ref().is_some_and(SearchPlan::is_single) {
+            if at > 0 && self.plan.as_ref().is_some_and(SearchCallPlan::is_single) {
                 writeln!(f, "for the selection only")?;
             }
         }
@@ -163,7 +163,7 @@ pub(super) fn prepare(
     check_clauses(select, ordering, form, projection)?;
     let plan = match ordering {
         None => None,
-        Some(ordering) => Some(SearchPlan::prepare(ordering, ctx, |call, ctx| {
+        Some(ordering) => Some(SearchCallPlan::prepare(ordering, ctx, |call, ctx| {
             let column = finder.column(call.column)?;
             let place = (column.name.as_str(), &column.cql_type);
             SearchTerm::prepare(call.kind, &call.term, place, ctx)
@@ -212,6 +212,13 @@ fn check_clauses(
             return Err(CqlError::invalid(
                 "BM25() in WHERE does not support an ordering by columns: order by BM25(column, words), by another \
                  search, or not at all",
+            ));
+        }
+        // The index names rows in an order of its own, in which those of a group are apart.
+        if !select.group_by.is_empty() {
+            return Err(CqlError::invalid(
+                "BM25() in WHERE does not support GROUP BY: group the rows in the application, or select the \
+                 aggregates of one group at a time, with its columns in WHERE",
             ));
         }
         return clauses::check(select, form, &[], false);

@@ -85,6 +85,7 @@ pub(super) fn assemble(table: &Table, records: &[NamedValues], written_at_micros
                 partition: Arc::new(partition),
                 clustering: Some(clustering),
                 cells: cells(table, record, ColumnKind::Regular, written_at_micros),
+                marker: None,
                 position: RowPosition(Bytes::new()),
             }
         })

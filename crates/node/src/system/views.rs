@@ -77,7 +77,7 @@ pub(super) const TABLES: &[VirtualTable] = &[
     },
 ];
 
-/// The name of whoever connects without a login, as in Cassandra.
+/// The name of a user without a login, as in Cassandra.
 const ANONYMOUS: &str = "anonymous";
 
 fn clients(source: &VirtualTableInputs<'_>) -> Vec<NamedValues> {

@@ -108,7 +108,7 @@ pub trait SearchedRows: Send + Sized {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Reads the next rows of the access path, and returns those that satisfy WHERE but words, with
-    /// their keys; `None` at its end. It begins anew after [`SearchedRows::begin`]. No more rows
+    /// their keys; `None` at its end. It begins again after [`SearchedRows::begin`]. No more rows
     /// are returned at a time than may be in memory together.
     ///
     /// # Errors

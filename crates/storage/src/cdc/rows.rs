@@ -31,7 +31,7 @@ mod operation {
     pub(super) const EXPIRED_PARTITION_DELETE: i8 = -4;
 }
 
-/// Whoever makes a write.
+/// The maker of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
     Client,

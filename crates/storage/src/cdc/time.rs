@@ -7,9 +7,9 @@
 //!
 //! The row of a deletion that is dated at most [`AHEAD_MAX_MICROS`] ahead carries its timestamp,
 //! too. An index service that is not ours takes the time of such a row for the timestamp of the
-//! deletion, which has to win over what a client with the same clock has inserted before. Whoever
-//! reads the log up to the present reads the row when its time has come. The index service in this
-//! process learns of it at the commit, as it reads so far ahead.
+//! deletion, which has to win over what a client with the same clock has inserted before. A
+//! reader of the log up to the present reads the row when its time has come. The index service in
+//! this process learns of it at the commit, as it reads so far ahead.
 //!
 //! ScyllaDB refuses a write that is dated further ahead. Here such a write is taken, and its rows
 //! carry the time of the commit, as a log row is only a hint to an index service.

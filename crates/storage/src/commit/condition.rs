@@ -161,6 +161,7 @@ impl<'o> CheckedRows<'o> {
             partition: Arc::clone(&shared),
             clustering: None,
             cells: Vec::new(),
+            marker: None,
             position,
         });
         Ok(CheckedRows {
@@ -240,11 +241,13 @@ impl<'o> CheckedRows<'o> {
                 BYTES_MAX >> 20
             )));
         }
+        let marker = liveness.marker(&record);
         let clustering = record.clustering.unwrap_or_else(|| clustering.to_vec());
         Ok(Some(Row {
             partition: Arc::clone(&self.shared),
             clustering: Some(clustering),
             cells,
+            marker,
             position: RowPosition(key::join(&self.partition, ROW, suffix)?.into()),
         }))
     }

@@ -70,7 +70,7 @@ const FIRST_LEVEL_RUNS_MAX: usize = 24;
 const META_BYTES_MAX: u64 = 4 << 20;
 /// The least bytes that fjall takes as the bound of all memtables.
 const WRITE_BUFFER_BYTES_MIN: u64 = 1 << 20;
-/// Bytes that an entry takes in memory beside its key and its value, about.
+/// Bytes that an entry takes in memory besides its key and its value, about.
 const ENTRY_BYTES: u64 = 128;
 /// The most times that a snapshot is taken again, as a batch was written meanwhile.
 const SNAPSHOT_TRIES_MAX: usize = 10_000;

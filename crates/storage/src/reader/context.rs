@@ -148,6 +148,7 @@ impl ReadContext {
             partition: Arc::clone(&entered.partition),
             clustering: Some(clustering),
             cells,
+            marker: found.marker,
             position: RowPosition(key),
         }))
     }
@@ -161,6 +162,7 @@ impl ReadContext {
             partition: Arc::clone(&entered.partition),
             clustering: None,
             cells: Vec::new(),
+            marker: None,
             position: RowPosition(key::bound(prefix, HEADER, &[]).into()),
         })
     }

@@ -9,7 +9,7 @@ use super::{
     CellContent, CellRecord, CellView, CollectionElement, ContentView, EncodedElements, RowRecord,
     StoredColumn, is_expired,
 };
-use crate::read::{Cell, LiveCell};
+use crate::read::{Cell, LiveCell, LiveMarker};
 
 /// The columns that exist, by id. Cells of dropped columns are hidden.
 #[derive(Debug)]
@@ -65,6 +65,8 @@ pub(crate) struct Liveness {
 pub(crate) struct VisibleRow {
     /// The live cells; `None` if the row is dead.
     pub cells: Option<Vec<(ColumnId, Cell)>>,
+    /// The live marker.
+    pub marker: Option<LiveMarker>,
     /// The clustering values as given, if the key does not give the same bytes.
     pub clustering: Option<Vec<Bytes>>,
     /// The deleted and expired cells, or one if nothing is left but the deletion of the row. What
@@ -208,21 +210,31 @@ impl Liveness {
             .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp))
     }
 
+    /// The marker of a row, if it lives.
+    pub(crate) fn marker(&self, record: &RowRecord) -> Option<LiveMarker> {
+        let deleted_to = self.deleted_in(record);
+        let live = record.marker.filter(|marker| {
+            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
+        });
+        live.map(|marker| LiveMarker {
+            expiry: marker.lifetime,
+        })
+    }
+
     /// The live cells of a row, and its tombstones. Values are moved: a read takes many.
     pub(crate) fn find(&self, record: RowRecord, columns: &LiveColumns) -> VisibleRow {
         let deleted_to = self.deleted_in(&record);
-        let marked = record.marker.is_some_and(|marker| {
-            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
-        });
+        let marker = self.marker(&record);
         let dead = self.dead_cells(deleted_to, &record);
         let cells = self.cells(deleted_to, record.cells, &columns.regular);
-        let is_alive = marked || !cells.is_empty();
+        let is_alive = marker.is_some() || !cells.is_empty();
         let is_deleted = !is_alive
             && record
                 .deletion
                 .is_some_and(|d| d.timestamp > self.deleted_to);
         VisibleRow {
             cells: is_alive.then_some(cells),
+            marker,
             clustering: record.clustering,
             tombstones: dead.max(u64::from(is_deleted)),
         }
@@ -267,11 +279,8 @@ impl Liveness {
         is_wanted: impl Fn(ColumnId) -> bool,
     ) -> Option<Vec<(ColumnId, Cell)>> {
         let deleted_to = self.deleted_in(record);
-        let marked = record.marker.is_some_and(|marker| {
-            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
-        });
         let cells = self.wanted_cells(deleted_to, record, &columns.regular, &is_wanted);
-        let is_alive = marked
+        let is_alive = self.marker(record).is_some()
             || !cells.is_empty()
             || self.has_others(deleted_to, record, &columns.regular, is_wanted);
         is_alive.then_some(cells)

@@ -1,5 +1,5 @@
 //! Tests that the schema changes whole or not at all, and that the files of dropped tables are
-//! removed when nobody reads them.
+//! removed when no one reads them.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Tests that run a test as a process of its own, which is killed, loses power or has a full disk.
 //!
-//! They are a program beside `behaviours`, as a process that starts holds, for a moment, the locks
-//! of all directories that are open here. See [`support::STARTING`].
+//! They are a program apart from `behaviours`, as a process that starts holds, for a moment, the
+//! locks of all directories that are open here. See [`support::STARTING`].
 
 mod disk;
 #[path = "../support/mod.rs"]

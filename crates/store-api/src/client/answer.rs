@@ -61,14 +61,14 @@ impl<'a> ExpectedColumns<'a> {
 /// Turns the columns of a page of matches, which is in JSON, into rows.
 pub fn matched(body: &[u8], key: &[&str]) -> Result<MatchedRows, ClientError> {
     #[derive(Deserialize)]
-    struct JsonPage {
+    struct PageBody {
         primary_keys: PrimaryKeys,
         #[serde(default)]
         next: Option<String>,
         #[serde(default)]
         short: bool,
     }
-    let mut page: JsonPage = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
+    let mut page: PageBody = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
     let columns = key.iter().map(|column| page.primary_keys.take(column));
     let columns: Vec<Vec<Value>> = columns
         .collect::<Option<_>>()

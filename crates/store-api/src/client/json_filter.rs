@@ -1,7 +1,7 @@
 //! The conditions of a search as restrictions, which are their form in JSON.
 //!
 //! A condition that has no such form, as its values have none, is left out. So the filter is true
-//! of every row that is wanted, and perhaps of others: whoever reads the rows checks all conditions
+//! of every row that is wanted, and perhaps of others: the reader of the rows checks all conditions
 //! again. Words always have a form.
 
 use bytes::Bytes;

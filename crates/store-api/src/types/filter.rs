@@ -12,7 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 /// A conjunction of restrictions, or a condition that is made of restrictions in any way.
 ///
-/// In JSON the condition stands in place of the restrictions: `and`, `or` or `not`.
+/// In JSON the condition takes the place of the restrictions: `and`, `or` or `not`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "FilterForm", into = "FilterForm")]
 pub struct Filter {

@@ -108,29 +108,30 @@ impl VectorSearcher {
             )
         });
         taken_up?;
-        // A page is of the rows that the index has.
-        let is_page = matches!(question.subject, ResolvedSubject::Matches { .. });
         let job = Arc::new(PreparedSearch {
             engine: self.engine.clone(),
-            question,
             rows: asked.limit.get().min(ROWS_MAX),
             exact: asked.exact,
             debug: asked.debug,
             write,
-            lacked_rows: index.lacks_rows(),
+            lacked_rows: index.lacks_rows() || question.lacking_words().is_some(),
+            question,
             trace: traces::current(),
         });
         let mut taken_in = index.doubts.watch();
         let database = self.engine.rows_to_search();
-        let is_made_up = lacking == MissingRowsPolicy::ReadFromTable && !is_page;
+        let is_made_up = lacking == MissingRowsPolicy::ReadFromTable && !job.is_page();
         let to_make_up = database.filter(|_| is_made_up);
         let mut is_short = job.lacked_rows;
         let found = loop {
-            if let Some(database) = to_make_up.filter(|_| is_short) {
-                break self.search_rows(database, job.clone()).await?;
+            let are_words_known = job.question.lacking_words().is_none();
+            if let Some(database) = to_make_up.filter(|_| is_short && are_words_known) {
+                let found = self.search_rows(database, job.clone()).await?;
+                let is_short = job.question.lacking_words().is_some();
+                break IndexAnswer { is_short, ..found };
             }
             match self.run(job.clone(), admission.deadline).await? {
-                Some(found) if found.is_short && to_make_up.is_some() => {
+                Some(found) if found.is_short && to_make_up.is_some() && are_words_known => {
                     is_short = true;
                     continue;
                 }
@@ -150,15 +151,36 @@ impl VectorSearcher {
         drop(admission);
         let requested = &job.question.routed.requested;
         self.count(requested, began);
-        // A node in the process of the rows reads them.
-        if found.is_short && database.is_none() {
-            if self.when_short == ShortAnswerPolicy::Error {
-                self.engine.metrics().search_refused("short");
-                return Err(SearchError::Short(name));
-            }
-            requested.metrics.short.inc();
+        if found.is_short {
+            let is_answered = match database {
+                // A node in the process of the rows reads them.
+                Some(_) => lacking == MissingRowsPolicy::Reported && !job.is_page(),
+                None => self.when_short == ShortAnswerPolicy::Answer,
+            };
+            self.count_short(name, &job.question, is_answered)?;
         }
         Ok(found)
+    }
+
+    /// Counts a search whose answer might lack rows.
+    ///
+    /// # Errors
+    /// If it is refused.
+    fn count_short(
+        &self,
+        name: IndexName,
+        question: &ResolvedSearch,
+        is_answered: bool,
+    ) -> Result<(), SearchError> {
+        if !is_answered {
+            self.engine.metrics().search_refused("short");
+            let of_words = question.lacking_words().cloned();
+            return Err(SearchError::Short(of_words.unwrap_or(name)));
+        }
+        if self.engine.rows_to_search().is_none() {
+            question.routed.requested.metrics.short.inc();
+        }
+        Ok(())
     }
 
     /// Counts a search that was answered.
@@ -196,13 +218,19 @@ struct PreparedSearch<W> {
     /// Whether the answer reports how the search was done.
     debug: bool,
     write: W,
-    /// Whether the index lacked rows for want of room when it had taken up the writes that the
-    /// search must know.
+    /// Whether the index, or one that answers words of the filter, lacked rows for want of room when
+    /// it had taken up the writes that the search must know.
     lacked_rows: bool,
     trace: Option<Trace>,
 }
 
 impl<W> PreparedSearch<W> {
+    /// Whether the answer is a page of all rows that match. It is of the rows that the index has,
+    /// so nothing makes up for those that it lacks.
+    fn is_page(&self) -> bool {
+        matches!(self.question.subject, ResolvedSubject::Matches { .. })
+    }
+
     /// Searches the index and writes the answer. `None` if a value that matters has just expired in
     /// one of its rows, which has to be read again first.
     fn run<A>(&self) -> Result<Option<IndexAnswer<A>>, SearchError>
@@ -234,7 +262,7 @@ impl<W> PreparedSearch<W> {
             return Ok(None);
         }
         note_plan(index, &ranked, self.trace.as_ref());
-        if let ResolvedSubject::Matches { .. } = question.subject
+        if self.is_page()
             && let Some(last) = ranked.last_of(self.rows, &index.identity.keys)
         {
             ranked.put_next(last.to_bytes().into());
@@ -243,7 +271,7 @@ impl<W> PreparedSearch<W> {
             ranked.explain(&index.identity.name.index);
         }
         // A row that was found until then may have lost its place meanwhile.
-        let is_short = self.lacked_rows || index.lacks_rows();
+        let is_short = self.lacked_rows || index.lacks_rows() || question.lacking_words().is_some();
         if is_short {
             ranked.put_short();
         }

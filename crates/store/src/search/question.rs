@@ -33,6 +33,16 @@ pub(super) struct ResolvedSearch {
     pub returned: Option<Vec<RequestedColumn>>,
 }
 
+impl ResolvedSearch {
+    /// A full-text index of the filter's words that lacks rows for want of room; `None` if there is
+    /// none. The texts of such rows match neither the words nor their negation.
+    pub(super) fn lacking_words(&self) -> Option<&IndexName> {
+        let mut indexes = self.words.iter().map(|words| &words.index);
+        let lacking = indexes.find(|index| index.lacks_rows());
+        lacking.map(|index| &index.identity.name)
+    }
+}
+
 /// The value that an index looks for.
 pub(super) enum ResolvedSubject {
     /// A vector.

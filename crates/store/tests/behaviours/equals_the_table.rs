@@ -1,123 +1,28 @@
-//! Tests that the index equals its table in the end, whatever happens to the table while it is
-//! scanned and the log is followed. That includes writes with timestamps in the past, in the future
-//! and equal, null and absent vectors, deletes of rows, ranges and partitions, batches, and cells
-//! that expire.
+//! Tests that an index on vectors and one on texts equal their table in the end, whatever happens to
+//! the table while it is scanned and the log is followed. That includes writes with timestamps in
+//! the past, in the future and equal, null and absent values, deletes of rows, ranges and
+//! partitions, batches, and cells that expire.
 
-use std::collections::BTreeMap;
+mod statements;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 use scylla::value::CqlValue;
-use store_api::types::AnnRequest;
+use serde_json::Value;
+use statements::{SHAPES, Shape, WORDS, statements};
+use store_api::types::{AnnRequest, Bm25Request};
 
 use crate::common::{self, Way, World, both_ways, euclidean_score};
-
-/// The primary key of a table. All key columns are `int` and named by letters.
-struct Shape {
-    table: &'static str,
-    primary_key: &'static str,
-    keys: &'static [&'static str],
-    partition: usize,
-}
-
-const SHAPES: &[Shape] = &[
-    Shape {
-        table: "one_column",
-        primary_key: "a",
-        keys: &["a"],
-        partition: 1,
-    },
-    Shape {
-        table: "clustered",
-        primary_key: "a, b",
-        keys: &["a", "b"],
-        partition: 1,
-    },
-    Shape {
-        table: "composite",
-        primary_key: "(a, b), c, d",
-        keys: &["a", "b", "c", "d"],
-        partition: 2,
-    },
-];
-
-#[derive(Clone, Debug)]
-enum Step {
-    Insert {
-        key: u32,
-        vector: [i8; 2],
-        using: Using,
-    },
-    Update {
-        key: u32,
-        vector: [i8; 2],
-        using: Using,
-    },
-    Null {
-        key: u32,
-        using: Using,
-    },
-    Delete {
-        key: u32,
-        using: Using,
-    },
-    DeletePartition {
-        key: u32,
-    },
-    DeleteRange {
-        key: u32,
-    },
-    Touch {
-        key: u32,
-    },
-    Batch {
-        keys: [u32; 3],
-        vector: [i8; 2],
-    },
-}
-
-#[derive(Clone, Debug)]
-enum Using {
-    Nothing,
-    Timestamp(i64),
-    Ttl(u8),
-}
-
-fn using() -> impl Strategy<Value = Using> {
-    const NOW: i64 = 1_900_000_000_000_000;
-    prop_oneof![
-        6 => Just(Using::Nothing),
-        // The timestamps lie in the far past or the future, and are often equal.
-        3 => prop_oneof![Just(1000), Just(NOW), Just(NOW + 1), 1..20i64].prop_map(Using::Timestamp),
-        1 => (1..3u8).prop_map(Using::Ttl),
-    ]
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let key = || 0..60u32;
-    let vector = || any::<[i8; 2]>();
-    prop_oneof![
-        8 => (key(), vector(), using()).prop_map(|(key, vector, using)| Step::Insert { key, vector, using }),
-        4 => (key(), vector(), using()).prop_map(|(key, vector, using)| Step::Update { key, vector, using }),
-        2 => (key(), using()).prop_map(|(key, using)| Step::Null { key, using }),
-        3 => (key(), using()).prop_map(|(key, using)| Step::Delete { key, using }),
-        1 => key().prop_map(|key| Step::DeletePartition { key }),
-        1 => key().prop_map(|key| Step::DeleteRange { key }),
-        1 => key().prop_map(|key| Step::Touch { key }),
-        1 => (any::<[u8; 3]>(), vector()).prop_map(|(keys, vector)| Step::Batch { keys: keys.map(|key| u32::from(key) % 60), vector }),
-    ]
-}
 
 impl Shape {
     async fn create(&self, world: &World) {
         let columns: Vec<String> = self.keys.iter().map(|key| format!("{key} int")).collect();
         world
             .cql(&format!(
-                "CREATE TABLE ks.{} ({}, v vector<float, 2>, other text, PRIMARY KEY ({}))",
+                "CREATE TABLE ks.{} ({}, v vector<float, 2>, body text, other text, PRIMARY KEY ({}))",
                 self.table,
                 columns.join(", "),
                 self.primary_key
@@ -125,93 +30,67 @@ impl Shape {
             .await;
     }
 
-    /// Spreads a number over the key columns.
-    fn key(&self, number: u32) -> Vec<u32> {
-        let columns = self.keys.len() as u32;
-        let base: u32 = if columns == 1 { 60 } else { 4 };
-        (0..columns)
-            .map(|at| number / base.pow(at) % base)
-            .collect()
+    /// Creates the indexes on vectors and on texts, one after the other.
+    async fn create_indexes(&self, world: &World) {
+        world.create_index(self.table, self.table).await;
+        let (index, table) = (self.text_index(), self.table);
+        world
+            .cql(&format!(
+                "CREATE CUSTOM INDEX {index} ON ks.{table} (body) USING 'fulltext_index'"
+            ))
+            .await;
     }
 
-    fn condition(&self, key: &[u32], columns: usize) -> String {
-        let terms: Vec<String> = self
-            .keys
-            .iter()
-            .zip(key)
-            .take(columns)
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        terms.join(" AND ")
+    async fn wait_serving(&self, world: &World) {
+        world.wait_serving(self.table).await;
+        world.wait_serving(&self.text_index()).await;
     }
 
-    /// Returns the statement of a step. `None` if a table of this shape has no such statement.
-    fn statement(&self, step: &Step) -> Option<String> {
-        let Shape { table, keys, .. } = self;
-        let names = keys.join(", ");
-        let values = |key: u32| {
-            let values: Vec<String> = self.key(key).iter().map(u32::to_string).collect();
-            values.join(", ")
-        };
-        let of = |key: u32| self.condition(&self.key(key), keys.len());
-        Some(match step {
-            Step::Insert { key, vector, using } => format!(
-                "INSERT INTO ks.{table} ({names}, v) VALUES ({}, {vector:?}){using}",
-                values(*key)
-            ),
-            Step::Update { key, vector, using } => {
-                format!(
-                    "UPDATE ks.{table}{using} SET v = {vector:?} WHERE {}",
-                    of(*key)
-                )
+    fn text_index(&self) -> String {
+        format!("{}_words", self.table)
+    }
+
+    /// Returns the rows that each word should find.
+    async fn expected_words(&self, world: &World) -> BTreeMap<&'static str, BTreeSet<String>> {
+        let statement = format!(
+            "SELECT {}, body FROM ks.{}",
+            self.keys.join(", "),
+            self.table
+        );
+        let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for word in WORDS {
+            found.insert(word, BTreeSet::new());
+        }
+        for row in world.rows(&statement).await {
+            let (text, key) = row.columns.split_last().unwrap();
+            let Some(text) = text else {
+                continue;
+            };
+            let text = text.as_text().unwrap();
+            for (word, keys) in &mut found {
+                if text.split(' ').any(|of_text| of_text == *word) {
+                    keys.insert(key_text(key));
+                }
             }
-            Step::Null {
-                key,
-                using: Using::Ttl(_),
-            } => {
-                format!("DELETE v FROM ks.{table} WHERE {}", of(*key))
-            }
-            Step::Null { key, using } => {
-                format!("UPDATE ks.{table}{using} SET v = null WHERE {}", of(*key))
-            }
-            Step::Delete {
-                key,
-                using: Using::Ttl(_),
-            } => {
-                format!("DELETE FROM ks.{table} WHERE {}", of(*key))
-            }
-            Step::Delete { key, using } => {
-                format!("DELETE FROM ks.{table}{using} WHERE {}", of(*key))
-            }
-            Step::DeletePartition { key } => format!(
-                "DELETE FROM ks.{table} WHERE {}",
-                self.condition(&self.key(*key), self.partition)
-            ),
-            Step::DeleteRange { key } => {
-                let clustering = *keys.get(self.partition)?;
-                let key = self.key(*key);
-                format!(
-                    "DELETE FROM ks.{table} WHERE {} AND {clustering} > {}",
-                    self.condition(&key, self.partition),
-                    key[self.partition] / 2
-                )
-            }
-            Step::Touch { key } => {
-                format!("UPDATE ks.{table} SET other = 'x' WHERE {}", of(*key))
-            }
-            Step::Batch { keys: rows, vector } => {
-                let inserts: Vec<String> = rows
-                    .iter()
-                    .map(|key| {
-                        format!(
-                            "INSERT INTO ks.{table} ({names}, v) VALUES ({}, {vector:?})",
-                            values(*key)
-                        )
-                    })
-                    .collect();
-                format!("BEGIN BATCH {}; APPLY BATCH", inserts.join("; "))
-            }
-        })
+        }
+        found
+    }
+
+    /// Returns the rows that each word finds in the index.
+    async fn found_words(&self, world: &World) -> BTreeMap<&'static str, BTreeSet<String>> {
+        let mut found = BTreeMap::new();
+        for word in WORDS {
+            let request = Bm25Request::new(word, 1_000);
+            let index = self.text_index();
+            let rows = world.client.words("ks", &index, &request, self.keys);
+            let keys = common::keys(rows.await.expect("an answer"));
+            let count = keys.len();
+            let keys = keys.into_iter();
+            let keys: BTreeSet<String> = keys.map(|key| Value::from(key).to_string()).collect();
+            assert_eq!(keys.len(), count, "{word} finds a row twice");
+            found.insert(word, keys);
+        }
+        found
     }
 
     /// Returns the rows that the index should hold, with their scores.
@@ -224,40 +103,18 @@ impl Shape {
                 continue;
             };
             let vector: Vec<f32> = elements.iter().map(|e| e.as_float().unwrap()).collect();
-            let key: Vec<i32> = key
-                .iter()
-                .map(|value| value.as_ref().unwrap().as_int().unwrap())
-                .collect();
-            rows.insert(
-                serde_json::json!(key).to_string(),
-                euclidean_score(&vector, query),
-            );
+            rows.insert(key_text(key), euclidean_score(&vector, query));
         }
         rows
     }
 }
 
-impl std::fmt::Display for Using {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Using::Nothing => Ok(()),
-            Using::Timestamp(timestamp) => write!(f, " USING TIMESTAMP {timestamp}"),
-            Using::Ttl(seconds) => write!(f, " USING TTL {seconds}"),
-        }
-    }
-}
-
-/// Returns random statements, the same in each run.
-fn statements(shape: &Shape, count: usize) -> Vec<String> {
-    let mut runner = TestRunner::deterministic();
-    let tree = proptest::collection::vec(step(), count)
-        .new_tree(&mut runner)
-        .unwrap();
-    let steps = tree.current();
-    steps
-        .iter()
-        .filter_map(|step| shape.statement(step))
-        .collect()
+/// A primary key of ints as JSON text.
+fn key_text(key: &[Option<CqlValue>]) -> String {
+    let values = key.iter();
+    let values = values.map(|value| value.as_ref().unwrap().as_int().unwrap());
+    let key: Vec<i32> = values.collect();
+    serde_json::json!(key).to_string()
 }
 
 async fn write(world: &World, statements: &[String]) {
@@ -296,6 +153,24 @@ async fn assert_equal(world: &World, shape: &Shape) {
     }
 }
 
+async fn assert_words_equal(world: &World, shape: &Shape) {
+    let mut last = None;
+    let equal = common::eventually("words find the rows of the table", async || {
+        let found = shape.found_words(world).await;
+        let table = shape.expected_words(world).await;
+        let same = found == table;
+        last = Some((found, table));
+        same
+    });
+    if tokio::time::timeout(common::PATIENCE / 2, equal)
+        .await
+        .is_err()
+    {
+        let (found, table) = last.unwrap();
+        assert_eq!(found, table, "words of {}", shape.table);
+    }
+}
+
 async fn an_index_equals_its_table_in_the_end(way: Way) {
     let world = World::start_with(way, |options| options.repair.small_table_rows = 0).await;
     for shape in SHAPES {
@@ -305,21 +180,22 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
         let (during, after) = rest.split_at(300);
         write(&world, before).await;
         // The index is created, scanned and follows the log while rows change.
-        tokio::join!(
-            write(&world, during),
-            world.create_index(shape.table, shape.table)
-        );
-        world.wait_serving(shape.table).await;
+        tokio::join!(write(&world, during), shape.create_indexes(&world));
+        shape.wait_serving(&world).await;
         write(&world, after).await;
         assert_equal(&world, shape).await;
-        assert!(world.status(shape.table).await.unwrap().count > 0);
+        assert_words_equal(&world, shape).await;
+        for index in [shape.table, &shape.text_index()] {
+            assert!(world.status(index).await.unwrap().count > 0, "{index}");
+        }
     }
     // Cells that have expired meanwhile are gone from all indexes.
     common::eventually("no cell is left that expires", async || {
         for shape in SHAPES {
-            let times = format!("SELECT ttl(v) FROM ks.{}", shape.table);
+            let times = format!("SELECT ttl(v), ttl(body) FROM ks.{}", shape.table);
             let times = world.rows(&times).await;
-            if times.iter().any(|row| row.columns[0].is_some()) {
+            let mut times = times.iter().flat_map(|row| &row.columns);
+            if times.any(Option::is_some) {
                 return false;
             }
         }
@@ -328,6 +204,7 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
     .await;
     for shape in SHAPES {
         assert_equal(&world, shape).await;
+        assert_words_equal(&world, shape).await;
         // Searches leave out an expired row before the index has read it again and dropped it.
         common::eventually("expired rows are dropped", async || {
             let found = world.indexed(shape.table, &[0.0, 0.0], shape.keys).await;
@@ -335,9 +212,45 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
             status.is_ok_and(|status| status.count == found.len())
         })
         .await;
-        world.assert_repair_finds_nothing(shape.table, true).await;
+        let text_index = shape.text_index();
+        common::eventually("expired texts are dropped", async || {
+            let found = shape.found_words(&world).await;
+            let found: BTreeSet<&String> = found.values().flatten().collect();
+            let status = world.status(&text_index).await;
+            status.is_ok_and(|status| status.count == found.len())
+        })
+        .await;
+        for index in [shape.table, &text_index] {
+            world.assert_repair_finds_nothing(index, true).await;
+        }
     }
     world.store.shutdown().await;
+}
+
+/// The rows are compared where the answers are whole. Otherwise these must say that they may not
+/// be. Returns whether one of them says so.
+async fn check_words_whole_or_short(world: &World, way: Way, shape: &Shape) -> bool {
+    if way == Way::InProcess {
+        let found = shape.found_words(world).await;
+        assert_eq!(found, shape.expected_words(world).await, "{}", shape.table);
+        return false;
+    }
+    let mut is_short = false;
+    common::eventually(
+        "words find all rows, or say that they may not",
+        async || {
+            let request = Bm25Request::new(WORDS.join(" OR "), 1_000);
+            let index = shape.text_index();
+            let found = world.client.words("ks", &index, &request, shape.keys);
+            let found = found.await.expect("an answer");
+            let expected = shape.expected_words(world).await;
+            let expected: BTreeSet<&String> = expected.values().flatten().collect();
+            is_short = found.is_short;
+            is_short || found.keys.len() == expected.len()
+        },
+    )
+    .await;
+    is_short
 }
 
 /// The distances are compared where the answer is whole. Otherwise it must say that it may not be.
@@ -388,9 +301,9 @@ async fn no_answer_is_short_in_silence_while_memory_runs_out(way: Way) {
         let statements = statements(shape, 900).into_iter();
         let lasting = statements.filter(|statement| !statement.contains("USING TTL"));
         let statements: Vec<String> = lasting.collect();
-        world.create_index(shape.table, shape.table).await;
-        world.wait_serving(shape.table).await;
-        let mut short = 0;
+        shape.create_indexes(&world).await;
+        shape.wait_serving(&world).await;
+        let (mut short, mut short_of_words) = (0, 0);
         for (number, some) in statements.chunks(30).enumerate() {
             let is_out = number % 3 > 0;
             let bytes = if is_out { 2 * LIMIT_BYTES } else { 0 };
@@ -402,15 +315,21 @@ async fn no_answer_is_short_in_silence_while_memory_runs_out(way: Way) {
             .await;
             write(&world, some).await;
             short += usize::from(check_whole_or_short(&world, way, shape).await);
+            short_of_words += usize::from(check_words_whole_or_short(&world, way, shape).await);
         }
-        assert_eq!(short > 0, way == Way::Cql, "{short} of {}", shape.table);
+        for short in [short, short_of_words] {
+            assert_eq!(short > 0, way == Way::Cql, "{short} of {}", shape.table);
+        }
         used_bytes.store(0, Ordering::Relaxed);
         assert_equal(&world, shape).await;
-        common::eventually("no row waits for room", async || {
-            let status = world.status(shape.table).await;
-            status.is_ok_and(|status| status.rows_without_room == 0)
-        })
-        .await;
+        assert_words_equal(&world, shape).await;
+        for index in [shape.table, &shape.text_index()] {
+            common::eventually("no row waits for room", async || {
+                let status = world.status(index).await;
+                status.is_ok_and(|status| status.rows_without_room == 0)
+            })
+            .await;
+        }
     }
     world.store.shutdown().await;
 }

@@ -84,7 +84,7 @@ async fn a_search_finds_what_was_acknowledged_before_it_and_nothing_deleted() {
     world.store.shutdown().await;
 }
 
-/// A search that names a time knows the writes up to then at once, also where nobody tells the end
+/// A search that names a time knows the writes up to then at once, also where no one knows the end
 /// of the log.
 async fn a_search_that_names_a_time_knows_the_writes_up_to_it(way: Way) {
     let patient = |options: &mut StoreOptions| {

@@ -1,4 +1,4 @@
-//! The index service beside its database, with a file for each behaviour. It is one program, so
+//! The index service with its database, with a file for each behaviour. It is one program, so
 //! that it links once.
 
 mod common;
@@ -7,6 +7,7 @@ mod covering;
 mod equals_the_table;
 mod freshness;
 mod guarded_database;
+mod hybrid;
 mod keys_of_every_type;
 mod log_unknown;
 mod long_work;
@@ -15,4 +16,5 @@ mod rebuild_over_restart;
 mod repair;
 mod schema_changes;
 mod snapshots;
+mod texts_in_keys;
 mod without_room;

@@ -1,9 +1,14 @@
 //! Tests that an index without room on the disk or in memory delays rows, loses none, and serves
 //! all the same.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
 use store::ShortAnswerPolicy;
-use store_api::ClientError;
 use store_api::types::{AnnRequest, RepairRequest, TaskState};
+use store_api::{ClientError, ColumnsPredicate, VectorSearch, WordMatches};
 
 use crate::common::{self, Way, World, both_ways};
 
@@ -193,9 +198,106 @@ async fn a_search_that_may_lack_rows_is_refused_where_the_operator_wants_it(way:
     world.store.shutdown().await;
 }
 
+/// A search for the rows whose text has a word, nearest first.
+fn with_word(word: &str) -> AnnRequest {
+    let filter = json!({
+        "and": [{"type": "BM25", "lhs": "body", "rhs": word}],
+        "allow_filtering": true,
+    });
+    AnnRequest {
+        filter: Some(serde_json::from_value(filter).unwrap()),
+        ..AnnRequest::new(vec![0.0, 0.0], 10)
+    }
+}
+
+async fn set_used_bytes(world: &World, used_bytes: &AtomicU64, bytes: u64) {
+    used_bytes.store(bytes, Ordering::Relaxed);
+    common::eventually("the service has looked", async || {
+        let metrics = world.get("/metrics").await;
+        metrics.contains(&format!("\nmemory_used_bytes {bytes}\n"))
+    })
+    .await;
+}
+
+async fn words_of_an_index_without_room_leave_out_no_row_in_silence(way: Way) {
+    const LIMIT_BYTES: u64 = 1 << 30;
+    let used_bytes = Arc::new(AtomicU64::new(0));
+    let world = World::start_with(way, |options| {
+        options.memory.limit_bytes = Some(LIMIT_BYTES);
+        options.memory.check_interval = Duration::from_millis(5);
+        options.memory.reported_bytes = Some(used_bytes.clone());
+    });
+    let world = world.await;
+    for statement in [
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, body text)",
+        "INSERT INTO ks.t (k, v, body) VALUES (1, [1, 1], 'red fox')",
+        "INSERT INTO ks.t (k, v) VALUES (2, [2, 2])",
+    ] {
+        world.cql(statement).await;
+    }
+    world.create_index("i", "t").await;
+    world
+        .cql("CREATE CUSTOM INDEX w ON ks.t (body) USING 'fulltext_index'")
+        .await;
+    world.wait_serving("i").await;
+    world.wait_serving("w").await;
+    let found = world.client.ann("ks", "i", &with_word("fox"), &["k"]).await;
+    assert_eq!(common::keys(found.unwrap()), [[json!(1)]]);
+
+    // The index on vectors has the row already, so only its text finds no room.
+    set_used_bytes(&world, &used_bytes, 2 * LIMIT_BYTES).await;
+    world
+        .cql("UPDATE ks.t SET body = 'grey fox' WHERE k = 2")
+        .await;
+    common::eventually("the text waits for room", async || {
+        let status = world.status("w").await;
+        status.is_ok_and(|status| status.rows_without_room == 1)
+    })
+    .await;
+    assert_eq!(world.status("i").await.unwrap().rows_without_room, 0);
+    let found = world.client.ann("ks", "i", &with_word("fox"), &["k"]).await;
+    let page = WordMatches::new("fox", 10);
+    let page = world.local.word_matches("ks", "w", page, &["k"]).await;
+    match way {
+        Way::Cql => {
+            assert!(found.unwrap().is_short);
+            assert!(page.unwrap().is_short);
+        }
+        Way::InProcess => {
+            for refused in [found.unwrap_err(), page.unwrap_err()] {
+                let ClientError::Overloaded { message, .. } = &refused else {
+                    panic!("{refused:?}");
+                };
+                assert!(message.contains("index ks.w has had no room"), "{message}");
+            }
+        }
+    }
+    // A node in the process of the rows reads them, as it knows all of WHERE.
+    let fox = ColumnsPredicate::Words {
+        column: "body".to_owned(),
+        index: "w".to_owned(),
+        query: "fox".to_owned(),
+    };
+    let search = VectorSearch {
+        predicates: vec![fox],
+        ..VectorSearch::new(vec![0.0, 0.0], 10)
+    };
+    let found = world.local.ann("ks", "i", search, &["k"]).await;
+    assert!(found.unwrap().is_short);
+
+    set_used_bytes(&world, &used_bytes, 0).await;
+    common::eventually("both rows are found", async || {
+        let found = world.client.ann("ks", "i", &with_word("fox"), &["k"]).await;
+        found.is_ok_and(|found| !found.is_short && found.keys.len() == 2)
+    })
+    .await;
+    world.store.shutdown().await;
+}
+
 both_ways!(
     a_search_that_may_lack_rows_is_refused_where_the_operator_wants_it,
     an_index_is_complete_when_its_rows_have_found_room,
     an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks,
     an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is,
+    words_of_an_index_without_room_leave_out_no_row_in_silence,
 );

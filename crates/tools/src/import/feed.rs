@@ -13,8 +13,8 @@ use value::{CqlType, ValueError};
 use super::convert::convert;
 use super::file_value::FileValue;
 use super::infer::ColumnProfile;
-use super::plan::{ColumnOrigin, TargetColumn, column_name};
-use super::rows::{ConvertedRow, FeedRow, FileLabel, RejectedRow, RowPlace};
+use super::plan::{ColumnOrigin, ImportColumn, column_name};
+use super::rows::{ConvertedRow, FeedRow, FileLabel, FileRowPlace, RejectedRow};
 use super::source::{self, FileColumn, FilePosition, FileRow, FileRows, SourceOptions};
 use crate::ToolError;
 
@@ -161,7 +161,7 @@ pub struct FeedJob {
     /// How they are read.
     pub options: SourceOptions,
     /// The columns that get values. Positions of columns are those of the first file.
-    pub columns: Vec<TargetColumn>,
+    pub columns: Vec<ImportColumn>,
     /// The rows of all files that were imported before.
     pub skip: u64,
     /// Where the progress is shown.
@@ -231,7 +231,7 @@ impl FeedJob {
         let mut batch = OpenBatch::default();
         while let Some(read) = file.next_row()? {
             row += 1;
-            let place = RowPlace {
+            let place = FileRowPlace {
                 file: label.clone(),
                 row,
                 number: *number,
@@ -261,7 +261,7 @@ impl FeedJob {
         self.meter.done.store(before + share, Ordering::Relaxed);
     }
 
-    fn converted(&self, place: RowPlace, row: FileRow, positions: &[Option<usize>]) -> FeedRow {
+    fn converted(&self, place: FileRowPlace, row: FileRow, positions: &[Option<usize>]) -> FeedRow {
         let original = match row {
             FileRow::Values(values) => values,
             FileRow::Unreadable { reason, text } => {
@@ -299,7 +299,7 @@ impl FeedJob {
 }
 
 /// The serialised value of a column, which has one if it is of the key.
-fn converted(column: &TargetColumn, value: &FileValue) -> Result<Option<Bytes>, ValueError> {
+fn converted(column: &ImportColumn, value: &FileValue) -> Result<Option<Bytes>, ValueError> {
     let converted = convert(&column.cql_type, value)?;
     match column.is_key && converted.is_none() {
         true => Err(ValueError("null, but it is of the key".to_owned())),
@@ -371,8 +371,8 @@ mod tests {
         }
     }
 
-    fn target(name: &str, cql_type: CqlType, origin: ColumnOrigin) -> TargetColumn {
-        TargetColumn {
+    fn target(name: &str, cql_type: CqlType, origin: ColumnOrigin) -> ImportColumn {
+        ImportColumn {
             name: name.to_owned(),
             cql_type,
             is_key: name == "id",

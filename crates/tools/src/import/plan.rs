@@ -29,7 +29,7 @@ pub enum ColumnOrigin {
 
 /// A column of the table that gets values.
 #[derive(Clone, Debug)]
-pub struct TargetColumn {
+pub struct ImportColumn {
     /// Its name.
     pub name: String,
     /// Its type.
@@ -63,7 +63,7 @@ pub struct TableDefinition {
 /// The statement that writes a row.
 pub struct InsertPlan {
     /// The columns, in the order of the statement's markers.
-    pub columns: Vec<TargetColumn>,
+    pub columns: Vec<ImportColumn>,
     /// The prepared statement.
     pub statement: PreparedStatement,
 }
@@ -311,7 +311,7 @@ impl InsertPlan {
             .into_iter()
             .zip(statement.get_variable_col_specs().iter())
         {
-            targets.push(TargetColumn {
+            targets.push(ImportColumn {
                 name: column.name,
                 cql_type: cql_type(spec.typ()).map_err(|error| ToolError::Statement(error.0))?,
                 is_key: column.is_key,

@@ -18,7 +18,7 @@ pub struct FileLabel {
 
 /// The place of a row.
 #[derive(Clone, Debug)]
-pub struct RowPlace {
+pub struct FileRowPlace {
     /// The file.
     pub file: Arc<FileLabel>,
     /// The row's number in its file, from 1.
@@ -31,7 +31,7 @@ pub struct RowPlace {
 #[derive(Debug)]
 pub struct ConvertedRow {
     /// Its place.
-    pub place: RowPlace,
+    pub place: FileRowPlace,
     /// The values for the statement's markers.
     pub values: Vec<Option<Bytes>>,
     /// The text whose embedding is still to be made.
@@ -66,7 +66,7 @@ pub struct RejectedRow {
 
 impl RejectedRow {
     /// A row of these values, which do not fit.
-    pub fn of_values(place: &RowPlace, reason: &str, values: &[FileValue]) -> RejectedRow {
+    pub fn of_values(place: &FileRowPlace, reason: &str, values: &[FileValue]) -> RejectedRow {
         let fields = place.file.columns.iter().zip(values);
         let fields: Vec<_> = fields
             .map(|(name, value)| format!("{}: {}", json_string(name), value.to_json()))
@@ -76,11 +76,11 @@ impl RejectedRow {
     }
 
     /// A row that can't be read.
-    pub fn of_text(place: &RowPlace, reason: &str, text: &str) -> RejectedRow {
+    pub fn of_text(place: &FileRowPlace, reason: &str, text: &str) -> RejectedRow {
         RejectedRow::new(place, reason, &format!("\"text\": {}", json_string(text)))
     }
 
-    fn new(place: &RowPlace, reason: &str, content: &str) -> RejectedRow {
+    fn new(place: &FileRowPlace, reason: &str, content: &str) -> RejectedRow {
         let line = format!(
             "{{\"file\": {}, \"row\": {}, \"reason\": {}, {content}}}",
             json_string(&place.file.path),
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn rejected_rows_have_the_reason_and_the_values_as_json() {
-        let place = RowPlace {
+        let place = FileRowPlace {
             file: Arc::new(FileLabel {
                 path: "a\"b.csv".to_owned(),
                 columns: vec!["id".to_owned(), "t".to_owned()],

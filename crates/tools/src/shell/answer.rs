@@ -107,7 +107,7 @@ impl ShownAnswer {
 mod tests {
     use value::{CqlType, Value};
 
-    use super::super::rows::ShownColumn;
+    use super::super::rows::ShellColumn;
     use super::*;
 
     const FILE: ScreenForm = ScreenForm {
@@ -117,7 +117,7 @@ mod tests {
 
     fn page(name: &str, text: &str) -> AnswerPage {
         AnswerPage {
-            columns: vec![ShownColumn {
+            columns: vec![ShellColumn {
                 name: name.to_owned(),
                 cql_type: Ok(CqlType::Text),
             }],

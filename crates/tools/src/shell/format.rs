@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use value::{CqlType, Value, json_string, put_json};
 
-use super::rows::{AnswerCell, AnswerPage, AnswerValue, ShownColumn};
+use super::rows::{AnswerCell, AnswerPage, AnswerValue, ShellColumn};
 
 /// The form of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) fn cell_text(cell: &AnswerCell) -> String {
 }
 
 /// Whether a column's cells are aligned at the right: those of numbers.
-pub(super) fn is_number(column: &ShownColumn) -> bool {
+pub(super) fn is_number(column: &ShellColumn) -> bool {
     matches!(
         column.cql_type,
         Ok(CqlType::Bigint
@@ -119,7 +119,7 @@ pub(super) fn json_lines(page: &AnswerPage) -> String {
     text
 }
 
-fn put_cell(text: &mut String, column: &ShownColumn, cell: &AnswerCell) {
+fn put_cell(text: &mut String, column: &ShellColumn, cell: &AnswerCell) {
     match (cell, &column.cql_type) {
         (Some(AnswerValue::Known(value)), Ok(cql_type)) => {
             // A string takes all.
@@ -131,7 +131,7 @@ fn put_cell(text: &mut String, column: &ShownColumn, cell: &AnswerCell) {
 }
 
 /// The line of the names of columns.
-pub(super) fn csv_header(columns: &[ShownColumn]) -> String {
+pub(super) fn csv_header(columns: &[ShellColumn]) -> String {
     let names: Vec<String> = columns
         .iter()
         .map(|column| csv_field(&column.name))
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn page(rows: Vec<Vec<AnswerCell>>) -> AnswerPage {
-        let column = |name: &str, cql_type| ShownColumn {
+        let column = |name: &str, cql_type| ShellColumn {
             name: name.to_owned(),
             cql_type: Ok(cql_type),
         };

@@ -9,7 +9,7 @@ use value::{CqlType, UserType, Value, ValueError};
 
 /// A column of an answer.
 #[derive(Clone, Debug)]
-pub(super) struct ShownColumn {
+pub(super) struct ShellColumn {
     /// The name, as the server gives it.
     pub name: String,
     /// The type; an error if this program doesn't know it.
@@ -32,7 +32,7 @@ pub(super) enum AnswerValue {
 #[derive(Clone, Debug)]
 pub(super) struct AnswerPage {
     /// The columns.
-    pub columns: Vec<ShownColumn>,
+    pub columns: Vec<ShellColumn>,
     /// The rows, each with a cell for each column.
     pub rows: Vec<Vec<AnswerCell>>,
 }
@@ -44,7 +44,7 @@ impl AnswerPage {
     /// If the answer is malformed.
     pub(super) fn read(answer: &QueryRowsResult) -> Result<AnswerPage, String> {
         let specs = answer.column_specs();
-        let columns: Vec<ShownColumn> = specs.iter().map(column).collect();
+        let columns: Vec<ShellColumn> = specs.iter().map(column).collect();
         let malformed = |error: &dyn std::fmt::Display| format!("a malformed answer: {error}");
         let found = answer.rows::<ColumnIterator<'_, '_>>();
         let mut rows = Vec::with_capacity(answer.rows_num());
@@ -61,7 +61,7 @@ impl AnswerPage {
     }
 }
 
-fn value(column: &ShownColumn, bytes: &[u8]) -> AnswerValue {
+fn value(column: &ShellColumn, bytes: &[u8]) -> AnswerValue {
     let unknown = || AnswerValue::Unknown(bytes.to_vec());
     let Ok(cql_type) = &column.cql_type else {
         return unknown();
@@ -72,8 +72,8 @@ fn value(column: &ShownColumn, bytes: &[u8]) -> AnswerValue {
     }
 }
 
-fn column(spec: &ColumnSpec<'_>) -> ShownColumn {
-    ShownColumn {
+fn column(spec: &ColumnSpec<'_>) -> ShellColumn {
+    ShellColumn {
         name: spec.name().to_owned(),
         cql_type: cql_type(spec.typ()),
     }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn bytes_of_another_type_stay_bytes() {
-        let column = ShownColumn {
+        let column = ShellColumn {
             name: "a".to_owned(),
             cql_type: Ok(CqlType::Int),
         };

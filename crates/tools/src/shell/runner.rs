@@ -93,7 +93,7 @@ impl ShellRunner {
         let prompt = prompt.map_err(|error| ToolError::File(format!("the prompt: {error}")))?;
         self.prompt = Some(prompt);
         // From here on Ctrl-C ends a statement, or the program that a command runs, and not the
-        // shell. Whoever waits for something listens for it.
+        // shell. Code that waits for something listens for it.
         let interrupts = signal(SignalKind::interrupt());
         let _interrupts =
             interrupts.map_err(|error| ToolError::File(format!("Ctrl-C: {error}")))?;

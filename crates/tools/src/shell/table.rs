@@ -165,11 +165,11 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use value::{CqlType, Value};
 
-    use super::super::rows::{AnswerValue, ShownColumn};
+    use super::super::rows::{AnswerValue, ShellColumn};
     use super::*;
 
     fn page() -> AnswerPage {
-        let column = |name: &str, cql_type| ShownColumn {
+        let column = |name: &str, cql_type| ShellColumn {
             name: name.to_owned(),
             cql_type: Ok(cql_type),
         };

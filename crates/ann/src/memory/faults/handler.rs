@@ -63,7 +63,8 @@ fn put_zeros(address: usize) -> bool {
     // All of the mapping is replaced at once: page by page, the process would reach its limit of
     // mappings.
     // SAFETY: the thread that was interrupted reads or writes in the range, so its owner has it
-    // mapped. It holds bytes, for which zeros are a value, and whoever sees them finds the note.
+    // mapped. It holds bytes, for which zeros are a value, and a reader that sees them finds the
+    // note.
     unsafe {
         range.note();
         let start = std::ptr::with_exposed_provenance_mut(range.start);
@@ -84,7 +85,7 @@ fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         }
         address => {
             let flags = previous.map_or(0, |previous| previous.sa_flags);
-            // SAFETY: whoever installed the handler said by the flag which of the two it is.
+            // SAFETY: the installer of the handler said by the flag which of the two it is.
             unsafe {
                 match flags & libc::SA_SIGINFO {
                     0 => std::mem::transmute::<usize, PlainAction>(address)(signal),

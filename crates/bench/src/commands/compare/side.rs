@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::commands::arguments::SearchTarget;
+use crate::commands::arguments::SearchEndpoint;
 use crate::servers::TableNames;
 use crate::servers::wire::SearchEncoding;
 
@@ -12,7 +12,7 @@ pub struct LabelledTarget {
     /// The name in tables and charts.
     pub name: String,
     /// The server.
-    pub target: SearchTarget,
+    pub target: SearchEndpoint,
     path: Option<TargetPath>,
 }
 
@@ -35,8 +35,8 @@ impl LabelledTarget {
             let mut names = of_arguments.clone();
             names.keyspace.clone_from(&path.keyspace);
             match self.target {
-                SearchTarget::Http(..) => names.index.clone_from(item),
-                SearchTarget::Cql(_) => names.table.clone_from(item),
+                SearchEndpoint::Http(..) => names.index.clone_from(item),
+                SearchEndpoint::Cql(_) => names.table.clone_from(item),
             }
             names
         };
@@ -72,14 +72,14 @@ impl FromStr for LabelledTarget {
             return Err(expected());
         }
         let target = match scheme {
-            "cql" if authority.contains(':') => SearchTarget::Cql(authority.to_owned()),
+            "cql" if authority.contains(':') => SearchEndpoint::Cql(authority.to_owned()),
             _ => {
                 let (wire, scheme) = match scheme.strip_prefix("binary+") {
                     Some(scheme) => (SearchEncoding::Binary, scheme),
                     None => (SearchEncoding::Json, scheme),
                 };
                 let url = format!("{scheme}://{authority}").parse();
-                SearchTarget::Http(url.map_err(|_| expected())?, wire)
+                SearchEndpoint::Http(url.map_err(|_| expected())?, wire)
             }
         };
         Ok(LabelledTarget {
@@ -110,7 +110,7 @@ mod tests {
         let plain: LabelledTarget = "us=http://127.0.0.1:6080".parse().unwrap();
         assert_eq!((plain.name.as_str(), &plain.path), ("us", &None));
         let other: LabelledTarget = "them=cql://h:9042/ks/t".parse().unwrap();
-        assert_eq!(other.target, SearchTarget::Cql("h:9042".to_owned()));
+        assert_eq!(other.target, SearchEndpoint::Cql("h:9042".to_owned()));
         let names = other.names(&of_arguments());
         let found: Vec<_> = names.iter().map(|n| (&*n.keyspace, &*n.table)).collect();
         assert_eq!(found, [("ks", "t")]);

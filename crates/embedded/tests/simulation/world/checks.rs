@@ -80,7 +80,7 @@ impl World {
     /// Checks that the table is what the writes have made of it.
     pub(super) async fn check_table(&mut self, process: &Process) -> Result<(), Failure> {
         for sent in &mut lock(&self.model).sent {
-            // Nobody answers any more.
+            // No one answers any more.
             sent.within_s.1 = sent.within_s.1.min(process.storage.clock().now_s());
         }
         loop {
@@ -222,7 +222,7 @@ impl World {
     /// Checks that the index on texts holds those of the table, once it has had the time: a word of
     /// all names each row with a text, and the word of a number those with that number.
     async fn check_texts(&mut self, process: &Process) -> Result<(), Failure> {
-        if !self.has_index || self.broken == Broken::TextsHaveNoIndex {
+        if !self.has_index {
             return Ok(());
         }
         let numbers = 0..table::NUMBERS_BELOW as i32;

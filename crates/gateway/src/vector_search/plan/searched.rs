@@ -8,7 +8,7 @@ use index::{CandidateRule, SearchClass};
 use query::bind::PrepareContext;
 use query::resolve::TableColumns;
 use query::{
-    IndexDefinition as _, RowOrdering, SearchCall, SearchCallPart, SearchKind, SearchPlan,
+    IndexDefinition as _, RowOrdering, SearchCall, SearchCallPart, SearchCallPlan, SearchKind,
     SearchTerm, SearchWords, SearchedOrdering, WordRelation, clauses, serving, similarity_columns,
     word_columns,
 };
@@ -156,7 +156,7 @@ impl<'s> CallIndexes<'s> {
     ) -> Result<(), CqlError> {
         let needs_values = matches!(ordering.ranking, query::WrittenRanking::Expression(_));
         let mut calls = Vec::with_capacity(ordering.searches.len());
-        let searches = SearchPlan::prepare(ordering, ctx, |call, ctx| {
+        let searches = SearchCallPlan::prepare(ordering, ctx, |call, ctx| {
             let (indexed, term) = self.call(call, needs_values, ctx)?;
             calls.push(indexed);
             Ok(term)

@@ -33,9 +33,7 @@ pub(super) async fn run(
     Path((keyspace, table)): TablePath,
     request: Request,
 ) -> Result<Response, HttpFailure> {
-    let (parts, body) = request.into_parts();
-    let call = TableCall::begin(tables, &parts, CallKind::Reads).await?;
-    let body = call.body(body).await?;
+    let (call, body) = TableCall::with_body(tables, request, CallKind::Reads).await?;
     let work = async {
         let given: RowSearchBody<'_> = json(&body.bytes)?;
         let table = table_of(&call.tables, &keyspace, &table)?;

@@ -224,8 +224,8 @@ fn is_open(table: &Table) -> bool {
         && !is_watched_by_index_services(table)
 }
 
-/// Whether index services look at the table for changes of the schema. As in ScyllaDB, whoever may
-/// index nothing may not read it: such a service would find no index, and say that it serves.
+/// Whether index services look at the table for changes of the schema. As in ScyllaDB, a role that
+/// may index nothing may not read it: such a service would find no index, and say that it serves.
 fn is_watched_by_index_services(table: &Table) -> bool {
     table.keyspace == "system" && table.name == "group0_history"
 }

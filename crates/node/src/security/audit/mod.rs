@@ -8,8 +8,8 @@
 //!
 //! **Bounds.** Each field of a line is cut. The lines that wait are those of at most
 //! [`WAITING_MAX`] requests. Lines of statements are charged to their clients as they are written.
-//! Lines of logins and of requests by HTTP have [`ROOM_BYTES`] each: whoever has not logged in can
-//! take no more.
+//! Lines of logins and of requests by HTTP have [`ROOM_BYTES`] each: a client that has not logged
+//! in can take no more.
 //!
 //! **Rotation.** The file may be moved away or removed at any time: before each write the thread
 //! looks whether the path still leads to the file that it has open.
@@ -44,7 +44,7 @@ const WAITING_MAX: usize = 64 << 10;
 /// The most bytes of lines of logins that wait to be written, and as many of requests by HTTP.
 const ROOM_BYTES: usize = 1 << 20;
 
-/// The most characters of the name in a login that failed. Whoever fails to log in may give any.
+/// The most characters of the name in a login that failed. A client may give any.
 const FAILED_NAME_CHARACTERS: usize = 128;
 
 /// The longest time that a request waits for its lines to be written.
@@ -63,7 +63,7 @@ pub struct AuditOptions {
     /// The keyspaces whose data requests must be about to be logged. If there are none, all count
     /// but those that drivers read: `system`, `system_schema` and `system_virtual_schema`.
     pub keyspaces: Vec<String>,
-    /// The roles whose requests are not logged. Refusals are logged whoever is refused.
+    /// The roles whose requests are not logged. Refusals are logged for all roles.
     pub roles_left_out: Vec<String>,
 }
 

@@ -309,7 +309,7 @@ impl RoleChange {
         if_not_exists: bool,
     ) -> Result<(), CqlError> {
         self.need(rights, Permission::Create, &Resource::AllRoles)?;
-        // Whoever has the certificate becomes the role, as whoever sets its password does. A role
+        // A user with the certificate becomes the role, as one who sets its password does. A role
         // gains no right by an identity of its own.
         if role != &*self.actor {
             self.need(rights, Permission::Alter, &Resource::Role(role.to_owned()))?;
@@ -474,7 +474,7 @@ mod tests {
         apply(&mut catalog, "chief", drop_identity).unwrap();
     }
 
-    /// The role that whoever executes a statement can log in as from then on, or has the rights of:
+    /// The role that the user of a statement can log in as from then on, or has the rights of:
     /// by a password, an identity or a membership of its own. The new role of CREATE ROLE has no
     /// rights.
     fn becomes(statement: &RoleStatement) -> Option<&str> {

@@ -348,7 +348,7 @@ fn clauses_that_make_no_sense_are_named() {
         ),
         (
             "SELECT id FROM films WHERE BM25(body, 'x') > 0 GROUP BY id",
-            "cannot be run with aggregation",
+            "does not support GROUP BY",
         ),
         (
             "SELECT count(*) FROM films ORDER BY RRF(BM25(body, 'x')) LIMIT 3",

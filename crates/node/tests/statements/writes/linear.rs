@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::fixture::Fixture;
 
-/// Elements of each collection that stands, and of each statement.
+/// Elements of each collection that is there, and of each statement.
 const ELEMENTS: usize = 1_000;
 /// The passes over the elements of the row and of the statement that a statement may take.
 const PASSES: usize = 12;

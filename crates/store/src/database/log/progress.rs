@@ -1,7 +1,7 @@
 //! The progress of a reader through the log, for restarts and for a metric.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,7 +42,10 @@ pub(crate) struct ReaderProgress {
     /// The number of times that the reader's progress was requested.
     asked: watch::Sender<u64>,
     /// The number of the last request that the reader has answered.
-    answered: watch::Sender<u64>,
+    answered: AtomicU64,
+    /// Wakes those that wait for an answer, in the order in which they came. A `watch` channel
+    /// wakes them in a random order, which a simulation can't repeat.
+    answers: Notify,
     catch_up: CatchUp,
     /// The time for which rows of the log live; `None` for ever.
     log_ttl: Option<Duration>,
@@ -94,7 +97,8 @@ impl ReaderProgress {
             fell_behind: Notify::new(),
             is_notified: AtomicBool::new(false),
             asked: watch::Sender::new(0),
-            answered: watch::Sender::new(0),
+            answered: AtomicU64::new(0),
+            answers: Notify::new(),
             catch_up,
             log_ttl: (log_ttl_s != 0).then_some(Duration::from_secs(log_ttl_s)),
         }
@@ -126,9 +130,14 @@ impl ReaderProgress {
             *asked += 1;
             number = *asked;
         });
-        let mut answered = self.answered.subscribe();
-        // The sender lives as long as `self`.
-        let _ = answered.wait_for(|answered| *answered >= number).await;
+        loop {
+            // Before the look: it gets each call to wake from here on.
+            let answer = self.answers.notified();
+            if self.answered.load(Ordering::Acquire) >= number {
+                return;
+            }
+            answer.await;
+        }
     }
 
     /// Begins a run. It reads from the returned time on, which is the confirmed time less a margin.
@@ -296,7 +305,8 @@ impl RunCheckpoints {
 
     /// Answers all requests up to the number `request_count`.
     pub fn answer(&self, asked: u64) {
-        self.progress.answered.send_replace(asked);
+        self.progress.answered.fetch_max(asked, Ordering::AcqRel);
+        self.progress.answers.notify_waiters();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use full_text::{SaveProgress, TextIndex};
+use full_text::{TextIndex, TextSaveProgress};
 use index::FullTextOptions;
 
 use super::TextStructure;
@@ -32,7 +32,7 @@ impl TextStructure {
         directory: &Path,
         mut keep_going: impl FnMut(FilesProgress) -> bool,
     ) -> Result<(), FilesFault> {
-        let keep_going = |progress: SaveProgress| {
+        let keep_going = |progress: TextSaveProgress| {
             keep_going(FilesProgress {
                 done: progress.done,
                 total: progress.total,
