@@ -6,6 +6,9 @@ use clap::{Parser, Subcommand};
 use tools::export::ExportFlags;
 use tools::import::ImportFlags;
 
+use crate::backup_commands::backup::BackupArguments;
+use crate::backup_commands::restore::RestoreArguments;
+use crate::backup_commands::snapshot::SnapshotArguments;
 use crate::certificate::CertificateArguments;
 use crate::completions::CompletionsArguments;
 use crate::doctor::DoctorArguments;
@@ -167,6 +170,43 @@ pub enum ProgramCommand {
     /// a stopped server. Nothing is changed. Each file that is not as it was written is named; the
     /// exit code is then 5 with DIR, and 1 for a service.
     Scrub(Box<ScrubArguments>),
+
+    /// Back a running service up to object storage or a directory, once or by a schedule
+    ///
+    /// The server sends what the location does not have yet: rows, schema, roles, and the snapshots
+    /// of indexes. Writes go on meanwhile, and queries go first. The location is opened by the
+    /// server: paths and credentials are those of its machine and its environment. It is
+    /// s3:BUCKET/PREFIX, gcs:BUCKET/PREFIX, azure:CONTAINER/PREFIX or file:///DIR, and belongs to
+    /// one server.
+    ///
+    /// With --interval or --cron the server goes on by that schedule, which survives restarts.
+    /// `list` and `verify` read the location themselves and need no server.
+    ///
+    /// The backup of an index service before a cluster (`annulus store`, `annulus gateway
+    /// --with-store`) has its indexes alone, and the command says what the cluster's own backup
+    /// must hold.
+    #[command(after_help = crate::backup_commands::backup::EXAMPLES)]
+    Backup(Box<BackupArguments>),
+
+    /// Restore a backup: into a running server, into a directory, or by CQL into any cluster
+    ///
+    /// Into a running server (--http): next to its tables, whole, one keyspace or one table, under
+    /// its own or another name. All tables appear, or none; a table that exists is refused. Into a
+    /// directory (--data): the whole server, with its indexes, for `annulus serve --data-dir DIR`.
+    /// By CQL (--cql): the rows with their write times and times to live, into a cluster of any
+    /// size.
+    ///
+    /// Every byte is checked on the way.
+    #[command(after_help = crate::backup_commands::restore::EXAMPLES)]
+    Restore(Box<RestoreArguments>),
+
+    /// Make a local copy of a running server's data out of hard links
+    ///
+    /// The copy costs no room at first, and is a data directory of that moment, for `annulus serve
+    /// --data-dir`. It must be on the file system of the server's data directory, and is no backup:
+    /// it is lost with the disk.
+    #[command(after_help = crate::backup_commands::snapshot::EXAMPLES)]
+    Snapshot(Box<SnapshotArguments>),
 
     /// Execute CQL at a prompt, or of a script, on this server or any other
     ///

@@ -4,6 +4,8 @@
 #![warn(clippy::unwrap_used)]
 
 mod audit_log;
+mod backup_commands;
+mod backups;
 mod bench_program;
 mod certificate;
 mod cli;
@@ -73,6 +75,9 @@ fn main() -> ExitCode {
 fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::ProgramCommand::Serve(arguments) => serve::run(*arguments),
+        cli::ProgramCommand::Backup(arguments) => backup_commands::backup::run(*arguments),
+        cli::ProgramCommand::Restore(arguments) => backup_commands::restore::run(*arguments),
+        cli::ProgramCommand::Snapshot(arguments) => backup_commands::snapshot::run(*arguments),
         cli::ProgramCommand::Gateway(arguments) => gateway_command::run(*arguments),
         cli::ProgramCommand::Check(arguments) => operator::check::run(*arguments),
         cli::ProgramCommand::Maintenance(arguments) => operator::maintenance::run(*arguments),

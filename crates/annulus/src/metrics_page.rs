@@ -12,9 +12,11 @@ use http_server::{FamilyDescription, HttpTraffic, MAIN_FAMILIES, MetricsRegistry
 use node::CounterValues;
 use storage::{Storage, StorageOptions};
 
+use crate::logging;
 use crate::metrics::{
     CertificateEnds, ProcessMode, ReadNumber, StorageReadings, older_names, show_connections,
-    show_disks, show_guardrails, show_listeners, show_logs, show_memory, show_process, show_storage,
+    show_disks, show_guardrails, show_listeners, show_logs, show_memory, show_process,
+    show_storage,
 };
 
 /// The variable that is set where the page is to be written.

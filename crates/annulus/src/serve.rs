@@ -33,6 +33,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::audit_log;
+use crate::backups::ProcessBackups;
 use crate::core_dumps;
 use crate::exit::ProcessFailure;
 use crate::heap;
@@ -134,8 +135,10 @@ async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
             true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
             false => None,
         };
-        let servers =
-            RunningServers::start(&settings, doors, storage.clone(), turns, tasks).await?;
+        let backups =
+            ProcessBackups::of_database(&settings.data_dir, &storage, &tasks, &turns).await?;
+        let parts = (turns, tasks, backups);
+        let servers = RunningServers::start(&settings, doors, storage.clone(), parts).await?;
         if let Some(first) = first
             && let Err(error) = first.make(&storage).await
         {
@@ -267,6 +270,7 @@ struct RunningServers {
     walks: JoinHandle<()>,
     store: StoreHandle,
     certificates: CertificateEnds,
+    backups: ProcessBackups,
     cql: SocketAddr,
     http: SocketAddr,
 }
@@ -276,8 +280,7 @@ impl RunningServers {
         settings: &ResolvedSettings,
         doors: PendingListeners,
         storage: Storage,
-        turns: CpuScheduler,
-        tasks: TaskRegistry,
+        (turns, tasks, mut backups): (CpuScheduler, TaskRegistry, ProcessBackups),
     ) -> anyhow::Result<RunningServers> {
         let mut listeners = doors.http;
         let [http] = listeners.addresses()[..] else {
@@ -317,6 +320,7 @@ impl RunningServers {
         let shares = settings.memory.shares();
         let of_tables = node.http_tables(HttpTablesOptions::new(http, shares));
         listeners.add_routes(of_tables.routes());
+        listeners.add_routes_of_process(backups.tasks().routes());
         let options = StoreOptions {
             maintenance,
             ..of_store(settings, http, turns, tasks, storage.clone())
@@ -329,6 +333,7 @@ impl RunningServers {
                     return Err(failed(error));
                 }
             };
+        backups.begin(&store);
         show_serve(settings, &store, &node, (&storage, clients));
         let certificates = CertificateEnds::default();
         certificates.show(store.metrics());
@@ -341,6 +346,7 @@ impl RunningServers {
             walks: tokio::spawn(walks.run()),
             store,
             certificates,
+            backups,
             cql,
             http,
         })
@@ -365,6 +371,7 @@ impl RunningServers {
     /// stops.
     async fn stop(self) {
         self.walks.abort();
+        self.backups.stop().await;
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");

@@ -40,6 +40,14 @@ const METRICS: &str = "/metrics";
 
 /// The path of the values that metrics had in the last hours.
 const HISTORY: &str = "/api/v1/metrics/history";
+/// The path of backups, which an index service and a database have.
+const BACKUPS: &str = "/api/v1/backups";
+
+/// The reason why a gateway has none.
+const NOTHING_TO_BACK_UP: &str = "a gateway has nothing of its own to back up: the definitions of its indexes and the \
+     change logs are tables of the cluster (--index-keyspace, and <table>_scylla_cdc_log), so a backup of all its \
+     keyspaces by its own means holds them (nodetool snapshot, Medusa); for the snapshots of indexes, name the HTTP \
+     address of the index service";
 
 /// The state that the handlers read.
 #[derive(Clone)]
@@ -101,12 +109,14 @@ fn show_requests(shared: &Arc<ServingState>) {
 }
 
 fn rows() -> [RouteRow<RouteState>; 5] {
+    const GET_OR_POST: MethodFilter = MethodFilter::GET.or(MethodFilter::POST);
     [
         RouteRow::new(MethodFilter::GET, LIVE, live).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, READY, ready).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, METRICS, metrics),
         RouteRow::new(MethodFilter::GET, HISTORY, metrics_history),
         RouteRow::new(MethodFilter::HEAD, METRICS, other),
+        RouteRow::new(GET_OR_POST, BACKUPS, nothing_to_back_up),
     ]
 }
 
@@ -132,6 +142,11 @@ async fn metrics(State(state): State<RouteState>) -> Result<Response, RequestRef
 /// Returns the values that a metric had in the last hours.
 async fn metrics_history(State(state): State<RouteState>, uri: Uri) -> Response {
     state.shared.history.answer(&uri)
+}
+
+/// Says what holds the state of a gateway.
+async fn nothing_to_back_up() -> Response {
+    line(StatusCode::NOT_FOUND, NOTHING_TO_BACK_UP)
 }
 
 /// Answers requests that no route is for.

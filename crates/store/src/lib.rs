@@ -43,6 +43,7 @@ mod message;
 mod metrics;
 mod observed;
 mod options;
+mod own_state;
 mod present;
 mod recall_checks;
 mod repair;
@@ -66,7 +67,8 @@ pub use options::{
     ReaderOptions, RecallCheckOptions, RepairOptions, ScanOptions, ScrubOptions,
     SessionCredentials, ShortAnswerPolicy, SnapshotOptions, StoreOptions, UnknownKeyRule,
 };
-pub use routes::openapi;
+pub use own_state::OwnIndexState;
+pub use routes::{openapi, shown_task};
 pub use scrub::{ReadRateLimiter, check_snapshots};
 pub use service::{ApiListeners, Store, StoreHandle};
 pub use snapshot::LinkedSnapshots;

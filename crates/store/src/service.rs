@@ -27,6 +27,7 @@ use crate::options::{
     ApiSocketOptions, DatabaseOptions, FullVectorPlacement, IndexesOptions, MemoryOptions,
     StoreOptions,
 };
+use crate::own_state::OwnIndexState;
 use crate::present::TimeSource;
 use crate::recall_checks::RecallChecks;
 use crate::repair::{IndexSchedules, Repairs};
@@ -66,6 +67,7 @@ pub struct ApiListeners {
     local: Arc<InProcessStore>,
     authorizer: Option<Arc<dyn Authorizer>>,
     of_database: Option<AddedRoutes>,
+    of_process: Vec<AddedRoutes>,
 }
 
 impl ApiListeners {
@@ -87,6 +89,7 @@ impl ApiListeners {
             local: Arc::default(),
             authorizer: None,
             of_database: None,
+            of_process: Vec::new(),
         })
     }
 
@@ -99,6 +102,11 @@ impl ApiListeners {
     /// Serves these routes of the database in the same process, too.
     pub fn add_routes(&mut self, routes: AddedRoutes) {
         self.of_database = Some(routes);
+    }
+
+    /// Serves these routes of the process around the service, too.
+    pub fn add_routes_of_process(&mut self, routes: AddedRoutes) {
+        self.of_process.push(routes);
     }
 
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
@@ -238,6 +246,7 @@ fn begin(
         }),
         internals: options.internals,
         of_database: bound.of_database,
+        of_process: bound.of_process,
     };
     let recall_checks = RecallChecks::new(
         engine.clone(),
@@ -381,6 +390,11 @@ impl StoreHandle {
         move || metrics.index_bytes()
     }
 
+    /// The state that the service has of its own, for those who copy it.
+    pub fn own_state(&self) -> OwnIndexState {
+        OwnIndexState::new(self.engine.clone(), self.snapshots.clone())
+    }
+
     /// The addresses of the API, one for each listener of the options, in their order.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listening.iter().map(Listening::address).collect()
@@ -476,10 +490,7 @@ impl StoreHandle {
     /// If a file can't be linked: the target is on another file system, say. Links that were made
     /// stay.
     pub async fn link_snapshots(&self, target: &Path) -> io::Result<LinkedSnapshots> {
-        self.snapshots.save_now().await;
-        let (snapshots, target) = (self.snapshots.clone(), target.to_owned());
-        let linked = aside(move || snapshots.link_to(&target)).await;
-        linked.map_err(io::Error::other)?.map_err(io::Error::other)
+        self.own_state().link_snapshots(target).await
     }
 
     /// A receiver for the status of the service and its changes.

@@ -12,7 +12,7 @@ mod error;
 pub mod export;
 pub mod import;
 pub mod mcp;
-mod server_error;
+pub mod server_error;
 pub mod shell;
 pub mod table_name;
 mod table_schema;

@@ -1,5 +1,5 @@
 //! The commands that send requests to a running service: `annulus tasks`, `annulus repair`,
-//! `annulus status`, `annulus check`, `annulus scrub`, `annulus maintenance`.
+//! `annulus status`, `annulus check`, `annulus scrub`, `annulus maintenance`, `annulus backup`.
 
 pub mod check;
 mod indexes;
@@ -9,7 +9,7 @@ mod recall;
 pub mod repair;
 pub mod status;
 pub mod task_commands;
-mod text_table;
+pub mod text_table;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use credentials::files::pem;
 use hyper::header::HeaderValue;
 use serde::Serialize;
 use store_api::{ClientError, ClientOptions, StoreClient};
+use tools::CqlFlags;
 
 use crate::exit::ProcessFailure;
 use crate::output;
@@ -142,6 +143,18 @@ impl ServiceArguments {
             _ => return Ok(None),
         };
         Ok(Some(header))
+    }
+
+    /// The login and the certificates as those of a CQL server at these addresses.
+    pub fn for_cql(&self, cql: Vec<String>) -> CqlFlags {
+        CqlFlags {
+            cql,
+            user: self.user.clone(),
+            password_file: self.password_file.clone(),
+            ca_cert_path: self.http_ca_cert_path.clone(),
+            cert_path: self.http_cert_path.clone(),
+            key_path: self.http_key_path.clone(),
+        }
     }
 
     /// Explains an error in an operator's words.

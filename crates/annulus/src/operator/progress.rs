@@ -60,6 +60,18 @@ impl TerminalBar {
         }
     }
 
+    /// Sets how much work there is in all.
+    pub fn set_total(&self, total: u64) {
+        self.0.set_style(style(true));
+        self.0.set_length(total);
+    }
+
+    /// Shows what is said about work whose total is not known.
+    pub fn say(&self, said: String) {
+        self.0.set_message(said);
+        self.0.tick();
+    }
+
     /// Adds work that is done.
     pub fn add(&self, units: u64) {
         self.0.inc(units);

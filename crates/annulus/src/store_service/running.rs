@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use http_server::{HttpTraffic, TokenAuthorizer, TokenSet};
-use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle};
+use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::IndexServices;
 use store_api::types::NodeStatus;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -17,6 +17,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
+use crate::backups::ProcessBackups;
 use crate::exit::ProcessFailure;
 use crate::logging;
 use crate::metrics::{
@@ -112,7 +113,14 @@ impl BoundIndexService {
             resolved.options.listeners.clone(),
             resolved.options.indexes.directory.clone(),
         );
+        let mut backups = backups(&resolved.options);
+        if let Some(backups) = &backups {
+            listeners.add_routes_of_process(backups.tasks().routes());
+        }
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
+        if let Some(backups) = &mut backups {
+            backups.begin(&store);
+        }
         let certificates = show_metrics(&store, directory);
         note_certificates(&certificates, &listening);
         logging::show_dropped(store.metrics());
@@ -120,6 +128,7 @@ impl BoundIndexService {
         Ok(IndexService {
             store,
             certificates,
+            backups,
             tokens,
             host,
             set,
@@ -131,10 +140,25 @@ impl BoundIndexService {
     }
 }
 
+/// The backups of an index service. One that can't use its directory has none, and goes on.
+fn backups(options: &StoreOptions) -> Option<ProcessBackups> {
+    let directory = options.indexes.directory.clone();
+    let (tasks, turns) = (options.tasks.clone(), options.turns.clone());
+    match ProcessBackups::of_index_service(directory, tasks, turns) {
+        Ok(backups) => Some(backups),
+        Err(error) => {
+            tracing::warn!(%error, "this service has no backups, as it has no directory for them");
+            None
+        }
+    }
+}
+
 /// A running index service.
 pub struct IndexService {
     store: StoreHandle,
     certificates: CertificateEnds,
+    /// The backups of what the service has of its own, if it keeps files.
+    backups: Option<ProcessBackups>,
     /// The tokens that it admits requests by.
     tokens: Arc<TokenAuthorizer>,
     host: ServiceHost,
@@ -244,6 +268,9 @@ impl IndexService {
     /// Answers the requests in flight, saves the indexes and ends, within the time that the host
     /// gives it.
     pub async fn stop(self) {
+        if let Some(backups) = self.backups {
+            backups.stop().await;
+        }
         self.store.shutdown().await;
     }
 }

@@ -142,7 +142,7 @@ pub(super) fn describe_type(definition: &UserType) -> Vec<String> {
 }
 
 /// The names of a table's indexes in their order, with the statements that create them.
-fn indexes(table: &Table) -> Vec<(&str, String)> {
+pub(super) fn indexes(table: &Table) -> Vec<(&str, String)> {
     let of_services = table.indexes.values();
     let of_services = of_services.map(|index| (&*index.name, create::index(table, index)));
     let secondary = table.secondary_indexes.values();

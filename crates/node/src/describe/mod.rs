@@ -7,6 +7,7 @@
 
 mod create;
 mod elements;
+mod whole;
 
 use std::sync::Arc;
 
@@ -19,6 +20,10 @@ use value::CqlType;
 
 use crate::database::CqlDatabase;
 use crate::statement::{ColumnSpec, ExecutionOutcome, ExecutionResult, ResultRows};
+
+pub use whole::{
+    KeyspaceText, SchemaObject, SchemaStatement, keyspace_statements, keyspaces_as_cql,
+};
 
 /// A prepared DESCRIBE statement.
 #[derive(Debug)]

@@ -13,9 +13,10 @@ use super::outgoing::RequestContent;
 use super::uri::segment;
 use crate::ClientError;
 use crate::types::{
-    ClockStatus, IndexInfo, Info, MaintenanceRequest, MaintenanceStatus, MeasuredRecall,
+    BackupPreview, BackupRequest, BackupScheduleStatus, BackupsStatus, ClockStatus, DrillRequest,
+    IndexInfo, Info, LocalSnapshotRequest, MaintenanceRequest, MaintenanceStatus, MeasuredRecall,
     RecallRequest, RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus,
-    ScrubRequest, TableSize, TaskStatus, TaskTree,
+    RestoreRequest, ScrubRequest, TableSize, TaskStatus, TaskTree,
 };
 
 impl StoreClient {
@@ -161,6 +162,65 @@ impl StoreClient {
     ) -> Result<MaintenanceStatus, ClientError> {
         let path = "/api/v1/maintenance".to_owned();
         self.fetch(Method::PUT, path, &request).await
+    }
+
+    /// Begins a backup, and returns its task.
+    pub async fn back_up(&self, request: &BackupRequest) -> Result<TaskStatus, ClientError> {
+        let path = "/api/v1/backups".to_owned();
+        self.fetch(Method::POST, path, request).await
+    }
+
+    /// The plan of a backup by a request with `dry_run`. Its answer may take longer than others by
+    /// `extra`.
+    pub async fn preview_backup(
+        &self,
+        request: &BackupRequest,
+        extra: Duration,
+    ) -> Result<BackupPreview, ClientError> {
+        let body = serde_json::to_vec(request).map_err(|_| ClientError::InvalidJson)?;
+        let content = RequestContent::Change {
+            method: Method::POST,
+            body: body.into(),
+        };
+        let path = "/api/v1/backups".to_owned();
+        let answer = self.request_with_extra_time(path, content, extra).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
+    }
+
+    /// The schedules of backups, and their last results.
+    pub async fn backups(&self) -> Result<BackupsStatus, ClientError> {
+        let path = "/api/v1/backups".to_owned();
+        self.fetch(Method::GET, path, &()).await
+    }
+
+    /// Removes a schedule of backups, and returns it.
+    pub async fn remove_backup_schedule(
+        &self,
+        id: &str,
+    ) -> Result<BackupScheduleStatus, ClientError> {
+        let path = format!("/api/v1/backups/schedules/{}", segment(id));
+        self.fetch(Method::DELETE, path, &()).await
+    }
+
+    /// Begins a restore, and returns its task.
+    pub async fn restore(&self, request: &RestoreRequest) -> Result<TaskStatus, ClientError> {
+        let path = "/api/v1/restores".to_owned();
+        self.fetch(Method::POST, path, request).await
+    }
+
+    /// Begins a drill, and returns its task.
+    pub async fn drill(&self, request: &DrillRequest) -> Result<TaskStatus, ClientError> {
+        let path = "/api/v1/drills".to_owned();
+        self.fetch(Method::POST, path, request).await
+    }
+
+    /// Begins a local snapshot, and returns its task.
+    pub async fn local_snapshot(
+        &self,
+        request: &LocalSnapshotRequest,
+    ) -> Result<TaskStatus, ClientError> {
+        let path = "/api/v1/snapshots".to_owned();
+        self.fetch(Method::POST, path, request).await
     }
 
     async fn fetch<T: DeserializeOwned>(

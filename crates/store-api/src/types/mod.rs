@@ -1,5 +1,6 @@
 //! Bodies of requests and answers (contract, section 1.3).
 
+mod backup;
 mod debug;
 mod filter;
 mod indexes;
@@ -13,6 +14,10 @@ mod tables;
 mod task;
 mod words;
 
+pub use backup::{
+    BackupCompression, BackupLocationStatus, BackupPlace, BackupPreview, BackupRequest,
+    BackupScheduleStatus, BackupsStatus, DrillRequest, LocalSnapshotRequest, RestoreRequest,
+};
 pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, FilterNode, Restriction};
 pub use indexes::{IndexInfo, IndexMemory, IndexOptions, IndexRecall, IndexState, IndexStatus};

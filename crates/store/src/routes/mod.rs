@@ -48,6 +48,7 @@ use crate::search::{ConcurrencyBudget, VectorSearcher};
 pub(crate) use listener::{BoundSocket, Listening, server_tls};
 pub(crate) use local::InProcessStore;
 pub(crate) use state::refresh_gauges;
+pub use tasks::shown as shown_task;
 
 /// The state that every request may read.
 #[derive(Clone)]
@@ -75,6 +76,8 @@ pub(crate) struct ApiState {
     /// The routes of a database in the same process, for its tables. Without them their paths are
     /// answered with the reason why there are none.
     pub of_database: Option<AddedRoutes>,
+    /// The routes that the process around the service adds, whatever its database is.
+    pub of_process: Vec<AddedRoutes>,
 }
 
 /// The state that the requests of one listener share.

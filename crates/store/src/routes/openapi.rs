@@ -56,9 +56,9 @@ pub(super) fn text() -> String {
         .expect("a description made of names and types serialises")
 }
 
-/// The document with the paths and the schemas of another one, if that is a document.
-fn with_paths_of(added: &str) -> Option<String> {
-    let mut document: Value = serde_json::from_str(&text()).ok()?;
+/// A document with the paths and the schemas of another one, if both are documents.
+fn with_paths_of(whole: &str, added: &str) -> Option<String> {
+    let mut document: Value = serde_json::from_str(whole).ok()?;
     let mut added: Value = serde_json::from_str(added).ok()?;
     for (parent, name) in [("", "paths"), ("/components", "schemas")] {
         let place = format!("{parent}/{name}");
@@ -75,9 +75,14 @@ fn with_paths_of(added: &str) -> Option<String> {
 /// `GET /api-docs/openapi.json`.
 pub(super) async fn document(State(shared): State<Shared>) -> Response {
     let json = HeaderValue::from_static("application/json");
-    let added = shared.api.of_database.as_ref();
-    let whole = added.and_then(|added| with_paths_of(added.description));
-    ([(CONTENT_TYPE, json)], whole.unwrap_or_else(text)).into_response()
+    let of_database = shared.api.of_database.iter();
+    let mut whole = text();
+    for added in of_database.chain(&shared.api.of_process) {
+        if let Some(more) = with_paths_of(&whole, added.description) {
+            whole = more;
+        }
+    }
+    ([(CONTENT_TYPE, json)], whole).into_response()
 }
 
 #[cfg(test)]
@@ -87,10 +92,10 @@ mod tests {
     #[test]
     fn a_document_gets_the_paths_and_schemas_of_another() {
         let added = r##"{"paths": {"/x": {"get": {}}}, "components": {"schemas": {"X": {}}}}"##;
-        let whole: Value = serde_json::from_str(&with_paths_of(added).unwrap()).unwrap();
+        let whole: Value = serde_json::from_str(&with_paths_of(&text(), added).unwrap()).unwrap();
         assert!(whole["paths"]["/x"]["get"].is_object());
         assert!(whole["components"]["schemas"]["X"].is_object());
         assert!(whole["paths"].as_object().unwrap().len() > 20);
-        assert_eq!(with_paths_of("no JSON"), None);
+        assert_eq!(with_paths_of(&text(), "no JSON"), None);
     }
 }

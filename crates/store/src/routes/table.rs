@@ -149,6 +149,9 @@ pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listen
         Some(added) => table.with_rows(added.rows.iter().cloned(), &()),
         None => table.with_rows(rows_without_tables(), &()),
     };
+    for added in &shared.api.of_process {
+        table = table.with_rows(added.rows.iter().cloned(), &());
+    }
     table.with_direct(shared)
 }
 

@@ -159,7 +159,7 @@ fn parsed(id: &str) -> Option<Uuid> {
 }
 
 /// A task as the API shows it.
-pub(super) fn shown(status: TaskSnapshot) -> TaskStatus {
+pub fn shown(status: TaskSnapshot) -> TaskStatus {
     let scope = status.scope.level().to_owned();
     let token_range = status.scope.token_range.map(|range| TaskTokenRange {
         start: range.start.to_string(),

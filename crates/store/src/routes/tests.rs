@@ -157,6 +157,7 @@ impl Service {
             }),
             internals,
             of_database: None,
+            of_process: Vec::new(),
         };
         let listening = bound.serve(api.clone(), authorizer);
         Service {
