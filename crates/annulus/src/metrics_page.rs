@@ -8,10 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cpu_scheduler::CpuScheduler;
 use http_server::{FamilyDescription, HttpTraffic, MAIN_FAMILIES, MetricsRegistry};
 use node::CounterValues;
 use storage::{Storage, StorageOptions};
+use tasks::TaskRegistry;
 
+use crate::backups::ProcessBackups;
 use crate::logging;
 use crate::metrics::{
     CertificateEnds, ProcessMode, ReadNumber, StorageReadings, older_names, show_connections,
@@ -87,6 +90,8 @@ struct ServerRegistries {
     serve: MetricsRegistry,
     store: MetricsRegistry,
     gateway: MetricsRegistry,
+    /// The results of backups, which the registries hold weakly.
+    _backups: ProcessBackups,
     /// The data of the storage behind the first.
     _directory: tempfile::TempDir,
 }
@@ -112,6 +117,14 @@ fn registries() -> ServerRegistries {
     let store = store::described_metrics();
     show_connections(&store, None);
     logging::show_dropped(&store);
+    let backups = ProcessBackups::of_index_service(
+        directory.path().to_owned(),
+        TaskRegistry::default(),
+        CpuScheduler::default(),
+    );
+    let backups = backups.unwrap();
+    backups.tasks().show_metrics(&serve);
+    backups.tasks().show_metrics(&store);
     for (registry, mode) in [(&serve, ProcessMode::Serve), (&store, ProcessMode::Store)] {
         show_memory(registry, vec![("indexes", number())]);
         show_disks(registry, vec![("index", directory.path().to_owned())]);
@@ -131,6 +144,7 @@ fn registries() -> ServerRegistries {
         serve,
         store,
         gateway,
+        _backups: backups,
         _directory: directory,
     }
 }

@@ -178,12 +178,6 @@ impl BackupBook {
         schedules.find(is_due).cloned().map(DueWork::Drill)
     }
 
-    /// Whether the schedule of a location has drills.
-    pub(crate) fn has_drills(&self, location: &str) -> bool {
-        let schedule = self.pages.schedules.get(&schedule_id(location));
-        schedule.is_some_and(|schedule| schedule.drills.is_some())
-    }
-
     /// Notes that a backup to a location begins.
     pub(crate) fn backup_begins(&mut self, location: &str, now_micros: i64) {
         if let Some(schedule) = self.pages.schedules.get_mut(&schedule_id(location)) {
@@ -404,7 +398,6 @@ mod tests {
             schedule.next_time.as_deref(),
             Some("1970-01-01T01:00:00.000Z")
         );
-        assert!(again.has_drills("file:///b") && !again.has_drills("file:///c"));
         let results = again.shown_results();
         assert!(results[0].last_success_time.is_some());
         assert_eq!(results[0].failures, 0, "counters begin with the process");

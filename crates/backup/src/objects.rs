@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -93,6 +94,8 @@ pub struct VaultObjects {
     provider: StoreProvider,
     opened: Mutex<OpenedStore>,
     retries: RetryPolicy,
+    /// Whether the store has answered anything.
+    has_answered: AtomicBool,
 }
 
 impl VaultObjects {
@@ -109,6 +112,7 @@ impl VaultObjects {
             provider,
             opened: Mutex::new(OpenedStore { settings, store }),
             retries,
+            has_answered: AtomicBool::new(false),
         })
     }
 
@@ -219,8 +223,18 @@ impl VaultObjects {
         let (mut attempts, mut is_renewed) = (0_u32, false);
         loop {
             let store = self.opened.lock().store.clone();
+            let has_answered = self.has_answered.load(Ordering::Relaxed);
+            let deadline = self.retries.deadline_of(has_answered);
+            let limit = if has_answered {
+                limit
+            } else {
+                limit.min(deadline)
+            };
             let verdict = match timeout(limit, attempt(store)).await {
-                Ok(Ok(done)) => return Ok(done),
+                Ok(Ok(done)) => {
+                    self.has_answered.store(true, Ordering::Relaxed);
+                    return Ok(done);
+                }
                 Ok(Err(error)) => judge(&error),
                 Err(_) => {
                     StoreVerdict::Transient(format!("no answer within {} s", limit.as_secs()))
@@ -228,7 +242,10 @@ impl VaultObjects {
             };
             attempts += 1;
             match verdict {
-                StoreVerdict::Missing => return Err(StoreAnswer::Missing),
+                StoreVerdict::Missing => {
+                    self.has_answered.store(true, Ordering::Relaxed);
+                    return Err(StoreAnswer::Missing);
+                }
                 StoreVerdict::Conflict => return Err(StoreAnswer::Conflict),
                 StoreVerdict::Lacking(text) => return Err(StoreAnswer::Lacking(text)),
                 StoreVerdict::NoBucket => return Err(StoreAnswer::Failed(self.no_bucket())),
@@ -247,7 +264,7 @@ impl VaultObjects {
                 }
                 StoreVerdict::Transient(text) => {
                     let pause = self.retries.pause_after(attempts);
-                    if begun.elapsed() + pause > self.retries.deadline {
+                    if begun.elapsed() + pause > deadline {
                         let seconds = begun.elapsed().as_secs();
                         let problem = format!("{text} ({attempts} attempts in {seconds} s)");
                         return Err(StoreAnswer::Failed(self.failure(object, problem, true)));

@@ -16,6 +16,8 @@ pub struct RetryPolicy {
     pub longest_pause: Duration,
     /// The time after which no further attempt begins.
     pub deadline: Duration,
+    /// That time for a location that has not answered yet: its name or its address may be wrong.
+    pub first_deadline: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -25,11 +27,20 @@ impl Default for RetryPolicy {
             first_pause: Duration::from_millis(200),
             longest_pause: Duration::from_secs(20),
             deadline: Duration::from_secs(5 * 60),
+            first_deadline: Duration::from_secs(20),
         }
     }
 }
 
 impl RetryPolicy {
+    /// The time after which no further attempt begins, of a location that has answered or not.
+    pub(crate) fn deadline_of(&self, has_answered: bool) -> Duration {
+        match has_answered {
+            true => self.deadline,
+            false => self.first_deadline.min(self.deadline),
+        }
+    }
+
     /// The longest time of one attempt to move so many bytes.
     pub(crate) fn attempt_of(&self, bytes: u64) -> Duration {
         self.attempt + Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND)

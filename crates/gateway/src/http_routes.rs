@@ -108,7 +108,7 @@ fn show_requests(shared: &Arc<ServingState>) {
     HttpTraffic::of_process().show(registry);
 }
 
-fn rows() -> [RouteRow<RouteState>; 5] {
+fn rows() -> [RouteRow<RouteState>; 6] {
     const GET_OR_POST: MethodFilter = MethodFilter::GET.or(MethodFilter::POST);
     [
         RouteRow::new(MethodFilter::GET, LIVE, live).needs(RequiredRight::Nothing),

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use http_server::{AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry};
 use net::tls::{ServerTls, TlsOptions};
-use platform::aside;
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
 use tokio::sync::{mpsc, watch};

@@ -160,7 +160,7 @@ async fn by_cql(arguments: &RestoreArguments) -> anyhow::Result<()> {
     let line = TransferLine::of("restore");
     let report = restore
         .run(&session, &line, &arguments.place.pace(), &|rows| {
-            line.rows(rows)
+            line.rows(rows);
         })
         .await;
     line.clear();

@@ -23,6 +23,7 @@ pub fn quick() -> RetryPolicy {
         first_pause: Duration::from_millis(1),
         longest_pause: Duration::from_millis(4),
         deadline: Duration::from_secs(20),
+        first_deadline: Duration::from_secs(20),
     }
 }
 

@@ -463,7 +463,7 @@ fn the_virtual_schema_describes_what_has_no_storage() {
         .collect();
     names.sort();
     assert_eq!(names, VIRTUAL);
-    assert_eq!(rows(&catalog, schema, "tables").len(), 5);
+    assert_eq!(rows(&catalog, schema, "tables").len(), 6);
     let columns = rows(&catalog, schema, "columns");
     named(
         &columns,
