@@ -85,7 +85,8 @@ def test_a_file_of_settings_changes_nothing_and_is_read(tmp_path):
     (tmp_path / "annulus.toml").write_text(text.replace('#datacenter = "datacenter1"', 'datacenter = "north"'))
     with Server(tmp_path / "data", "--config", tmp_path / "annulus.toml") as server:
         assert server.is_running
-    assert tomllib.loads(printed("settings", "store")) == {}
+    for server in ("store", "gateway"):
+        assert tomllib.loads(printed("settings", server)) == {}
 
 
 def test_doctor_finds_a_server_that_serves(tmp_path):
