@@ -104,6 +104,16 @@ def test_doctor_finds_a_server_that_serves(tmp_path):
     assert not list(server.data_dir.glob(".annulus-doctor*"))
 
 
+def test_doctor_finds_the_server_of_its_settings(tmp_path):
+    (tmp_path / "superuser").write_text("ada\nlovelace\n")
+    login = ["--login", "--superuser-file", tmp_path / "superuser"]
+    with Server(tmp_path / "data", *login) as server:
+        ports = ["--cql-port", str(server.cql_port), "--http-port", str(server.http_port)]
+        found = findings(run("doctor", "--data-dir", server.data_dir, *ports, *login, "--json"))
+    assert found["CQL port"]["grade"] == found["HTTP port"]["grade"] == "good", found
+    assert found["service"]["grade"] == "advice" and "--user and --password-file" in found["service"]["found"]
+
+
 def test_doctor_names_what_is_wrong(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
