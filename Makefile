@@ -337,19 +337,19 @@ $(RUST_CLIENTS:%=client-%): client-%:
 SUITES := cdrs $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
 test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
-	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 PIECES="$(if $(WITHOUT_GO),,go)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
 ALL_SUITES := scylla $(SUITES) $(if $(WITHOUT_JAVA),,java)
 .PHONY: test-clients-all
 test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers in full: scylla, cdrs-tokio, gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
-	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py tests/clients/test_docs_of_drivers.py
+	CLIENTS="$(CLIENTS)" SUITES="$(ALL_SUITES)" PIECES="$(if $(WITHOUT_GO),,go) $(if $(WITHOUT_JAVA),,java)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py tests/clients/test_docs_of_drivers.py
 
 # Packages come from where npm and pip fetch by default, at the versions of their lists.
 NODE_CLIENTS := node express
 .PHONY: test-node
 test-node: $(NODE_CLIENTS:%=tests/clients/%/node_modules/.installed) $(VENVS)/cassandra/.installed test-programs ## The driver of Node with its mapper, and express-cassandra (needs Node)
-	$(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_node.py tests/clients/test_docs_of_drivers.py
+	PIECES=javascript $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_node.py tests/clients/test_docs_of_drivers.py
 
 tests/clients/%/node_modules/.installed: tests/clients/%/package-lock.json
 	cd tests/clients/$* && npm ci --no-audit --no-fund --ignore-scripts --silent

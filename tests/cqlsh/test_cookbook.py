@@ -123,8 +123,11 @@ def test_documents_in_parquet(reader):
     vectors = pyarrow.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], pyarrow.list_(pyarrow.float32()))
     table = {"id": [1, 2, 3], "body": ["hot tea", "green tea", "Tee"], "lang": ["en", "en", "de"], "embedding": vectors}
     pyarrow.parquet.write_table(pyarrow.table(table), reader.folder / "documents.parquet")
+    # The second block is for the folder of a clone.
+    (reader.folder / "samples").symlink_to(ROOT / "samples")
     seen = reader.paste_all("My documents are in Parquet")
     assert "green tea" in seen and "Tee" not in seen and seen.count("hot tea") == 2
+    assert "The Great Train Robbery" in seen and "1905-01-01" in seen and "(3 rows)" in seen, seen
 
 
 def test_texts_without_vectors(docs, tmp_path, serving):

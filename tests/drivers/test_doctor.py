@@ -85,7 +85,8 @@ def test_a_file_of_settings_changes_nothing_and_is_read(tmp_path):
     (tmp_path / "annulus.toml").write_text(text.replace('#datacenter = "datacenter1"', 'datacenter = "north"'))
     with Server(tmp_path / "data", "--config", tmp_path / "annulus.toml") as server:
         assert server.is_running
-    assert tomllib.loads(printed("settings", "store")) == {}
+    for server in ("store", "gateway"):
+        assert tomllib.loads(printed("settings", server)) == {}
 
 
 def test_doctor_finds_a_server_that_serves(tmp_path):
@@ -101,6 +102,16 @@ def test_doctor_finds_a_server_that_serves(tmp_path):
         # A screen.
         assert len(shown.splitlines()) <= 30 and "open files" in shown
     assert not list(server.data_dir.glob(".annulus-doctor*"))
+
+
+def test_doctor_finds_the_server_of_its_settings(tmp_path):
+    (tmp_path / "superuser").write_text("ada\nlovelace\n")
+    login = ["--login", "--superuser-file", tmp_path / "superuser"]
+    with Server(tmp_path / "data", *login) as server:
+        ports = ["--cql-port", str(server.cql_port), "--http-port", str(server.http_port)]
+        found = findings(run("doctor", "--data-dir", server.data_dir, *ports, *login, "--json"))
+    assert found["CQL port"]["grade"] == found["HTTP port"]["grade"] == "good", found
+    assert found["service"]["grade"] == "advice" and "--user and --password-file" in found["service"]["found"]
 
 
 def test_doctor_names_what_is_wrong(tmp_path):

@@ -16,6 +16,7 @@ for folder in ("drivers", "cluster", "cassandra"):
 from cassandra.auth import PlainTextAuthProvider  # noqa: E402
 from clients import client_of_one  # noqa: E402
 from conftest_server import server  # noqa: E402, F401
+from secured import secured  # noqa: E402, F401
 from server import Server  # noqa: E402
 
 GUARD = {"X-Requested-With": "annulus"}
@@ -23,10 +24,11 @@ REPLICATION = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
 
 
 class Api:
-    """Sends requests with or without the login of a role."""
+    """Sends requests with or without the login of a role, and over HTTPS where there is a context of TLS."""
 
-    def __init__(self, server, login=None):
-        self.base = f"http://{server.host}:{server.http_port}/api/v1"
+    def __init__(self, server, login=None, context=None):
+        scheme = "http" if context is None else "https"
+        self.base, self._context = f"{scheme}://{server.host}:{server.http_port}/api/v1", context
         self.headers = dict(GUARD)
         if login:
             self.headers["Authorization"] = "Basic " + base64.b64encode(":".join(login).encode()).decode()
@@ -37,7 +39,7 @@ class Api:
         headers = self.headers if headers is None else headers
         request = urllib.request.Request(self.base + path, data=data, headers=headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as response:
+            with urllib.request.urlopen(request, timeout=30, context=self._context) as response:
                 return response.status, response.headers, json.loads(response.read())
         except urllib.error.HTTPError as error:
             return error.code, error.headers, json.loads(error.read())

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "drivers"))
 
 from conftest_server import server  # noqa: E402, F401
 from loading import Loader  # noqa: E402
+from secured import secured, way  # noqa: E402, F401
 
 
 @pytest.fixture(scope="session")

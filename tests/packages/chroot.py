@@ -10,6 +10,8 @@ import threading
 
 READY = re.compile(r"ready: CQL on [\d.]+:(\d+), HTTP on [\d.]+:(\d+)")
 START_SECONDS = 60
+# `chroot` itself is found here, too.
+PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def free_port():
@@ -50,7 +52,7 @@ class Chroot:
 
     def run(self, *arguments, user=None, check=True, environment=None):
         """Runs a command there until it ends."""
-        given = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **(environment or {})}
+        given = {"PATH": PATHS, **(environment or {})}
         result = subprocess.run(self.command(*arguments, user=user), capture_output=True, text=True, env=given, timeout=300)
         assert not check or result.returncode == 0, f"{arguments}: {result.stdout}{result.stderr}"
         return result
@@ -66,7 +68,7 @@ class ServerThere:
     """A server that runs in another root."""
 
     def __init__(self, command, environment):
-        given = {"PATH": "/usr/local/bin:/usr/bin:/bin", **environment}
+        given = {"PATH": PATHS, **environment}
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=given)
         timer = threading.Timer(START_SECONDS, self._process.kill)
         timer.start()

@@ -9,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "drivers"))
 
 from conftest_server import server  # noqa: E402, F401
 from script import shows  # noqa: E402
+from secured import secured, way  # noqa: E402, F401
 
 SCHEMA = """
 CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};

@@ -8,9 +8,7 @@ import socket
 import subprocess
 
 import pytest
-from process import BINARY
 from script import SECONDS, command, environment, run, shows
-from server import Server
 
 GOODS = 'SELECT id, "Name", price, tags, embedding FROM goods'
 
@@ -144,23 +142,3 @@ def test_a_server_that_is_not_there_is_named_with_the_remedy():
 def test_the_keyspace_must_be_there(shop):
     code, _, errors = run(shop, "-k", "nowhere", "-e", "SELECT * FROM t")
     assert code == 1 and "--keyspace nowhere" in errors
-
-
-def test_logins_and_tls(tmp_path):
-    certificates = tmp_path / "tls"
-    made = subprocess.run([BINARY, "certificate", "--out", certificates], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    (tmp_path / "superuser").write_text("ada\nlovelace")
-    (tmp_path / "password").write_text("lovelace\n")
-    (tmp_path / "wrong").write_text("byron\n")
-    files = ["--tls-cert-path", certificates / "server.pem", "--tls-key-path", certificates / "server.key"]
-    login = ["--login", "--superuser-file", tmp_path / "superuser"]
-    with Server(tmp_path / "data", *files, *login) as server:
-        statement = ["-e", "LIST ROLES", "--json"]
-        tls = ["--ca", certificates / "ca.pem"]
-        as_ada = ["--user", "ada", "--password-file", tmp_path / "password"]
-        assert '"ada"' in shows(server, *statement, *tls, *as_ada)
-        code, _, errors = run(server, *statement, *tls)
-        assert code == 1 and "log in with --user" in errors, errors
-        code, _, errors = run(server, *statement, *tls, "-u", "ada", "--password-file", tmp_path / "wrong")
-        assert code == 1 and "check --user and --password-file" in errors, errors

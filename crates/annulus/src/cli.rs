@@ -218,7 +218,8 @@ pub enum ProgramCommand {
     ///
     /// It takes the settings of `annulus serve`, from the same sources, and prints one line for
     /// each thing it looks at, with what to change. It writes a file of some KiB into the data
-    /// directory, to time the disk, and deletes it; it changes nothing else. Exit code 0 means that
+    /// directory, to time the disk, and deletes it; it changes nothing else. The server is the one
+    /// at the address of these settings, unless --http names another. Exit code 0 means that
     /// nothing is wrong, advice aside, and 1 that something is.
     ///
     /// With --bundle it also writes what a maintainer wants to see into a tar file: these findings,

@@ -20,14 +20,31 @@ pub struct TemplateArguments {
     server: TemplateServer,
 }
 
-/// The servers whose settings are all single lines of the file.
+/// The servers that read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TemplateServer {
     /// The file of `annulus serve`
     Serve,
     /// The file of `annulus store`
     Store,
+    /// The file of `annulus gateway`
+    Gateway,
 }
+
+/// Flags of a gateway that may be given several times: the flag, its table in the file, and a line
+/// of that table.
+const PAIR_TABLES: [(&str, &str, &str); 2] = [
+    (
+        "gateway",
+        "gateways",
+        "\"10.0.0.1:9042\" = \"10.0.1.1:9043\"",
+    ),
+    (
+        "vector-store-zone",
+        "vector-store-zones",
+        "\"http://10.0.0.1:6080\" = \"a\"",
+    ),
+];
 
 /// Prints the file. `command` is the whole command line.
 pub fn run(arguments: &TemplateArguments, command: &Command) -> anyhow::Result<()> {
@@ -38,6 +55,7 @@ fn template(server: TemplateServer, command: &Command) -> anyhow::Result<String>
     let name = match server {
         TemplateServer::Serve => "serve",
         TemplateServer::Store => "store",
+        TemplateServer::Gateway => "gateway",
     };
     let command = command.find_subcommand(name).context("finding a server")?;
     let mut text = format!(
@@ -49,20 +67,29 @@ fn template(server: TemplateServer, command: &Command) -> anyhow::Result<String>
         if let Some(long) = argument.get_long()
             && argument.get_env().is_some()
             && long != "config"
+            && PAIR_TABLES.iter().all(|(flag, ..)| *flag != long)
         {
             text.push_str(&setting(long, argument));
         }
     }
-    if server == TemplateServer::Serve {
-        text.push_str(&thresholds()?);
+    // Tables come last, as all lines after the name of a table belong to it.
+    match server {
+        TemplateServer::Serve => text.push_str(&thresholds()?),
+        TemplateServer::Store => {}
+        TemplateServer::Gateway => text.push_str(&tables_of_gateway(command)),
     }
     Ok(text)
 }
 
+/// The whole help of a flag.
+fn help(argument: &Arg) -> String {
+    let help = argument.get_long_help().or(argument.get_help());
+    help.map(ToString::to_string).unwrap_or_default()
+}
+
 /// A setting with its comment.
 fn setting(name: &str, argument: &Arg) -> String {
-    let help = argument.get_long_help().or(argument.get_help());
-    let help = help.map(ToString::to_string).unwrap_or_default();
+    let help = help(argument);
     let default = help.split_once("[default: ").map_or("", |(_, rest)| {
         rest.split_once(']').map_or(rest, |(default, _)| default)
     });
@@ -101,9 +128,13 @@ fn value(argument: &Arg, default: &str) -> String {
             format!("<{}>", names.join(" "))
         }
     };
-    match is_number(&value) || ["true", "false"].contains(&value.as_str()) {
+    let written = match is_number(&value) || ["true", "false"].contains(&value.as_str()) {
         true => value,
         false => format!("{value:?}"),
+    };
+    match argument.get_value_delimiter() {
+        Some(_) => format!("[{written}]"),
+        None => written,
     }
 }
 
@@ -140,12 +171,32 @@ fn thresholds() -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// The tables of a gateway's file, each with a line as an example.
+fn tables_of_gateway(command: &Command) -> String {
+    let mut text = String::new();
+    for (flag, table, line) in PAIR_TABLES {
+        let mut arguments = command.get_arguments();
+        let argument = arguments.find(|argument| argument.get_long() == Some(flag));
+        let comment = argument.map(help).unwrap_or_default();
+        let _ = write!(text, "\n{}#[{table}]\n#{line}\n", wrapped(&comment));
+    }
+    let store = "Settings of the index service in this process, if with-store is true: the lines \
+                 that `annulus settings store` prints";
+    let _ = write!(
+        text,
+        "\n{}#[store]\n#uri = \"127.0.0.1:6080\"\n",
+        wrapped(store)
+    );
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
     use super::*;
     use crate::cli::CommandLine;
+    use crate::gateway_settings::GatewaySettings;
     use crate::settings::Settings;
 
     /// The settings of a file whose marks of comments are taken away, without those that have only
@@ -173,18 +224,40 @@ mod tests {
     }
 
     #[test]
+    fn a_template_of_a_gateway_has_its_tables_after_its_settings() {
+        let text = template(TemplateServer::Gateway, &CommandLine::command()).unwrap();
+        let read = |text: &str| GatewaySettings::of_file(toml::from_str(text).unwrap()).unwrap();
+        let (file, default) = (read(&text), GatewaySettings::default());
+        assert_eq!(format!("{file:?}"), format!("{default:?}"));
+        let file = read(&uncommented(&text));
+        assert_eq!(file.cql_port, Some(9043));
+        assert_eq!(file.cassandra.as_deref(), Some("127.0.0.1:9042"));
+        assert_eq!(file.gateways.map(|pairs| pairs.len()), Some(1));
+        let zones = file.vector_store.vector_store_zones;
+        assert_eq!(zones.map(|zones| zones.len()), Some(1));
+        assert!(file.store.is_some_and(|store| store.contains_key("uri")));
+        let list = "\n#vector-store-primary-uri = [\"<URI>\"]\n";
+        assert!(text.contains(list), "{text}");
+    }
+
+    #[test]
     fn a_template_has_every_setting_once() {
         let command = CommandLine::command();
         for (server, name) in [
             (TemplateServer::Serve, "serve"),
             (TemplateServer::Store, "store"),
+            (TemplateServer::Gateway, "gateway"),
         ] {
             let text = template(server, &command).unwrap();
             let flags = command.find_subcommand(name).unwrap().get_arguments();
             let flags = flags.filter(|flag| flag.get_env().is_some());
             let flags: Vec<&str> = flags.filter_map(|flag| flag.get_long()).collect();
             for flag in flags.iter().filter(|flag| **flag != "config") {
-                let line = format!("\n#{flag} = ");
+                let mut tables = PAIR_TABLES.iter();
+                let line = match tables.find(|(of_flag, ..)| of_flag == flag) {
+                    Some((_, table, _)) => format!("\n#[{table}]\n"),
+                    None => format!("\n#{flag} = "),
+                };
                 assert_eq!(text.matches(&line).count(), 1, "{flag}");
             }
             assert!(text.lines().all(|line| line.len() <= COLUMNS + 2), "{text}");

@@ -189,7 +189,7 @@ impl CqlFlags {
             (true, Some(_), _) => "check --user and --password-file",
             (false, _, Some(_)) => {
                 "is it running, do the authorities of --ca sign its certificate for this name, and does it need \
-                 one of the client (--cert, --key)? Name another server with --cql or ANNULUS_CQL"
+                 one of the client (--cert, --cert-key)? Name another server with --cql or ANNULUS_CQL"
             }
             (false, _, None) => {
                 "is it running (`annulus serve`), and without TLS (else --ca)? Name another server with --cql or \

@@ -8,6 +8,7 @@ mod machine;
 mod ports;
 mod service;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -129,6 +130,28 @@ impl ServerSettings {
             finding,
         })
     }
+
+    /// The URL of a server of these settings, as programs of this machine reach it. `None` if its
+    /// port is any that is free.
+    fn service(&self) -> Option<String> {
+        let ResolvedSettings {
+            listen,
+            http_port,
+            tls,
+            ..
+        } = &self.resolved;
+        let host = match (listen.is_unspecified(), listen) {
+            (false, _) => *listen,
+            (true, IpAddr::V4(_)) => Ipv4Addr::LOCALHOST.into(),
+            (true, IpAddr::V6(_)) => Ipv6Addr::LOCALHOST.into(),
+        };
+        let scheme = match tls {
+            Some(_) => "https",
+            None => "http",
+        };
+        let address = SocketAddr::new(host, *http_port);
+        (*http_port != 0).then(|| format!("{scheme}://{address}"))
+    }
 }
 
 /// Runs `annulus doctor`.
@@ -140,6 +163,10 @@ pub fn run(arguments: DoctorArguments) -> anyhow::Result<()> {
         settings,
     } = arguments;
     let settings = ServerSettings::read(&settings, config.as_ref())?;
+    let asking = match settings.service() {
+        Some(url) => asking.with_default_service(url),
+        None => asking,
+    };
     block_on(async {
         let answers = service::read(&asking).await;
         let report = DoctorReport {
@@ -162,7 +189,7 @@ fn findings(
     answers: &anyhow::Result<service::ServiceAnswers>,
 ) -> Vec<DoctorFinding> {
     let resolved = &settings.resolved;
-    let is_running = answers.is_ok();
+    let is_running = service::is_there(answers);
     let mut findings = vec![settings.finding.clone(), machine::open_files()];
     findings.push(machine::memory(resolved.memory.bytes, is_running));
     findings.push(machine::processor());
@@ -253,6 +280,21 @@ mod tests {
             "{}",
             read.finding.found
         );
+    }
+
+    #[test]
+    fn the_service_is_that_of_the_settings_unless_its_port_is_any() {
+        let service = |port| {
+            let given = Settings {
+                listen: Some([0, 0, 0, 0].into()),
+                insecure: Some(true),
+                http_port: Some(port),
+                ..Settings::default()
+            };
+            ServerSettings::read(&given, None).unwrap().service()
+        };
+        assert_eq!(service(7000).as_deref(), Some("http://127.0.0.1:7000"));
+        assert_eq!(service(0), None);
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub fn finding(
         ErrorKind::AddrInUse => DoctorFinding::wrong(
             subject,
             format!("{address} is in use, and no service answers at --http"),
-            "stop what listens there (`ss -ltnp` names it), or choose another port",
+            "if it is your server, give its address and your login (--http, --ca, --user); else stop what listens \
+             there (`ss -ltnp` names it), or choose another port",
         ),
         ErrorKind::AddrNotAvailable => DoctorFinding::wrong(
             subject,

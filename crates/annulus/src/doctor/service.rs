@@ -1,6 +1,9 @@
 //! The service that answers, if one does.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::Serialize;
+use store_api::ClientError;
 use store_api::types::{
     ClockStatus, IndexInfo, IndexState, IndexStatus, Info, NodeStatus, TaskStatus,
 };
@@ -18,10 +21,35 @@ pub struct ServiceAnswers {
     tasks: Vec<TaskStatus>,
 }
 
+/// The context of an error of a service that answers, but not with its state.
+#[derive(Clone, Copy, Debug)]
+struct RefusedState;
+
+impl Display for RefusedState {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a service answers, but does not show its state")
+    }
+}
+
+/// Whether a service answers, be it with an error.
+pub fn is_there(answers: &anyhow::Result<ServiceAnswers>) -> bool {
+    match answers {
+        Ok(_) => true,
+        Err(error) => error.is::<RefusedState>(),
+    }
+}
+
 /// Gets the state of the service.
 pub async fn read(asking: &ServiceArguments) -> anyhow::Result<ServiceAnswers> {
     let client = asking.client().await?;
-    let explained = |error| asking.explain(error);
+    let explained = |error: ClientError| {
+        let is_there = matches!(error, ClientError::Status { .. });
+        let explained = asking.explain(error);
+        match is_there {
+            true => explained.context(RefusedState),
+            false => explained,
+        }
+    };
     Ok(ServiceAnswers {
         status: client.node_status().await.map_err(explained)?,
         info: client.info().await.map_err(explained)?,
@@ -102,6 +130,15 @@ mod tests {
             indexes: Vec::new(),
             tasks: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_service_that_refuses_its_state_is_there() {
+        let silent: anyhow::Result<ServiceAnswers> = Err(anyhow::anyhow!("no service answers"));
+        assert!(!is_there(&silent));
+        let refused = silent.map_err(|error| error.context(RefusedState));
+        assert!(is_there(&refused));
+        assert!(is_there(&Ok(answers(NodeStatus::Serving, "0.0.1", 0))));
     }
 
     #[test]

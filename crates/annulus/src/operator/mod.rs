@@ -32,6 +32,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The service to talk to where none is named.
+const DEFAULT_SERVICE: &str = "http://127.0.0.1:6080";
+
 /// The service to talk to, and the form of the answer.
 #[derive(Args, Clone, Debug)]
 pub struct ServiceArguments {
@@ -40,7 +43,7 @@ pub struct ServiceArguments {
         long,
         env = "ANNULUS_HTTP",
         value_name = "http[s]://HOST:PORT",
-        default_value = "http://127.0.0.1:6080",
+        default_value = DEFAULT_SERVICE,
         global = true
     )]
     http: String,
@@ -114,6 +117,15 @@ pub struct ServiceArguments {
 }
 
 impl ServiceArguments {
+    /// Takes the service at this URL for the default one.
+    #[must_use]
+    pub fn with_default_service(self, url: String) -> ServiceArguments {
+        match self.http == DEFAULT_SERVICE {
+            true => ServiceArguments { http: url, ..self },
+            false => self,
+        }
+    }
+
     /// Makes a client of the named service. It sends requests to no other, as no other knows what
     /// runs there.
     pub async fn client(&self) -> anyhow::Result<StoreClient> {
