@@ -13,7 +13,7 @@ use platform::aside;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use crate::chunk::{CHUNK_BYTES, ChunkCodec};
+use crate::chunk::ChunkCodec;
 use crate::error::BackupError;
 use crate::files;
 use crate::hooks::{TransferPace, TransferProgress};
@@ -302,7 +302,7 @@ pub async fn content(
     let location = || objects.location().to_string();
     let mut problem = String::new();
     for _ in 0..2 {
-        let Some(found) = objects.get(&object, CHUNK_BYTES).await? else {
+        let Some(found) = objects.get(&object).await? else {
             let location = location();
             return Err(BackupError::Missing { location, object });
         };

@@ -132,13 +132,13 @@ impl VaultObjects {
         Ok(true)
     }
 
-    /// Reads an object. `None` if there is none of that name. `bytes` is about its size.
-    pub async fn get(&self, object: &str, bytes: u64) -> Result<Option<FoundObject>, BackupError> {
+    /// Reads an object. `None` if there is none of that name.
+    pub async fn get(&self, object: &str) -> Result<Option<FoundObject>, BackupError> {
         let path = ObjectPath::from(object);
-        let limit = self.retries.attempt_of(bytes);
-        let found = self.tried(object, limit, |store| {
+        let retries = self.retries;
+        let found = self.tried(object, Duration::MAX, |store| {
             let path = path.clone();
-            Box::pin(async move { get_whole(&*store, &path).await })
+            Box::pin(async move { get_whole(&*store, &path, retries).await })
         });
         match found.await {
             Ok(found) => Ok(Some(found)),
@@ -343,14 +343,15 @@ impl VaultObjects {
 async fn get_whole(
     store: &dyn ObjectStore,
     path: &ObjectPath,
+    retries: RetryPolicy,
 ) -> object_store::Result<FoundObject> {
-    let answer = store.get_opts(path, GetOptions::default()).await?;
+    let answer = within(retries.attempt, store.get_opts(path, GetOptions::default())).await?;
     let version = UpdateVersion {
         e_tag: answer.meta.e_tag.clone(),
         version: answer.meta.version.clone(),
     };
     let size = answer.meta.size;
-    let bytes = answer.bytes().await?;
+    let bytes = within(retries.attempt_of(size), answer.bytes()).await?;
     if bytes.len() as u64 != size {
         let text = format!("{} of {size} bytes came", bytes.len());
         return Err(broken(HttpErrorKind::Interrupted, text));

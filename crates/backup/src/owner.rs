@@ -29,9 +29,6 @@ const FORMAT: u64 = 1;
 /// How often the marker is read and replaced before another writer counts as the reason.
 const ATTEMPTS: u32 = 5;
 
-/// Bytes of a marker at most, for the time of a request.
-const MARKER_BYTES: u64 = 4 << 10;
-
 const CIPHER: &str = "aes-256-gcm";
 
 /// The file of a location's state that has its tokens.
@@ -162,7 +159,7 @@ impl LocationMarker {
 pub async fn marker(
     objects: &VaultObjects,
 ) -> Result<Option<(LocationMarker, UpdateVersion)>, BackupError> {
-    let Some(found) = objects.get(MARKER, MARKER_BYTES).await? else {
+    let Some(found) = objects.get(MARKER).await? else {
         return Ok(None);
     };
     let marker = LocationMarker::of_bytes(objects.location(), &found.bytes)?;
@@ -262,7 +259,7 @@ pub async fn check(
 
 /// A marker that can't be read is replaced by a server that takes the location over.
 async fn damaged(objects: &VaultObjects) -> Result<Option<FreeMarker>, BackupError> {
-    let found = objects.get(MARKER, MARKER_BYTES).await?;
+    let found = objects.get(MARKER).await?;
     Ok(found.map(|found| FreeMarker {
         token: Uuid::nil(),
         version: found.version,

@@ -16,9 +16,6 @@ use crate::objects::VaultObjects;
 use crate::owner::{self, LocationLease};
 use crate::point::{self, PointId, PointManifest};
 
-/// Bytes of a manifest that a request expects.
-const MANIFEST_BYTES: u64 = 16 << 20;
-
 /// The points and objects that retention deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetentionReport {
@@ -53,7 +50,7 @@ pub async fn manifest(
 ) -> Result<PointManifest, BackupError> {
     let location = objects.location().to_string();
     let object = layout::manifest(id);
-    let Some(found) = objects.get(&object, MANIFEST_BYTES).await? else {
+    let Some(found) = objects.get(&object).await? else {
         return Err(BackupError::Missing { location, object });
     };
     point::read(&location, id, &found.bytes, codec)

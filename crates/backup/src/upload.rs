@@ -148,7 +148,7 @@ async fn finish(target: UploadTarget<'_>, manifest: &PointManifest) -> Result<()
         PutOutcome::Conflict => {}
     }
     // An answer that was lost may have been that of a success.
-    let found = target.objects.get(&object, bytes.len() as u64).await?;
+    let found = target.objects.get(&object).await?;
     match found {
         Some(found) if found.bytes == bytes => Ok(()),
         _ => Err(BackupError::Damaged {

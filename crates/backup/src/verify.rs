@@ -192,7 +192,7 @@ pub async fn schema_text(
     schema: &PointSchema,
 ) -> Result<String, BackupError> {
     let location = || objects.location().to_string();
-    let Some(found) = objects.get(&schema.object, schema.bytes).await? else {
+    let Some(found) = objects.get(&schema.object).await? else {
         return Err(BackupError::Missing {
             location: location(),
             object: schema.object.clone(),
