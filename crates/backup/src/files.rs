@@ -18,7 +18,7 @@ pub struct SourceFile {
     pub stamp: FileStamp,
 }
 
-/// What changes when a file does: its length, the time of its last change and its inode.
+/// The signs that change when a file does: its length, the time of its last change and its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FileStamp {
     /// Bytes of the file.

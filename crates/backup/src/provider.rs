@@ -215,7 +215,7 @@ fn azure(
     Ok(Arc::new(builder.build()?))
 }
 
-/// What the names of a location at Azure mean.
+/// The meaning of the names of a location at Azure.
 #[derive(Debug, PartialEq, Eq)]
 struct AzureNames {
     account: Option<String>,

@@ -20,8 +20,8 @@
 //! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
 //! - **Refusals** of the server itself are values ([`RequestRefusal`]).
 //! - **Maintenance** ([`MaintenanceMode`]) has a program finish its requests and begin no others.
-//! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`]. Of the main ones
-//!   the values of the last hours are remembered ([`MetricsHistory`]).
+//! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`]. The values of
+//!   the main ones in the last hours are remembered ([`MetricsHistory`]).
 
 #![warn(clippy::unwrap_used)]
 

@@ -137,7 +137,7 @@ impl Storage {
             Ok((engine, is_new))
         };
         let (unstarted, committer) =
-            UnstartedStorage::open(open, &options, clock, StorageUse::ReadWrite)?;
+            UnstartedStorage::open(open, &options, clock, OpenPurpose::ReadWrite)?;
         let requests = unstarted.requests.downgrade();
         tokio::spawn(watch::run(Arc::clone(&unstarted.shared), requests));
         tokio::spawn(committer.run());
@@ -169,7 +169,7 @@ impl Storage {
         };
         let clock = Arc::new(SystemClock);
         // Without its committer, no request is carried out.
-        let (unstarted, _) = UnstartedStorage::open(open, &options, clock, StorageUse::ReadOnly)?;
+        let (unstarted, _) = UnstartedStorage::open(open, &options, clock, OpenPurpose::ReadOnly)?;
         unstarted
             .shared
             .refuse_writes("the directory is open to read only");
@@ -179,7 +179,7 @@ impl Storage {
 
 /// The use for which a storage is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum StorageUse {
+enum OpenPurpose {
     ReadWrite,
     ReadOnly,
 }
@@ -215,7 +215,7 @@ impl UnstartedStorage {
             Ok((engine, is_new))
         };
         let clock = Arc::clone(&clock);
-        UnstartedStorage::open(open, options, clock, StorageUse::ReadWrite)
+        UnstartedStorage::open(open, options, clock, OpenPurpose::ReadWrite)
     }
 
     /// Opens the engine and loads the catalog. `open` opens the engine with the examiners that
@@ -224,7 +224,7 @@ impl UnstartedStorage {
         open: impl FnOnce(CompactionFilterSource) -> Result<(Engine, bool), StorageError>,
         options: &StorageOptions,
         clock: Arc<dyn Clock>,
-        purpose: StorageUse,
+        purpose: OpenPurpose,
     ) -> Result<(UnstartedStorage, Committer), StorageError> {
         let clock = ServerClock::new(clock);
         let horizon = OldestRead::new(Arc::clone(&clock));
@@ -248,7 +248,7 @@ impl UnstartedStorage {
         let schema = ResolvedSchema::new(Arc::new(catalog), generations, building, None);
         forgetting.set_expiring(commit::load_expiring(&engine)?);
         forgetting.set_schema(&schema);
-        if purpose == StorageUse::ReadWrite {
+        if purpose == OpenPurpose::ReadWrite {
             remove_orphans(&engine, &schema)?;
             engine.hold(&schema.resident_spaces(), clock.now_micros())?;
         }

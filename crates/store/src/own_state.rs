@@ -1,4 +1,5 @@
-//! The state that an index service has of its own: the definitions and the snapshots of its indexes.
+//! The state that an index service has of its own: the definitions and the snapshots of its
+//! indexes.
 
 use std::io;
 use std::path::Path;

@@ -22,7 +22,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest time that a session may take to open. The driver sets no limit to a TLS handshake.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The longest wait for a server of this machine that has just been started and does not listen yet.
+/// The longest wait for a server of this machine that has just been started and does not listen
+/// yet.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pause between two attempts to reach such a server.

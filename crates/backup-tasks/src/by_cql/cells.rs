@@ -394,7 +394,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_left_out_and_a_row_without_a_marker_is_an_update() {
+    fn expired_cells_are_left_out_and_a_row_without_a_marker_is_an_update() {
         let table = table();
         let cells = vec![
             cell(&table, "a", None, b"x", at(7, Some(NOW_S))),

@@ -36,7 +36,7 @@ const UNCHARGED_BYTES: usize = 2 << 10;
 /// else.
 const IN_CASE_MAX: u32 = 256;
 
-/// What a request is about: its notes for the audit log, and the kind by which it is counted.
+/// The subject of a request: its notes for the audit log, and the kind by which it is counted.
 pub(super) struct RequestAudit<'a> {
     /// `None` without a log.
     notes: Option<AuditNotes<'a>>,

@@ -56,7 +56,7 @@ impl DeletionSweep {
         self.space
     }
 
-    /// The same deletion in a copy of the rows.
+    /// This deletion in a copy of the rows.
     pub(crate) fn in_copy(&self, space: SpaceId) -> DeletionSweep {
         DeletionSweep::new(space, &self.partition, self.whole.clone(), self.deletion)
     }

@@ -110,7 +110,7 @@ impl ReadContext {
             .ok_or_else(damaged_key)
     }
 
-    /// What decides about a row of the partition. The first `partition` bytes of `key` are token
+    /// The facts that decide about a row of the partition. The first `partition` bytes of `key` are token
     /// and partition key.
     pub(super) fn liveness(
         &self,

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_is_not_sent() {
+    fn options_that_are_not_given_are_not_sent() {
         let place = BackupPlace {
             location: "file:///b".to_owned(),
             ..BackupPlace::default()

@@ -218,8 +218,8 @@ struct PreparedSearch<W> {
     /// Whether the answer reports how the search was done.
     debug: bool,
     write: W,
-    /// Whether the index, or one that answers words of the filter, lacked rows for want of room when
-    /// it had taken up the writes that the search must know.
+    /// Whether the index, or one that answers words of the filter, lacked rows for want of room
+    /// when it had taken up the writes that the search must know.
     lacked_rows: bool,
     trace: Option<Trace>,
 }

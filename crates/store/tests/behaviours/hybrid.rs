@@ -1,5 +1,5 @@
-//! Tests that several searches in one order give what a plain computation over all rows gives, after
-//! random writes. BM25 scores are those of the index, and vectors are measured here.
+//! Tests that several searches in one order give what a plain computation over all rows gives,
+//! after random writes. BM25 scores are those of the index, and vectors are measured here.
 
 use std::collections::BTreeMap;
 
