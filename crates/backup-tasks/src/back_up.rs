@@ -66,7 +66,7 @@ impl BackupRunner {
         order: BackupOrder,
         task: &Task,
     ) -> Result<CompletePoint, BackupTaskError> {
-        let access = LocationAccess::Write { make: true };
+        let access = LocationAccess::Write;
         let location = BackupLocation::open(&order.options, access).await?;
         if let Some(schedule) = order.schedule.clone() {
             // Not before: a location that was misspelt gets no schedule.
@@ -112,7 +112,7 @@ impl BackupRunner {
         order: &BackupOrder,
         task: &Task,
     ) -> Result<BackupPreview, BackupTaskError> {
-        let access = LocationAccess::Write { make: false };
+        let access = LocationAccess::Plan;
         let location = BackupLocation::open(&order.options, access).await?;
         let scratch = self.checkpoint_of(task)?;
         let captured = self.captured(&scratch, task).await?;

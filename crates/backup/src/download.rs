@@ -148,7 +148,9 @@ fn begin(
     if let Some(text) = files::read(&noted)? {
         let found: Option<UnfinishedDownload> = serde_json::from_slice(&text).ok();
         if found.as_ref() != Some(note) {
-            return Err(in_use());
+            // The note says that all of it is of a download that never ended.
+            fs::remove_dir_all(target).map_err(BackupError::file(target))?;
+            return begin(target, note, folders);
         }
     } else {
         let mut entries = fs::read_dir(target).map_err(BackupError::file(target))?;

@@ -206,11 +206,10 @@ impl LocationOptions {
 pub enum LocationAccess {
     /// Points are listed, verified or downloaded. The location must be one.
     Read,
-    /// Points are written.
-    Write {
-        /// Whether a missing directory is made.
-        make: bool,
-    },
+    /// It is looked up what a backup would send. A directory that is missing has nothing in it.
+    Plan,
+    /// Points are written. A directory that is missing is made.
+    Write,
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ pub const FORMAT: u64 = 1;
 /// Bytes of the largest manifest that is read, which has tens of millions of chunks.
 const MANIFEST_BYTES_MAX: u64 = 4 << 30;
 
-/// The id of a point, `YYYYMMDDTHHMMSSZ-xxxxxxxx`: the time in UTC and eight random hex digits. Ids
-/// sort by time.
+/// The id of a point, `YYYYMMDDTHHMMSSZ-uuuuurrr`: the time in UTC, its microseconds in five hex
+/// digits, and three random ones. Ids sort by time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PointId(String);
@@ -35,7 +35,12 @@ impl PointId {
     /// Makes the id of a point of that time, in microseconds since the epoch.
     pub(crate) fn at(micros: i64, random: u32) -> PointId {
         let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH);
-        PointId(format!("{}-{random:08x}", time.strftime("%Y%m%dT%H%M%SZ")))
+        let within = micros.rem_euclid(1_000_000);
+        let random = random & 0xfff;
+        PointId(format!(
+            "{}-{within:05x}{random:03x}",
+            time.strftime("%Y%m%dT%H%M%SZ")
+        ))
     }
 }
 
@@ -410,6 +415,7 @@ mod tests {
         assert_eq!(id.to_string(), "20261118T110640Z-000000ab");
         assert_eq!(id.to_string().parse::<PointId>().unwrap(), id);
         assert!(PointId::at(1_795_000_001_000_000, 0) > id);
+        assert!(PointId::at(1_795_000_000_000_001, 0) > id);
         for wrong in [
             "",
             "20261118T110640Z",

@@ -9,6 +9,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
 use object_store::path::Path as ObjectPath;
 use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, RetryConfig};
@@ -45,6 +46,10 @@ impl StoreProvider {
         access: LocationAccess,
     ) -> Result<StoreProvider, BackupError> {
         let connector = match options.location.place() {
+            // Nothing is there, and nothing is to be written.
+            LocationPlace::Directory(path) if access == LocationAccess::Plan && !path.exists() => {
+                return Ok(StoreProvider::Given(Arc::new(InMemory::new())));
+            }
             LocationPlace::Directory(path) => {
                 directory(&options.location, path, access)?;
                 None
@@ -118,9 +123,7 @@ fn directory(
     access: LocationAccess,
 ) -> Result<(), BackupError> {
     match access {
-        LocationAccess::Write { make: true } => {
-            fs::create_dir_all(path).map_err(BackupError::file(path))
-        }
+        LocationAccess::Write => fs::create_dir_all(path).map_err(BackupError::file(path)),
         _ if path.is_dir() => Ok(()),
         _ => Err(BackupError::NoDirectory {
             location: location.to_string(),
@@ -313,11 +316,13 @@ mod tests {
         let path = folder.path().join("a/b");
         let location = format!("file://{}", path.display());
         let options = LocationOptions::new(location.parse().unwrap());
-        for access in [LocationAccess::Read, LocationAccess::Write { make: false }] {
-            let error = StoreProvider::new(&options, access).err().unwrap();
-            assert!(error.to_string().contains("no such directory"), "{error}");
-        }
-        let access = LocationAccess::Write { make: true };
+        let error = StoreProvider::new(&options, LocationAccess::Read).err();
+        let error = error.unwrap().to_string();
+        assert!(error.contains("no such directory"), "{error}");
+        let planned = StoreProvider::new(&options, LocationAccess::Plan);
+        assert!(matches!(planned, Ok(StoreProvider::Given(_))));
+        assert!(!path.exists());
+        let access = LocationAccess::Write;
         let made = StoreProvider::new(&options, access).unwrap();
         assert!(path.is_dir());
         made.open(&ProviderSettings::new()).unwrap();

@@ -231,7 +231,7 @@ impl BackupLocation {
     }
 
     /// Brings files of a point into a directory that is missing, empty, or of an interrupted
-    /// download of the same files. Each piece is verified before it is written, and what is there
+    /// download. Of one of the same files it goes on with what is there. Each piece is verified before it is written, and what is there
     /// already before it is trusted.
     ///
     /// # Errors

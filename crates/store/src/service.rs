@@ -479,8 +479,8 @@ impl StoreHandle {
     }
 
     /// Links the snapshots of all indexes to `<target>/indexes/snapshots`, on the file system of
-    /// the directory for indexes. Indexes that have changed are saved first, if that takes no more than
-    /// half a minute.
+    /// the directory for indexes. Indexes that have changed are saved first, if that takes no more
+    /// than half a minute.
     ///
     /// A copy of the data directory has these links from before the copy of the tables. Then the
     /// position of each snapshot is in the copied logs.

@@ -1,5 +1,6 @@
 //! `annulus backup`: backups of a running service.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -35,7 +36,7 @@ pub struct BackupArguments {
     /// Number of newest points that remain in the location; older ones are deleted after a backup
     /// [default: all]
     #[arg(long, value_name = "N")]
-    retention: Option<usize>,
+    retention: Option<NonZeroUsize>,
 
     /// Interval of backups by schedule, such as 1d or 6h
     #[arg(long, value_name = "DURATION", conflicts_with = "cron")]
@@ -137,7 +138,7 @@ impl BackupArguments {
     /// The request for a backup.
     fn request(&self) -> Result<BackupRequest, ProcessFailure> {
         Ok(BackupRequest {
-            retention: self.retention,
+            retention: self.retention.map(NonZeroUsize::get),
             interval_s: self.interval.map(|interval| interval.0.as_secs()),
             cron: self.cron.clone(),
             drill_interval_s: self.drill_interval.map(|interval| interval.0.as_secs()),

@@ -102,7 +102,7 @@ async fn a_store_that_stays_away_is_a_transient_error_with_its_place() {
     });
     let mut retries = quick();
     retries.deadline = Duration::from_millis(50);
-    let (options, access) = (options(), LocationAccess::Write { make: true });
+    let (options, access) = (options(), LocationAccess::Write);
     let opened = BackupLocation::open_in(Arc::new(store.clone()), &options, access, retries);
     let error = opened.await.unwrap_err();
     assert!(error.is_transient(), "{error}");

@@ -112,7 +112,7 @@ fn with_key(server: &Server, digit: &str) -> LocationOptions {
 async fn a_location_opens_by_its_own_key_alone() {
     let (server, store) = (Server::new(1), FaultyStore::default());
     let right = with_key(&server, "a");
-    let access = LocationAccess::Write { make: true };
+    let access = LocationAccess::Write;
     let location = open_as(&store, &right, access).await.unwrap();
     let point = server.back_up(&location, 0).await.unwrap();
     for wrong in [with_key(&server, "b"), options()] {

@@ -22,7 +22,7 @@ async fn points_come_back_with_any_compression_and_key() {
             let mut options = options();
             options.compression = compression;
             options.key_file = key_file;
-            let access = LocationAccess::Write { make: true };
+            let access = LocationAccess::Write;
             let location = open_as(&store, &options, access).await.unwrap();
             let _ = fs::remove_dir_all(server.state());
             let point = server.back_up(&location, 0).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_directory_is_a_location() {
     let server = Server::new(1);
     let folder = server.folder.path().join("a/backups");
     let options = LocationOptions::new(format!("file://{}", folder.display()).parse().unwrap());
-    let access = LocationAccess::Write { make: true };
+    let access = LocationAccess::Write;
     let location = BackupLocation::open(&options, access).await.unwrap();
     let first = server.back_up(&location, 0).await.unwrap();
     server.write("db/new", b"new");

@@ -160,7 +160,7 @@ pub fn options() -> LocationOptions {
 }
 
 pub async fn open(store: &FaultyStore) -> Result<BackupLocation, BackupError> {
-    open_as(store, &options(), LocationAccess::Write { make: true }).await
+    open_as(store, &options(), LocationAccess::Write).await
 }
 
 pub async fn open_as(

@@ -110,8 +110,8 @@ impl ReadContext {
             .ok_or_else(damaged_key)
     }
 
-    /// The facts that decide about a row of the partition. The first `partition` bytes of `key` are token
-    /// and partition key.
+    /// The facts that decide about a row of the partition. The first `partition` bytes of `key` are
+    /// token and partition key.
     pub(super) fn liveness(
         &self,
         entered: &mut PartitionContext,

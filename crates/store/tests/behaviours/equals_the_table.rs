@@ -1,6 +1,6 @@
 //! Tests that an index on vectors and one on texts equal their table in the end, whatever happens
-//! to the table while it is scanned and the log is followed. That includes writes with timestamps in
-//! the past, in the future and equal, null and absent values, deletes of rows, ranges and
+//! to the table while it is scanned and the log is followed. That includes writes with timestamps
+//! in the past, in the future and equal, null and absent values, deletes of rows, ranges and
 //! partitions, batches, and cells that expire.
 
 mod statements;
