@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path as ObjectPath;
 use object_store::prefix::PrefixStore;
-use object_store::{ObjectStore, RetryConfig};
+use object_store::{ObjectStore, RetryConfig, StaticCredentialProvider};
 
 use crate::error::BackupError;
 use crate::exchange::StoreConnector;
@@ -188,7 +188,16 @@ fn gcs(
         let scheme = if has_scheme { "" } else { "http://" };
         builder = builder.with_base_url(&format!("{scheme}{host}"));
         let is_identity = |name: &String| settings::is_secret(name) && name.starts_with("GOOGLE_");
-        builder = builder.with_skip_signature(!settings.keys().any(is_identity));
+        if !settings.keys().any(is_identity) {
+            // Of requests that write, object_store signs all: they get a token that says nothing.
+            let token = GcpCredential {
+                bearer: "anonymous".to_owned(),
+            };
+            let anonymous = StaticCredentialProvider::new(token);
+            builder = builder
+                .with_skip_signature(true)
+                .with_credentials(Arc::new(anonymous));
+        }
     }
     let builder = builder
         .with_bucket_name(bucket)

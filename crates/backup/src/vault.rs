@@ -231,8 +231,8 @@ impl BackupLocation {
     }
 
     /// Brings files of a point into a directory that is missing, empty, or of an interrupted
-    /// download. Of one of the same files it goes on with what is there. Each piece is verified before it is written, and what is there
-    /// already before it is trusted.
+    /// download. Of one of the same files it goes on with what is there. Each piece is verified
+    /// before it is written, and what is there already before it is trusted.
     ///
     /// # Errors
     /// If an object is damaged or missing, the directory has other files or can't be written, the

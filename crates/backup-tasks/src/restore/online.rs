@@ -46,7 +46,7 @@ impl BackupRunner {
         let state = &self.options().state;
         let Some(storage) = state.storage() else {
             return Err(BackupTaskError::Wrong(format!(
-                "this service has no tables to restore into; {}",
+                "this service has no tables to restore into: stop it, and restore its directory with --data DIR; {}",
                 state.leaves_out().unwrap_or_default()
             )));
         };
