@@ -49,4 +49,4 @@ def test_the_index_service_answers_its_own_routes(service):
     assert json.loads(store.http("/api/v1/indexes")[1]) == []
     paths = json.loads(store.http("/api-docs/openapi.json")[1])["paths"]
     assert "/api/v1/indexes/{keyspace}/{index}/ann" in paths
-    assert not any(path.startswith(("/api/v1/tables", "/api/v1/cql", "/api/v1/schema")) for path in paths)
+    assert not any(path.startswith(("/api/v1/tables/", "/api/v1/cql", "/api/v1/schema")) for path in paths)

@@ -182,6 +182,8 @@ def test_a_call_that_takes_too_long_is_given_up(talk, tmp_path):
         async def wait(client):
             await shown(client, "list_tables")
             os.kill(server.pid, signal.SIGSTOP)
+            # Until all of its threads have stopped, it may answer.
+            os.waitid(os.P_PID, server.pid, os.WSTOPPED | os.WNOWAIT)
             try:
                 error, hint = await refused(client, "cql", query="SELECT * FROM system.local")
             finally:
