@@ -307,7 +307,10 @@ fn user_types_are_those_of_the_new_keyspace() {
     assert_equal([&one, &other], [table.id, adopted.id], 1);
     let catalog = other.catalog();
     let column = &catalog.table("new", "t").unwrap().columns[1];
-    assert_eq!(**column.cql_type.user_type().unwrap(), point_type("new", &["x"]));
+    assert_eq!(
+        **column.cql_type.user_type().unwrap(),
+        point_type("new", &["x"])
+    );
 }
 
 /// Does something while rows are copied.
