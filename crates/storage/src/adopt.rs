@@ -3,8 +3,8 @@
 //! Rows are copied as they are stored, with their write times, times to live and deletions. So the
 //! copy answers each read as the source does, and older writes lose to it as they would there.
 //!
-//! A table gets a new id from the caller, who can note it before anything is copied. Its indexes get
-//! new ids, too. The table is made in one change of the schema once all its rows are there. See
+//! A table gets a new id from the caller, who can note it before anything is copied. Its indexes
+//! get new ids, too. The table is made in one change of the schema once all its rows are there. See
 //! `commit::adoption`.
 
 use std::ops::Bound;
