@@ -70,6 +70,14 @@ def test_a_table_that_is_there_is_not_touched(server, one_backup, expected, sess
     assert data.contents(session) == expected
 
 
+def test_a_name_that_no_keyspace_may_have_is_refused(server, one_backup, expected, session):
+    for name in ("system", "a/../../b", "UPPER x", "k" * 49):
+        said = one_backup.restore_fails("--keyspace", "shop", "--to-keyspace", name)
+        assert "--to-keyspace" in said, said
+    assert session.execute("SELECT host_id FROM system.local").one().host_id
+    assert data.contents(session) == expected
+
+
 def test_names_that_are_not_in_the_point_are_said(one_backup, other):
     said = one_backup.restore_fails("--keyspace", "shop", "--table", "nothing", server=other)
     assert "nothing" in said, said

@@ -1,6 +1,7 @@
 //! The tables of a point that are restored, and the files that this needs.
 
 use backup::{FileSelection, PointManifest, PointTable};
+use node::schema_changes::check_new_keyspace;
 use schema::log_table_name;
 
 use crate::BackupTaskError;
@@ -20,7 +21,8 @@ impl TableChoice {
     /// The choice of these names.
     ///
     /// # Errors
-    /// If a table or another name is given without a keyspace.
+    /// If a table or another name is given without a keyspace, or if no keyspace may have the other
+    /// name.
     pub fn new(
         keyspace: Option<String>,
         table: Option<String>,
@@ -36,6 +38,11 @@ impl TableChoice {
                 "another name for a keyspace that is not named: name the keyspace to restore, too"
                     .to_owned(),
             ));
+        }
+        if let Some(name) = &to_keyspace {
+            check_new_keyspace(name).map_err(|error| {
+                BackupTaskError::Wrong(format!("--to-keyspace: {}", error.message))
+            })?;
         }
         Ok(TableChoice {
             keyspace,
@@ -200,6 +207,20 @@ mod tests {
         let all = paths(None, None);
         // But for the log, the secondary index and the snapshots.
         assert_eq!(all.len(), 6, "{all:?}");
+    }
+
+    #[test]
+    fn another_name_is_one_that_a_keyspace_may_have() {
+        let long = "k".repeat(49);
+        let named = |name: &str| {
+            let owned = Some(name.to_owned());
+            TableChoice::new(Some("ks".to_owned()), None, owned)
+        };
+        for name in ["", "system", "system_auth", "a/../../b", "UPPER x", &long] {
+            let refused = named(name).unwrap_err().to_string();
+            assert!(refused.starts_with("--to-keyspace: "), "{refused}");
+        }
+        assert!(named("Shop_2").is_ok());
     }
 
     #[test]

@@ -24,6 +24,18 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Removes a file, if it is there, and waits until this is on the disk.
+///
+/// # Errors
+/// If it can't be removed.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    match (fs::remove_file(path), path.parent()) {
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        (Ok(()), Some(parent)) => sync_directory(parent),
+        (removed, _) => removed,
+    }
+}
+
 /// Waits until the names in a directory are on the disk.
 ///
 /// # Errors
@@ -97,6 +109,11 @@ impl ScratchDirectory {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
+    /// Lets it be removed again.
+    pub(crate) fn release(&self) {
+        self.is_left.store(false, Ordering::Relaxed);
+    }
+
     /// Removes it now, without holding up other tasks.
     pub(crate) async fn remove(self) {
         // Dropping removes it. If the task is lost with its thread, the next start does.
@@ -128,6 +145,11 @@ mod tests {
         replace(&path, b"22").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"22");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        remove_file(&path).unwrap();
+        assert!(!path.exists());
+        // Once more changes nothing.
+        remove_file(&path).unwrap();
+        assert!(remove_file(directory.path()).is_err());
     }
 
     #[test]
@@ -146,5 +168,11 @@ mod tests {
         stays.leave();
         drop(stays);
         assert!(left.join("db").exists());
+        let goes = ScratchDirectory::below(&parent.path().join("a"), "one").unwrap();
+        fs::create_dir_all(goes.path().join("db")).unwrap();
+        goes.leave();
+        goes.release();
+        drop(goes);
+        assert!(!left.exists());
     }
 }

@@ -3,18 +3,20 @@
 //! Rows are copied as they are stored, with their write times, times to live and deletions. So the
 //! copy answers each read as the source does, and older writes lose to it as they would there.
 //!
-//! A table gets a new id, and so do its indexes. The table is made in one change of the schema once
-//! all its rows are there. See `commit::adoption`.
+//! A table gets a new id from the caller, who can note it before anything is copied. Its indexes
+//! get new ids, too. The table is made in one change of the schema once all its rows are there. See
+//! `commit::adoption`.
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use platform::aside;
-use schema::{Catalog, Keyspace, RowTtl, Table, TableId};
+use schema::{Catalog, RowTtl, Table, TableId};
 use tokio::sync::oneshot;
 use uuid::Uuid;
-use value::{CqlType, UserType, timeuuid};
+use value::timeuuid;
 
 use crate::commit::{self, AdoptionStep, DeletionSweep, FinishedCopy, QueuedRequest};
 use crate::engine::SpaceId;
@@ -75,26 +77,36 @@ impl Storage {
     /// Copies a table of another storage to a name of this one. It appears with all its rows or
     /// not at all: after a kill the next start removes what was copied.
     ///
+    /// `id` is the table's id here. It must be a new one: no table may have or have had it.
+    ///
+    /// The clock goes on from the time of the source, so that later writes win over what was
+    /// copied.
+    ///
     /// Secondary indexes are built as CREATE INDEX builds them. Definitions of vector and full-text
     /// indexes come along, and the index service builds these. A CDC log begins empty.
     ///
     /// # Errors
     /// If the source has no such table or it is a CDC log, if the keyspace lacks a type that the
-    /// table needs or has a table or an index of its name, if the disk is full or fails, if the
-    /// tables in memory have no room, or if `progress` ends the copy.
+    /// table needs or has a table or an index of its name, if the id is in use, if the source's
+    /// clock is ahead by more than seconds, if the disk is full or fails, if the tables in memory
+    /// have no room, or if `progress` ends the copy.
     pub async fn adopt_table(
         &self,
         source: &Storage,
         from: TableId,
+        id: TableId,
         to: AdoptedTableName,
         progress: &dyn AdoptProgress,
     ) -> Result<AdoptedTable, StorageError> {
         let view = source.view(from)?;
+        // No write of the view has a later time of the source's clock.
+        let source_micros = source.shared().kept_micros.load(Ordering::Relaxed);
         let now_micros = self.clock().now_micros();
+        commit::check_source_time(source_micros, now_micros)?;
         let original = Arc::clone(&view.context().table);
-        let table = renamed(&original.table, &to, &self.catalog(), now_micros)?;
+        let table = renamed(&original.table, id, &to, &self.catalog(), now_micros)?;
         commit::check_names(&self.catalog(), &table)?;
-        let space = SpaceId::new(table.id, 0);
+        let space = SpaceId::new(id, 0);
         let sweeps = unfinished_sweeps(&view, space)?;
         let mut copy = UnfinishedCopy {
             storage: self,
@@ -102,14 +114,18 @@ impl Storage {
             is_finished: false,
         };
         let options = original.space_options();
-        self.step(AdoptionStep::Begin { space, options }).await?;
+        if let Err(refused) = self.step(AdoptionStep::Begin { space, options }).await {
+            // Of an id that is in use, the space is another's.
+            copy.is_finished = matches!(refused, StorageError::Invalid(_));
+            return Err(refused);
+        }
         let (rows, bytes) = self.copy_entries(&view, space, progress).await?;
-        let id = table.id;
         let finished = FinishedCopy {
             space,
             table,
             is_expiring: source.shared().forgetting.is_expiring(from),
             sweeps,
+            source_micros,
         };
         self.step(AdoptionStep::Finish(Box::new(finished))).await?;
         copy.is_finished = true;
@@ -207,9 +223,10 @@ fn unfinished_sweeps(view: &TableView, space: SpaceId) -> Result<Vec<DeletionSwe
     Ok(of_table.map(|sweep| sweep.in_copy(space)).collect())
 }
 
-/// The definition of a table under another name, with ids of its own.
+/// The definition of a table under another name, with another id and indexes of its own.
 fn renamed(
     original: &Table,
+    id: TableId,
     to: &AdoptedTableName,
     catalog: &Catalog,
     now_micros: i64,
@@ -222,20 +239,12 @@ fn renamed(
     }
     let keyspace = commit::keyspace_of(catalog, &to.keyspace)?;
     let mut table = original.clone();
-    table.id = TableId(Uuid::new_v4());
+    table.id = id;
     table.keyspace.clone_from(&to.keyspace);
     table.name.clone_from(&to.table);
     table.log = None;
     table.truncated_at_ms = None;
-    for column in &mut table.columns {
-        column.cql_type = type_in(&column.cql_type, keyspace)?;
-    }
-    for dropped in table.dropped_columns.values_mut() {
-        // The type of a column that is no more may be no more, too.
-        if let Ok(known) = type_in(&dropped.cql_type, keyspace) {
-            dropped.cql_type = known;
-        }
-    }
+    commit::take_types_of(&mut table, keyspace)?;
     let version = || {
         let random = Uuid::new_v4().as_u64_pair().1;
         timeuuid::from_micros(now_micros, random).unwrap_or_else(|_| Uuid::new_v4())
@@ -251,64 +260,6 @@ fn renamed(
         ..row_ttl
     });
     Ok(table)
-}
-
-/// A type with the user types of a keyspace in the place of those of the same names.
-fn type_in(cql_type: &CqlType, keyspace: &Keyspace) -> Result<CqlType, StorageError> {
-    let boxed = |inner: &CqlType| type_in(inner, keyspace).map(Box::new);
-    Ok(match cql_type {
-        CqlType::List { element, frozen } => CqlType::List {
-            element: boxed(element)?,
-            frozen: *frozen,
-        },
-        CqlType::Set { element, frozen } => CqlType::Set {
-            element: boxed(element)?,
-            frozen: *frozen,
-        },
-        CqlType::Map { key, value, frozen } => CqlType::Map {
-            key: boxed(key)?,
-            value: boxed(value)?,
-            frozen: *frozen,
-        },
-        CqlType::Tuple(parts) => {
-            let parts = parts.iter().map(|part| type_in(part, keyspace));
-            CqlType::Tuple(parts.collect::<Result<_, _>>()?)
-        }
-        CqlType::Vector {
-            element,
-            dimensions,
-        } => CqlType::Vector {
-            element: boxed(element)?,
-            dimensions: *dimensions,
-        },
-        CqlType::UserType { definition, frozen } => CqlType::UserType {
-            definition: user_type_in(definition, keyspace)?,
-            frozen: *frozen,
-        },
-        other => other.clone(),
-    })
-}
-
-fn user_type_in(definition: &UserType, keyspace: &Keyspace) -> Result<Arc<UserType>, StorageError> {
-    let fields = definition.field_types.iter();
-    let fields = fields.map(|field| type_in(field, keyspace));
-    let wanted = UserType {
-        keyspace: keyspace.name.clone(),
-        field_types: fields.collect::<Result<_, _>>()?,
-        ..definition.clone()
-    };
-    match keyspace.types.get(&definition.name) {
-        Some(known) if **known == wanted => Ok(Arc::clone(known)),
-        Some(_) => Err(StorageError::Invalid(format!(
-            "the type {}.{} differs from the one that the table uses: copy the table to another \
-             keyspace",
-            keyspace.name, definition.name
-        ))),
-        None => Err(StorageError::Invalid(format!(
-            "the keyspace {} has no type {}, which the table uses: make it first",
-            keyspace.name, definition.name
-        ))),
-    }
 }
 
 fn unwanted() -> StorageError {

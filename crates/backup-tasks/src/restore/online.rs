@@ -1,13 +1,16 @@
 //! Restores into the running server, next to its tables.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backup::{BackupLocation, LocationAccess, PointKind, PointManifest, PointTable};
-use schema::{Catalog, Keyspace, Role, Table};
-use storage::{AdoptedTableName, CatalogChangeError, Storage};
+use node::schema_changes::check_new_keyspace;
+use schema::{Catalog, Keyspace, Role, Table, TableId};
+use storage::{AdoptProgress, AdoptedTableName, CatalogChangeError, Storage};
 use tasks::Task;
+use uuid::Uuid;
 
 use super::names::in_keyspace;
 use super::record::{RestoreRecord, undo, undo_interrupted};
@@ -85,18 +88,23 @@ impl BackupRunner {
     ) -> Result<(), BackupTaskError> {
         let source = digests::open(&scratch.path().join("data")).await?;
         let mut record = RestoreRecord::new(scratch.path());
+        // If this is dropped before its end, the next start finds the record.
+        scratch.leave();
         let mut adopted = self
             .adopt_recorded(storage, &source, choice, &mut record, task)
             .await;
         if adopted.is_ok() {
             adopted = record.keep_all();
         }
-        if adopted.is_err()
-            && let Err(error) = undo(storage, record.made.clone()).await
-        {
-            tracing::error!(%error, "tables of a restore that failed remain until the next start");
-            // The record in it is needed for that.
-            scratch.leave();
+        let settled = match &adopted {
+            Ok(()) => Ok(()),
+            Err(_) => undo(storage, record.made.clone()).await,
+        };
+        match settled {
+            Ok(()) => scratch.release(),
+            Err(error) => {
+                tracing::error!(%error, "tables of a restore that failed remain until the next start");
+            }
         }
         digests::close(source).await?;
         adopted
@@ -126,23 +134,37 @@ impl BackupRunner {
                     table: table.name.clone(),
                 };
                 let progress = AdoptReporter::new(task, self.stop_token());
-                let adopted = storage.adopt_table(source, table.id, name, &progress).await;
+                let adopted =
+                    adopt_noted((storage, source), table.id, name, record, &progress).await;
                 if !self.reporter(task).is_wanted() {
                     // A table that was copied to its end meanwhile is undone with the others.
-                    record.made.tables.extend(adopted.ok().map(|it| it.id.0));
                     return Err(BackupTaskError::Stopped);
                 }
-                let adopted = adopted?;
-                record.made.tables.insert(adopted.id.0);
-                record.save()?;
+                adopted?;
                 task.count(TABLES, 1);
             }
         }
         match choice.is_whole() {
-            true => take_roles(storage, &from).await,
+            true => take_roles(storage, &from, record).await,
             false => Ok(()),
         }
     }
+}
+
+/// Copies a table from the second storage to the first. Its id is in the record before anything is
+/// made, so that no kill leaves a table that the record lacks.
+async fn adopt_noted(
+    (storage, source): (&Storage, &Storage),
+    from: TableId,
+    to: AdoptedTableName,
+    record: &mut RestoreRecord,
+    progress: &dyn AdoptProgress,
+) -> Result<(), BackupTaskError> {
+    let id = TableId(Uuid::new_v4());
+    record.made.tables.insert(id.0);
+    record.save()?;
+    storage.adopt_table(source, from, id, to, progress).await?;
+    Ok(())
 }
 
 /// The chosen tables of a keyspace. CDC logs are made with their tables.
@@ -214,6 +236,12 @@ async fn make_keyspace(storage: &Storage, wanted: Keyspace) -> Result<(), Backup
 fn add_keyspace(catalog: &mut Catalog, wanted: &Keyspace) -> Result<(), String> {
     let name = &wanted.name;
     if catalog.keyspace(name).is_none() {
+        check_new_keyspace(name).map_err(|error| {
+            format!(
+                "{}: restore it under another name (--to-keyspace)",
+                error.message
+            )
+        })?;
         let empty = Keyspace {
             types: Default::default(),
             tables: Default::default(),
@@ -237,30 +265,52 @@ fn add_keyspace(catalog: &mut Catalog, wanted: &Keyspace) -> Result<(), String> 
     Ok(())
 }
 
-/// Takes the roles of the point, if the server has none but the one that it made itself.
-async fn take_roles(storage: &Storage, from: &Catalog) -> Result<(), BackupTaskError> {
-    if from.roles.is_empty() {
+/// Takes the roles of the point, if the server has none but the one that it made itself. That one
+/// stays as it is. The others are in the record before they are made.
+async fn take_roles(
+    storage: &Storage,
+    from: &Catalog,
+    record: &mut RestoreRecord,
+) -> Result<(), BackupTaskError> {
+    let noted = missing_roles(&storage.catalog(), from);
+    if noted.is_empty() {
         return Ok(());
     }
-    let roles = from.roles.clone();
+    let noted = noted.iter().map(|(name, role)| (name.clone(), role.id));
+    record.made.roles.extend(noted);
+    record.save()?;
+    let of_point = from.clone();
     let changed = storage.change_catalog(move |catalog| {
-        if has_own_roles(catalog) {
-            tracing::warn!("this server has roles of its own, so those of the backup are left out");
-            return Ok::<(), Infallible>(());
-        }
-        let made = std::mem::take(&mut *catalog.roles);
-        let mut taken: std::collections::BTreeMap<String, Arc<Role>> = (*roles).clone();
-        for (name, role) in made {
-            taken.entry(name).or_insert(role);
-        }
-        *catalog.roles = taken;
-        Ok(())
+        let missing = missing_roles(catalog, &of_point);
+        catalog.roles.extend(missing);
+        Ok::<(), Infallible>(())
     });
     match changed.await {
         Ok(()) => Ok(()),
         Err(CatalogChangeError::Refused(never)) => match never {},
         Err(CatalogChangeError::Storage(error)) => Err(error.into()),
     }
+}
+
+/// The roles of a point that a server takes: none if somebody has made roles there.
+fn missing_roles(catalog: &Catalog, of_point: &Catalog) -> BTreeMap<String, Arc<Role>> {
+    if of_point.roles.is_empty() {
+        return BTreeMap::new();
+    }
+    if has_own_roles(catalog) {
+        tracing::warn!("this server has roles of its own, so those of the backup are left out");
+        return BTreeMap::new();
+    }
+    let roles = of_point.roles.iter();
+    let missing = roles.filter(|(name, _)| !catalog.roles.contains_key(*name));
+    let taken = missing.map(|(name, role)| {
+        let mut role = Role::clone(role);
+        // An identity of a certificate is that of one role.
+        let is_free = |identity: &String| catalog.role_of_identity(identity).is_none();
+        role.identities.retain(is_free);
+        (name.clone(), Arc::new(role))
+    });
+    taken.collect()
 }
 
 /// Whether somebody has made roles.
@@ -282,6 +332,143 @@ mod tests {
             digest: None,
             folders: Vec::new(),
         }
+    }
+
+    fn open(directory: &Path) -> Storage {
+        Storage::open(directory, storage::StorageOptions::default()).unwrap()
+    }
+
+    fn keyspace(name: &str) -> Keyspace {
+        Keyspace {
+            name: name.to_owned(),
+            replication: Default::default(),
+            durable_writes: true,
+            tablets: false,
+            types: Default::default(),
+            tables: Default::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_point_may_not_make_a_keyspace_that_no_statement_could_make() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = open(directory.path());
+        for name in ["system", "", "a/b"] {
+            let refused = make_keyspace(&storage, keyspace(name)).await.unwrap_err();
+            assert!(refused.to_string().contains("--to-keyspace"), "{refused}");
+        }
+        assert!(storage.catalog().keyspaces.is_empty());
+        storage.close().await.unwrap();
+    }
+
+    /// A table of one column.
+    fn column_alone(keyspace: &str) -> Table {
+        let id = schema::ColumnId(0);
+        Table {
+            id: TableId(Uuid::new_v4()),
+            keyspace: keyspace.to_owned(),
+            name: "t".to_owned(),
+            columns: vec![schema::Column {
+                id,
+                name: "p".to_owned(),
+                kind: schema::ColumnKind::PartitionKey { position: 0 },
+                cql_type: value::CqlType::Int,
+            }],
+            next_column: schema::ColumnId(1),
+            dropped_columns: BTreeMap::new(),
+            partitioner: value::token::Partitioner::Murmur3,
+            default_ttl_s: 0,
+            row_ttl: None,
+            gc_grace_s: 864_000,
+            options: BTreeMap::new(),
+            indexes: BTreeMap::new(),
+            secondary_indexes: BTreeMap::new(),
+            cdc: None,
+            log: None,
+            log_of: None,
+            truncated_at_ms: None,
+        }
+    }
+
+    /// Reads the record while rows are copied.
+    struct RecordReader(PathBuf, std::sync::Mutex<Vec<u8>>);
+
+    impl AdoptProgress for RecordReader {
+        fn copied(&self, _rows: u64, _bytes: u64) {
+            *self.1.lock().unwrap() = std::fs::read(&self.0).unwrap();
+        }
+
+        fn is_wanted(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn the_id_of_a_table_is_recorded_before_the_table_is_there() {
+        let home = tempfile::tempdir().unwrap();
+        let [one, other, scratch] = ["one", "other", "scratch"].map(|it| home.path().join(it));
+        let (source, target) = (open(&one), open(&other));
+        std::fs::create_dir(&scratch).unwrap();
+        let table = column_alone("ks");
+        let (from, made) = (table.id, keyspace("ks"));
+        make_keyspace(&source, made.clone()).await.unwrap();
+        make_keyspace(&target, made).await.unwrap();
+        let put = source.change_catalog(move |catalog| {
+            catalog.put_table(table);
+            Ok::<(), Infallible>(())
+        });
+        assert!(put.await.is_ok());
+        let mut record = RestoreRecord::new(&scratch);
+        let reader = RecordReader(scratch.join("made.json"), Default::default());
+        let to = AdoptedTableName {
+            keyspace: "ks".to_owned(),
+            table: "t".to_owned(),
+        };
+        let adopted = adopt_noted((&target, &source), from, to, &mut record, &reader);
+        adopted.await.unwrap();
+        let seen = reader.1.into_inner().unwrap();
+        let seen: crate::restore::record::MadeObjects = serde_json::from_slice(&seen).unwrap();
+        let id = target.catalog().table("ks", "t").unwrap().id;
+        assert!(seen.tables.contains(&id.0), "{seen:?}");
+        // An id of a table that was not made yet is no hindrance.
+        record.made.tables.insert(Uuid::new_v4());
+        undo(&target, record.made).await.unwrap();
+        assert!(target.catalog().table("ks", "t").is_none());
+        source.close().await.unwrap();
+        target.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_superuser_stays_and_roles_that_were_taken_are_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = open(directory.path());
+        let first = node::security::access::first_superuser::NAME;
+        let role = || Role {
+            id: Uuid::new_v4(),
+            can_login: true,
+            ..Role::default()
+        };
+        let (own, theirs, reader) = (role(), role(), role());
+        let own_id = own.id;
+        let put = storage.change_catalog(move |catalog| {
+            catalog.roles.insert(first.to_owned(), Arc::new(own));
+            Ok::<(), Infallible>(())
+        });
+        assert!(put.await.is_ok());
+        let mut point = Catalog::clone(&storage.catalog());
+        point.roles.insert(first.to_owned(), Arc::new(theirs));
+        point.roles.insert("reader".to_owned(), Arc::new(reader));
+        let mut record = RestoreRecord::new(directory.path());
+        take_roles(&storage, &point, &mut record).await.unwrap();
+        let catalog = storage.catalog();
+        assert_eq!(catalog.roles[first].id, own_id);
+        assert_eq!(catalog.roles["reader"], point.roles["reader"]);
+        // Now the server has roles of its own.
+        assert!(missing_roles(&catalog, &point).is_empty());
+        undo(&storage, record.made).await.unwrap();
+        assert_eq!(storage.catalog().roles.len(), 1);
+        assert_eq!(storage.catalog().roles[first].id, own_id);
+        storage.close().await.unwrap();
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use value::UserType;
 
 use crate::BackupTaskError;
-use crate::files::{remove_directory, replace};
+use crate::files::{remove_directory, remove_file, replace};
 
 /// The name of the file in the directory of a restore.
 const FILE: &str = "made.json";
@@ -27,8 +27,10 @@ pub(super) struct MadeObjects {
     pub keyspaces: BTreeSet<String>,
     /// The types: keyspace and name.
     pub types: BTreeSet<(String, String)>,
-    /// The tables by id.
+    /// The tables by id, noted before they are made. A table that was not made has no effect.
     pub tables: BTreeSet<Uuid>,
+    /// The roles: name and id. A later role of the name has another id.
+    pub roles: BTreeSet<(String, Uuid)>,
 }
 
 /// The record of one restore.
@@ -57,17 +59,12 @@ impl RestoreRecord {
         replace(&self.file, &bytes).map_err(|error| BackupTaskError::file(&self.file, error))
     }
 
-    /// Removes the record: what the restore has made remains from now on.
+    /// Removes the record, durably: what the restore has made remains from now on.
     ///
     /// # Errors
     /// If it can't be removed.
     pub(super) fn keep_all(&self) -> Result<(), BackupTaskError> {
-        match fs::remove_file(&self.file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(BackupTaskError::file(&self.file, error))
-            }
-            _ => Ok(()),
-        }
+        remove_file(&self.file).map_err(|error| BackupTaskError::file(&self.file, error))
     }
 }
 
@@ -90,12 +87,17 @@ pub(super) async fn undo(storage: &Storage, made: MadeObjects) -> Result<(), Bac
     }
 }
 
-/// Removes tables by their ids, and types and keyspaces that nothing is in any more.
+/// Removes tables and roles by their ids, and types and keyspaces that nothing is in any more.
 fn remove(catalog: &mut Catalog, made: &MadeObjects) {
     for id in &made.tables {
         let found = catalog.table_by_id(TableId(*id));
         if let Some((keyspace, name)) = found.map(|it| (it.keyspace.clone(), it.name.clone())) {
             catalog.remove_table(&keyspace, &name);
+        }
+    }
+    for (name, id) in &made.roles {
+        if catalog.roles.get(name).is_some_and(|role| role.id == *id) {
+            catalog.remove_role(name);
         }
     }
     for name in &made.keyspaces {

@@ -42,7 +42,7 @@ use value::timeuuid;
 
 use crate::database::CqlDatabase;
 use crate::guardrails::Guardrails;
-use crate::security::roles;
+use crate::security::{access, roles};
 use crate::statement::{
     Actor, CatalogChange, CatalogChangeKind, ChangedObject, ExecutionOutcome, ExecutionResult,
     keyspace_name, storage_error,
@@ -352,14 +352,29 @@ impl SchemaPlan {
     }
 }
 
-fn refuse_system(database: &CqlDatabase, keyspace: &str) -> Result<(), CqlError> {
-    if database.system.keyspace(keyspace).is_some() {
-        return Err(CqlError::new(
-            ErrorKind::Unauthorized,
-            format!("{keyspace} keyspace is not user-modifiable."),
-        ));
+/// Checks the name of a keyspace that is made without a statement, as CREATE KEYSPACE does.
+///
+/// # Errors
+/// If the name is no word of 1 to 48 characters, or is that of a system keyspace.
+pub fn check_new_keyspace(name: &str) -> Result<(), CqlError> {
+    match access::is_of_system(name) {
+        true => Err(not_modifiable(name)),
+        false => names::check_keyspace(name),
     }
-    Ok(())
+}
+
+fn refuse_system(database: &CqlDatabase, keyspace: &str) -> Result<(), CqlError> {
+    match database.system.keyspace(keyspace) {
+        Some(_) => Err(not_modifiable(keyspace)),
+        None => Ok(()),
+    }
+}
+
+fn not_modifiable(keyspace: &str) -> CqlError {
+    CqlError::new(
+        ErrorKind::Unauthorized,
+        format!("{keyspace} keyspace is not user-modifiable."),
+    )
 }
 
 /// Refuses a change of a CDC log, which is changed and dropped only with its table.

@@ -8,12 +8,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schema::{Catalog, Keyspace, Table, log_table_name};
+use schema::{Catalog, Keyspace, Table, TableId, log_table_name};
 
+use super::adopted_types::take_types_of;
 use super::sweep::DeletionSweep;
 use super::{Committer, expiring};
 use crate::StorageError;
 use crate::engine::{EntryBatch, ResidentChange, SpaceId, SpaceOptions, SyncTarget};
+
+/// The longest time by which the source's clock may be ahead of this one. Microseconds.
+const LEAD_MAX_MICROS: i64 = 10_000_000;
 
 /// A step of an adoption.
 pub(crate) enum AdoptionStep {
@@ -41,6 +45,9 @@ pub(crate) struct FinishedCopy {
     pub is_expiring: bool,
     /// The deletions whose rows are still stored.
     pub sweeps: Vec<DeletionSweep>,
+    /// The source's clock has given no later time to a write of the copy. Microseconds since the
+    /// epoch.
+    pub source_micros: i64,
 }
 
 impl Committer {
@@ -48,6 +55,7 @@ impl Committer {
         let done = match step {
             AdoptionStep::Begin { space, options } => {
                 self.shared.check_writable()?;
+                self.check_unused(space)?;
                 self.adopting.insert(space);
                 self.shared.engine.create_space(space, options)
             }
@@ -97,13 +105,21 @@ impl Committer {
     fn finish_adoption(&mut self, copy: FinishedCopy) -> Result<(), StorageError> {
         let FinishedCopy {
             space,
-            table,
+            mut table,
             is_expiring,
             sweeps,
+            source_micros,
         } = copy;
         let schema = self.shared.schema();
         check_names(&schema.catalog, &table)?;
+        // Types may have been dropped or changed since the copy began.
+        let keyspace = keyspace_of(&schema.catalog, &table.keyspace)?;
+        take_types_of(&mut table, keyspace)?;
         self.check_adopting(space)?;
+        let clock = &self.shared.clock;
+        check_source_time(source_micros, clock.now_micros())?;
+        // The commit of the schema carries the mark for it.
+        clock.raise(source_micros);
         let mut catalog = Catalog::clone(&schema.catalog);
         let id = table.id;
         catalog.put_table(table);
@@ -119,6 +135,16 @@ impl Committer {
         Ok(())
     }
 
+    /// Fails if a table has the space, had it until a moment ago, or is about to get it.
+    fn check_unused(&self, space: SpaceId) -> Result<(), StorageError> {
+        let is_retired = self.retired.iter().any(|(former, _)| *former == space);
+        let is_table = self.shared.schema().table(space.table()).is_ok();
+        match is_retired || is_table || self.adopting.contains(&space) {
+            true => Err(id_in_use(space.table())),
+            false => Ok(()),
+        }
+    }
+
     /// Fails if the engine was opened again since the space was made. Then the space is no longer
     /// held in memory, if it was to be.
     fn check_adopting(&self, space: SpaceId) -> Result<(), StorageError> {
@@ -131,8 +157,32 @@ impl Committer {
     }
 }
 
-/// Fails if a name of the table is taken, or if there is no such keyspace.
+/// Fails if the clock of a copy's source is ahead by more than seconds.
+pub(crate) fn check_source_time(source_micros: i64, now_micros: i64) -> Result<(), StorageError> {
+    let lead_micros = source_micros.saturating_sub(now_micros);
+    if lead_micros <= LEAD_MAX_MICROS {
+        return Ok(());
+    }
+    let (lead_s, max_s) = (lead_micros / 1_000_000, LEAD_MAX_MICROS / 1_000_000);
+    Err(StorageError::Invalid(format!(
+        "the clock of the server that the table comes from was {lead_s} s ahead of the clock here, \
+         so writes here would lose to its rows; at most {max_s} s are made up for: set the clock \
+         of this machine, or copy the table again once the difference has passed"
+    )))
+}
+
+fn id_in_use(id: TableId) -> StorageError {
+    StorageError::Invalid(format!(
+        "the id {} is in use: copy the table with a new id",
+        id.0
+    ))
+}
+
+/// Fails if the id or a name of the table is taken, or if there is no such keyspace.
 pub(crate) fn check_names(catalog: &Catalog, table: &Table) -> Result<(), StorageError> {
+    if catalog.table_by_id(table.id).is_some() {
+        return Err(id_in_use(table.id));
+    }
     let keyspace = keyspace_of(catalog, &table.keyspace)?;
     let taken = |what: &str, name: &str| {
         StorageError::Invalid(format!(

@@ -9,6 +9,7 @@
 //! A batch is prepared in a turn on the processor ([`cpu_scheduler`]), which is given back before
 //! the disk is waited for.
 
+mod adopted_types;
 mod adoption;
 mod apply;
 mod beginning;
@@ -60,7 +61,10 @@ use crate::mutation::{AtomicWrite, WriteOutcome};
 use crate::shared::OpenStorage;
 use crate::{Durability, StorageError, WriteAvailability, record};
 
-pub(crate) use adoption::{AdoptionStep, FinishedCopy, check_names, keyspace_of};
+pub(crate) use adopted_types::take_types_of;
+pub(crate) use adoption::{
+    AdoptionStep, FinishedCopy, check_names, check_source_time, keyspace_of,
+};
 pub(crate) use beginning::WriteClaim;
 pub(crate) use building::{IndexBuild, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use checkpoint::LinkedCheckpoint;

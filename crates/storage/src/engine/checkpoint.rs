@@ -9,6 +9,8 @@
 //!   replay sees by the sequence numbers. In the other order it could be in neither.
 //! - The newest journal goes on growing. So the checkpoint gets a copy of its batches up to that
 //!   moment, which is made once writes go on.
+//! - A manifest never changes: a new one takes its place, which the small file `current` names. In
+//!   that moment the manifests of most spaces are as they were, and only `current` is read again.
 //! - Journals and tables may be removed at any time. Journals are removed from the oldest on, once
 //!   what they hold is in tables. For tables, the manifest is read again.
 //! - The marker of the directory is written last. Without it no directory is opened.
@@ -40,6 +42,8 @@ pub(crate) struct CheckpointDraft {
     incarnation: u64,
     /// The files that have a link, by their paths in the folder.
     linked: HashSet<PathBuf>,
+    /// The manifests whose files were linked at the beginning, by the folders of their spaces.
+    early: HashMap<PathBuf, SpaceManifest>,
     /// The folders of the spaces that are in the checkpoint, with their manifests.
     manifests: Vec<(PathBuf, SpaceManifest)>,
     spaces: HashMap<SpaceId, PathBuf>,
@@ -72,6 +76,7 @@ impl DiskEngine {
             target,
             incarnation: self.incarnation.load(Ordering::Relaxed),
             linked: HashSet::new(),
+            early: HashMap::new(),
             manifests: Vec::new(),
             spaces: HashMap::new(),
             journal: None,
@@ -81,7 +86,9 @@ impl DiskEngine {
         fs::create_dir_all(draft.target.join(manifest::SPACES)).map_err(failed)?;
         for folder in self.with(|open| Ok(folders(open)))?.into_values() {
             // Of a space that is dropped meanwhile, nothing is in the checkpoint.
-            draft.try_link_space(&folder)?;
+            if let Some(manifest) = draft.try_link_space(&folder)? {
+                draft.early.insert(folder, manifest);
+            }
         }
         Ok(draft)
     }
@@ -103,7 +110,10 @@ impl DiskEngine {
             let table_of_spaces = space_folder(TABLE_OF_SPACES);
             let folders: Vec<PathBuf> = draft.spaces.values().cloned().collect();
             for folder in folders.into_iter().chain([table_of_spaces]) {
-                let manifest = draft.link_space(&folder)?;
+                let manifest = match draft.unchanged(&folder) {
+                    Some(manifest) => manifest,
+                    None => draft.link_space(&folder)?,
+                };
                 draft.manifests.push((folder, manifest));
             }
             Ok(())
@@ -169,6 +179,13 @@ impl CheckpointDraft {
         Err(StorageError::Io(
             "the journals changed too fast to make a checkpoint: try again".to_owned(),
         ))
+    }
+
+    /// The manifest of a space whose files were linked at the beginning, if it still counts.
+    fn unchanged(&mut self, folder: &Path) -> Option<SpaceManifest> {
+        let early = self.early.remove(folder)?;
+        let current = fs::read(self.source.join(folder).join(manifest::CURRENT)).ok()?;
+        (current == early.current).then_some(early)
     }
 
     /// Links the files of a space.
@@ -359,5 +376,75 @@ fn failed(path: &Path, error: io::Error) -> StorageError {
             "a checkpoint in {path} is not possible: {error}; its parent directory must exist"
         )),
         _ => StorageError::Io(format!("a checkpoint in {path} could not be made: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+
+    use super::super::{EngineOptions, LockedDirectory, SpaceOptions, SyncTarget};
+    use super::*;
+
+    fn open(path: &Path) -> DiskEngine {
+        let options = EngineOptions {
+            cache_bytes: 1 << 20,
+            memtable_bytes: 1 << 20,
+            write_buffer_bytes: 4 << 20,
+            resident_bytes: 0,
+        };
+        let (directory, is_new) = LockedDirectory::open(path).unwrap();
+        if is_new {
+            directory.mark_made().unwrap();
+        }
+        DiskEngine::open(directory, options, Arc::new(|_, _| None)).unwrap()
+    }
+
+    #[test]
+    fn the_manifest_of_a_space_that_has_not_changed_is_read_once() {
+        let home = tempfile::tempdir().unwrap();
+        let engine = open(&home.path().join("data"));
+        let options = SpaceOptions {
+            separate_values: false,
+            resident: false,
+        };
+        engine.create_space(SpaceId::META, options).unwrap();
+        let (key, value) = (Bytes::from_static(b"key"), Bytes::from_static(b"value"));
+        let batch = vec![(SpaceId::META, key, Some(value))];
+        engine.commit(batch, SyncTarget::Disk, 0).unwrap();
+        let target = home.path().join("copy");
+        let mut draft = engine.begin_checkpoint(&target).unwrap();
+        let folder = draft.early.keys().next().unwrap().clone();
+        let early = &draft.early[&folder];
+        let manifest = draft.source.join(&folder).join(&early.name);
+        // It can't be read again.
+        let whole = early.bytes.clone();
+        fs::write(&manifest, b"").unwrap();
+        engine.link_checkpoint(&mut draft).unwrap();
+        fs::write(&manifest, whole).unwrap();
+        engine.finish_checkpoint(draft).unwrap();
+        let copy = open(&target);
+        assert!(copy.get(SpaceId::META, b"key").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_space_whose_manifest_has_changed_is_linked_again() {
+        let home = tempfile::tempdir().unwrap();
+        let engine = open(&home.path().join("data"));
+        let options = SpaceOptions {
+            separate_values: false,
+            resident: false,
+        };
+        engine.create_space(SpaceId::META, options).unwrap();
+        let mut draft = engine.begin_checkpoint(&home.path().join("copy")).unwrap();
+        let folder = draft.early.keys().next().unwrap().clone();
+        draft.early.get_mut(&folder).unwrap().current.push(0);
+        assert!(draft.unchanged(&folder).is_none());
+        assert!(draft.early.is_empty());
+        engine.link_checkpoint(&mut draft).unwrap();
+        let has = |of: &(PathBuf, SpaceManifest)| of.0 == folder && of.1.current.len() > 1;
+        assert!(draft.manifests.iter().any(has));
     }
 }

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use bytes::Bytes;
-use schema::{ColumnId, IndexedPart, SecondaryIndex, Table};
+use schema::{ColumnId, IndexedPart, SecondaryIndex, Table, TableId};
 use storage::mutation::{CellOperation, PartitionChange};
 use storage::read::ClusteringBound;
 use storage::{
@@ -79,7 +80,8 @@ fn adopt(
     table: &Table,
     to: AdoptedTableName,
 ) -> Result<AdoptedTable, StorageError> {
-    block_on(target.adopt_table(source, table.id, to, &to_the_end()))
+    let id = TableId(Uuid::new_v4());
+    block_on(target.adopt_table(source, table.id, id, to, &to_the_end()))
 }
 
 fn row(c: i32, value: &str, ttl_s: Option<u32>) -> PartitionChange {
@@ -130,7 +132,7 @@ fn now_s(storage: &Storage) -> i64 {
 }
 
 /// Fails unless two tables have the same live rows, now and when some have expired.
-fn assert_equal(storages: [&Storage; 2], tables: [schema::TableId; 2], rows: u64) {
+fn assert_equal(storages: [&Storage; 2], tables: [TableId; 2], rows: u64) {
     for at_s in [
         now_s(storages[0]),
         now_s(storages[0]) + 2 * i64::from(TTL_S),
@@ -252,48 +254,160 @@ fn secondary_indexes_are_built_and_names_are_checked() {
     assert!(refused.to_string().contains("CDC log"), "{refused}");
 }
 
+fn point_type(keyspace: &str, fields: &[&str]) -> UserType {
+    UserType {
+        keyspace: keyspace.to_owned(),
+        name: "point".to_owned(),
+        field_names: fields.iter().map(|&field| field.to_owned()).collect(),
+        field_types: vec![CqlType::Int; fields.len()],
+    }
+}
+
+fn put_type(storage: &Storage, definition: UserType) {
+    block_on(storage.change_catalog(move |catalog| {
+        catalog.put_type(definition);
+        Ok::<(), ()>(())
+    }))
+    .unwrap();
+}
+
+/// A table with a column of a user type.
+fn table_of_points() -> Table {
+    let point = CqlType::UserType {
+        definition: Arc::new(point_type("ks", &["x"])),
+        frozen: true,
+    };
+    TableBuilder::new("ks", "t")
+        .partition("p", CqlType::Int)
+        .regular("at", point)
+        .build()
+}
+
+/// Makes the table of points with its keyspace and its type, and writes a row.
+fn fill_points(storage: &Storage, table: &Table) {
+    make_keyspace(storage, "ks");
+    put_type(storage, point_type("ks", &["x"]));
+    create(storage, table, true);
+    let value = [&4_i32.to_be_bytes()[..], &7_i32.to_be_bytes()].concat();
+    let change = insert(vec![], vec![set(ColumnId(1), value.into())], 1);
+    write(storage, table, vec![int(1)], vec![change]);
+}
+
 #[test]
 fn user_types_are_those_of_the_new_keyspace() {
     let home = tempfile::tempdir().unwrap();
     let [one, other] = ["one", "other"].map(|name| open(&home.path().join(name)));
-    let definition = |keyspace: &str| UserType {
-        keyspace: keyspace.to_owned(),
-        name: "point".to_owned(),
-        field_names: vec!["x".to_owned()],
-        field_types: vec![CqlType::Int],
-    };
-    let put = |storage: &Storage, of: UserType| {
-        block_on(storage.change_catalog(|catalog| {
-            catalog.put_type(of);
-            Ok::<(), ()>(())
-        }))
-        .unwrap();
-    };
-    let table = TableBuilder::new("ks", "t")
-        .partition("p", CqlType::Int)
-        .regular(
-            "at",
-            CqlType::UserType {
-                definition: Arc::new(definition("ks")),
-                frozen: true,
-            },
-        )
-        .build();
-    make_keyspace(&one, "ks");
-    put(&one, definition("ks"));
-    create(&one, &table, true);
-    let value = [&4_i32.to_be_bytes()[..], &7_i32.to_be_bytes()].concat();
-    let change = insert(vec![], vec![set(ColumnId(1), value.into())], 1);
-    write(&one, &table, vec![int(1)], vec![change]);
+    let table = table_of_points();
+    fill_points(&one, &table);
     make_keyspace(&other, "new");
     let missing = adopt(&other, &one, &table, name("new", "t")).unwrap_err();
     assert!(missing.to_string().contains("no type point"), "{missing}");
-    put(&other, definition("new"));
+    put_type(&other, point_type("new", &["x"]));
     let adopted = adopt(&other, &one, &table, name("new", "t")).unwrap();
     assert_equal([&one, &other], [table.id, adopted.id], 1);
     let catalog = other.catalog();
     let column = &catalog.table("new", "t").unwrap().columns[1];
-    assert_eq!(**column.cql_type.user_type().unwrap(), definition("new"));
+    assert_eq!(
+        **column.cql_type.user_type().unwrap(),
+        point_type("new", &["x"])
+    );
+}
+
+/// Does something while rows are copied.
+struct WhileCopied<'a>(&'a (dyn Fn() + Sync));
+
+impl AdoptProgress for WhileCopied<'_> {
+    fn copied(&self, _rows: u64, _bytes: u64) {
+        // On a thread of its own, as the copy runs in a runtime.
+        thread::scope(|scope| {
+            scope.spawn(self.0);
+        });
+    }
+
+    fn is_wanted(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_type_that_is_dropped_or_changed_during_a_copy_ends_it() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| home.path().join(name));
+    let (source, target) = (open(&one), open(&other));
+    let table = table_of_points();
+    fill_points(&source, &table);
+    make_keyspace(&target, "new");
+    let drop_type = || {
+        block_on(target.change_catalog(|catalog| {
+            catalog.remove_type("new", "point");
+            Ok::<(), ()>(())
+        }))
+        .unwrap();
+    };
+    let alter_type = || put_type(&target, point_type("new", &["x", "y"]));
+    let changes: [(&(dyn Fn() + Sync), &str); 2] =
+        [(&drop_type, "no type point"), (&alter_type, "differs")];
+    for (change, said) in changes {
+        put_type(&target, point_type("new", &["x"]));
+        let id = TableId(Uuid::new_v4());
+        let meanwhile = WhileCopied(change);
+        let to = name("new", "t");
+        let refused = block_on(target.adopt_table(&source, table.id, id, to, &meanwhile));
+        let refused = refused.unwrap_err();
+        assert!(refused.to_string().contains(said), "{refused}");
+        assert!(target.catalog().table("new", "t").is_none());
+    }
+    drop(target);
+    let target = open(&other);
+    put_type(&target, point_type("new", &["x"]));
+    adopt(&target, &source, &table, name("new", "t")).unwrap();
+    drop(target);
+    assert!(open(&other).catalog().table("new", "t").is_some());
+}
+
+#[test]
+fn an_id_that_is_in_use_is_refused_and_its_table_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| open(&home.path().join(name)));
+    let table = table();
+    create(&one, &table, true);
+    fill(&one, &table);
+    make_keyspace(&other, "new");
+    let adopted = adopt(&other, &one, &table, name("new", "t")).unwrap();
+    let (id, to) = (adopted.id, name("new", "u"));
+    let again = block_on(other.adopt_table(&one, table.id, id, to, &to_the_end()));
+    let refused = again.unwrap_err();
+    assert!(refused.to_string().contains("in use"), "{refused}");
+    assert_equal([&one, &other], [table.id, id], 39);
+}
+
+#[test]
+fn later_writes_win_over_rows_of_a_source_whose_clock_is_ahead() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other, far] = ["one", "other", "far"].map(|name| home.path().join(name));
+    let at = |ahead_micros| ManualClock::new(START_MICROS + ahead_micros);
+    let source = open_at(&one, &at(3_000_000));
+    let clock = at(0);
+    let target = open_at(&other, &clock);
+    let table = simple_table();
+    create(&source, &table, true);
+    let written_micros = source.clock().next_write_micros();
+    let change = insert(vec![int(1)], vec![set(V, text("copied"))], written_micros);
+    write(&source, &table, vec![int(1)], vec![change]);
+    make_keyspace(&target, "new");
+    assert!(target.clock().next_write_micros() < written_micros);
+    adopt(&target, &source, &table, name("new", "t")).unwrap();
+    assert!(target.clock().next_write_micros() > written_micros);
+    drop(target);
+    let target = open_at(&other, &clock);
+    assert!(target.clock().next_write_micros() > written_micros);
+    // A difference that no client would wait for is refused.
+    let ahead = open_at(&far, &at(3_600_000_000));
+    create(&ahead, &table, true);
+    let change = insert(vec![int(1)], vec![set(V, text("copied"))], 1);
+    write(&ahead, &table, vec![int(1)], vec![change]);
+    let refused = adopt(&target, &ahead, &table, name("new", "u")).unwrap_err();
+    assert!(refused.to_string().contains("s ahead"), "{refused}");
 }
 
 /// The number of the engine's spaces on the disk.
@@ -315,7 +429,9 @@ fn a_copy_that_is_ended_leaves_nothing() {
     make_keyspace(&target, "new");
     let before = spaces(&other);
     let end = EndAfter(1, AtomicU64::new(0));
-    let ended = block_on(target.adopt_table(&source, table.id, name("new", "t"), &end));
+    let id = TableId(Uuid::new_v4());
+    let to = name("new", "t");
+    let ended = block_on(target.adopt_table(&source, table.id, id, to, &end));
     assert!(matches!(ended, Err(StorageError::Invalid(_))), "{ended:?}");
     assert!(end.1.load(Ordering::Relaxed) > 0, "it had begun");
     assert!(target.catalog().table("new", "t").is_none());

@@ -4,7 +4,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use schema::TableId;
 use storage::{AdoptProgress, AdoptedTableName, Storage};
+use uuid::Uuid;
 
 use crate::disk;
 use crate::support::*;
@@ -50,7 +52,8 @@ fn copying() {
     let source = Storage::open_read_only(&path("SOURCE"), options()).unwrap();
     let table = source.catalog().table("ks", "t").unwrap().id;
     let target = open(&path("TARGET"));
-    let _ = block_on(target.adopt_table(&source, table, to(), &KilledOnTheWay));
+    let id = TableId(Uuid::new_v4());
+    let _ = block_on(target.adopt_table(&source, table, id, to(), &KilledOnTheWay));
 }
 
 #[test]
@@ -91,7 +94,9 @@ fn a_killed_copy_leaves_nothing() {
     let storage = open(&target);
     assert!(storage.catalog().table("new", "t").is_none());
     eventually("its files are removed", || spaces() == before);
-    let adopted = block_on(storage.adopt_table(&source, table.id, to(), &ToTheEnd)).unwrap();
+    let id = TableId(Uuid::new_v4());
+    let adopted = block_on(storage.adopt_table(&source, table.id, id, to(), &ToTheEnd)).unwrap();
+    assert_eq!(adopted.id, id);
     let digest = |storage: &Storage, id| storage.table_digest(id, &|| true).unwrap();
     assert_eq!(digest(&storage, adopted.id), digest(&source, table.id));
 }

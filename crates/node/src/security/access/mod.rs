@@ -27,6 +27,7 @@ pub(crate) use hashing::PasswordHasher;
 use login::PasswordAuthenticator;
 pub(crate) use password::check_hash;
 pub use rights::RoleRights;
+pub(crate) use rights::is_of_system;
 use schema::{Catalog, Permission, Resource};
 use uuid::Uuid;
 

@@ -214,7 +214,7 @@ fn permission_to_build(class: SearchClass) -> Permission {
 
 /// Whether a keyspace is the system's. As in Cassandra, a permission on all keyspaces does not hold
 /// for it, so that not everybody who reads all data also reads the hashes of passwords.
-fn is_of_system(keyspace: &str) -> bool {
+pub(crate) fn is_of_system(keyspace: &str) -> bool {
     OPEN_KEYSPACES.contains(&keyspace) || OTHER_SYSTEM_KEYSPACES.contains(&keyspace)
 }
 
