@@ -339,8 +339,7 @@ impl World {
             }
             (WriteOutcome::Applied, None) => {
                 let floor = self.oracle.floor(&partition, key.as_deref());
-                for change in changes {
-                    let mut change = self.resolve(&partition, change).expect("no index in it");
+                for mut change in changes {
                     match &mut change {
                         PartitionChange::Row { timestamp, .. }
                         | PartitionChange::Static { timestamp, .. } => {
@@ -348,6 +347,8 @@ impl World {
                         }
                         other => panic!("{other:?}"),
                     }
+                    // By the raised time: what comes first in the change is seen by what follows.
+                    let change = self.resolve(&partition, change).expect("no index in it");
                     self.oracle.apply(&partition, change, now_s);
                 }
                 if let Some(key) = &key {
