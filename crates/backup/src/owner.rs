@@ -29,6 +29,9 @@ const FORMAT: u64 = 1;
 /// How often the marker is read and replaced before another writer counts as the reason.
 const ATTEMPTS: u32 = 5;
 
+/// Bytes of the longest marker that is read.
+const MARKER_BYTES_MAX: u64 = 64 << 10;
+
 const CIPHER: &str = "aes-256-gcm";
 
 /// The file of a location's state that has its tokens.
@@ -159,7 +162,7 @@ impl LocationMarker {
 pub async fn marker(
     objects: &VaultObjects,
 ) -> Result<Option<(LocationMarker, UpdateVersion)>, BackupError> {
-    let Some(found) = objects.get(MARKER).await? else {
+    let Some(found) = objects.get(MARKER, MARKER_BYTES_MAX).await? else {
         return Ok(None);
     };
     let marker = LocationMarker::of_bytes(objects.location(), &found.bytes)?;
@@ -259,10 +262,10 @@ pub async fn check(
 
 /// A marker that can't be read is replaced by a server that takes the location over.
 async fn damaged(objects: &VaultObjects) -> Result<Option<FreeMarker>, BackupError> {
-    let found = objects.get(MARKER).await?;
-    Ok(found.map(|found| FreeMarker {
+    let version = objects.version(MARKER).await?;
+    Ok(version.map(|version| FreeMarker {
         token: Uuid::nil(),
-        version: found.version,
+        version,
     }))
 }
 

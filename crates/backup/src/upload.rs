@@ -102,7 +102,8 @@ pub async fn back_up(
         take_over: source.take_over,
     };
     let lease = owner::take(objects, target.codec.key(), claim).await?;
-    let id = PointId::at(source.taken_at_micros, rand::random());
+    let points = retention::points(objects).await?;
+    let id = PointId::after(points.first(), source.taken_at_micros, rand::random());
     let mut upload = Upload::new(target, &source, &state, progress, pace).await?;
     upload.is_sending = true;
     let tree = tree(source.root, progress).await?;
