@@ -107,12 +107,7 @@ impl LocationMarker {
     }
 
     fn of_bytes(location: &LocationText, bytes: &[u8]) -> Result<LocationMarker, BackupError> {
-        let damaged = |problem: String| BackupError::Damaged {
-            location: location.to_string(),
-            object: MARKER.to_owned(),
-            problem: format!("{problem}; a backup with --take-over writes it again"),
-        };
-        let of_json = |error: serde_json::Error| damaged(error.to_string());
+        let of_json = |error: serde_json::Error| damaged_marker(location, &error.to_string());
         let format: FormatOnly = serde_json::from_slice(bytes).map_err(of_json)?;
         if format.format != FORMAT {
             return Err(BackupError::LaterFormat {
@@ -123,7 +118,7 @@ impl LocationMarker {
         }
         let text: MarkerText = serde_json::from_slice(bytes).map_err(of_json)?;
         if MarkerText::check_of(&text.owner, &text.encryption) != text.check {
-            return Err(damaged("its checksum is wrong".to_owned()));
+            return Err(damaged_marker(location, "its checksum is wrong"));
         }
         Ok(LocationMarker {
             owner: serde_json::from_str(text.owner.get()).map_err(of_json)?,
@@ -158,11 +153,25 @@ impl LocationMarker {
     }
 }
 
+fn damaged_marker(location: &LocationText, problem: &str) -> BackupError {
+    BackupError::Damaged {
+        location: location.to_string(),
+        object: MARKER.to_owned(),
+        problem: format!("{problem}; a backup with --take-over writes it again"),
+    }
+}
+
 /// Reads the marker of a location.
 pub async fn marker(
     objects: &VaultObjects,
 ) -> Result<Option<(LocationMarker, UpdateVersion)>, BackupError> {
-    let Some(found) = objects.get(MARKER, MARKER_BYTES_MAX).await? else {
+    let found = match objects.get(MARKER, MARKER_BYTES_MAX).await {
+        Err(BackupError::Damaged { problem, .. }) => {
+            return Err(damaged_marker(objects.location(), &problem));
+        }
+        found => found?,
+    };
+    let Some(found) = found else {
         return Ok(None);
     };
     let marker = LocationMarker::of_bytes(objects.location(), &found.bytes)?;
