@@ -2,6 +2,7 @@
 //! cluster.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -185,7 +186,9 @@ impl BackedUpState for GatewayState {
                 path: target.to_owned(),
                 source,
             };
-            fs::create_dir(target).map_err(failed)?;
+            // Others than its owner have no access.
+            let made = fs::DirBuilder::new().mode(0o700).create(target);
+            made.map_err(failed)?;
             let (files, bytes) = self.indexes.link(target).await?;
             let state = self.indexes.0.get();
             let text = serde_json::to_vec_pretty(&GatewayStateFile {
@@ -252,7 +255,23 @@ fn identity(directory: &Path) -> Result<ServerIdentity, BackupTaskError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[tokio::test]
+    async fn the_state_of_an_index_service_is_captured_for_its_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = GatewayState {
+            identity: identity(directory.path()).unwrap(),
+            indexes: LateIndexes::default(),
+        };
+        let target = directory.path().join("captured");
+        let captured = state.capture(&target).await.unwrap();
+        assert_eq!(captured.files, 1);
+        let mode = target.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
 
     #[test]
     fn an_index_service_has_one_identity_for_good() {

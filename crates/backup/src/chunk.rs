@@ -31,6 +31,14 @@ const CHECK_BYTES: usize = 8;
 /// Bytes of the shortest object with a header.
 pub const OBJECT_BYTES_MIN: u64 = (HEADER_BYTES + CHECK_BYTES) as u64;
 
+/// Bytes that an object has besides its content, at most: compression makes none longer.
+const OVERHEAD_BYTES: u64 = (HEADER_BYTES + NONCE_LEN) as u64 + 16;
+
+/// Bytes of the longest object with so many bytes of content.
+pub fn object_bytes_max(content: u64) -> u64 {
+    content.saturating_add(OVERHEAD_BYTES)
+}
+
 /// The level of Zstandard: the least work, as the machine serves queries meanwhile.
 const LEVEL: i32 = 1;
 
@@ -198,7 +206,9 @@ mod tests {
     fn contents_come_back() {
         for codec in codecs() {
             for content in [Vec::new(), vec![1; 5_000], (0..=255).collect()] {
+                let length = content.len() as u64;
                 let object = codec.encode("name", content.clone()).unwrap();
+                assert!(object.len() as u64 <= object_bytes_max(length));
                 assert_eq!(codec.decode("name", &object, 5_000).unwrap(), content);
             }
         }

@@ -4,7 +4,7 @@
 //! that goes on reads what is there, and fetches only pieces that are missing or damaged.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use platform::aside;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use crate::chunk::ChunkCodec;
+use crate::chunk::{ChunkCodec, object_bytes_max};
 use crate::error::BackupError;
 use crate::files;
 use crate::hooks::{TransferPace, TransferProgress};
@@ -140,7 +140,7 @@ fn begin(
     note: &UnfinishedDownload,
     folders: &BTreeSet<PathBuf>,
 ) -> Result<(), BackupError> {
-    fs::create_dir_all(target).map_err(BackupError::file(target))?;
+    files::make_private(target)?;
     let noted = target.join(UNFINISHED);
     let in_use = || BackupError::TargetInUse {
         path: target.to_owned(),
@@ -162,8 +162,7 @@ fn begin(
         files::replace(&noted, &text)?;
     }
     for folder in folders {
-        let folder = target.join(folder);
-        fs::create_dir_all(&folder).map_err(BackupError::file(&folder))?;
+        files::make_private(&target.join(folder))?;
     }
     Ok(())
 }
@@ -172,12 +171,7 @@ fn begin(
 fn end(target: &Path, lengths: &[(PathBuf, u64)]) -> Result<(), BackupError> {
     let mut folders = BTreeSet::from([target]);
     for (path, length) in lengths {
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
-        let synced = written.and_then(|file| {
+        let synced = files::open_private(path).and_then(|file| {
             file.set_len(*length)?;
             file.sync_all()
         });
@@ -277,12 +271,8 @@ async fn write_piece(
 ) -> Result<FetchedPiece, BackupError> {
     let (content, stored) = content(objects, &codec, chunk).await?;
     let written = aside(move || {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        let written = file.and_then(|file| file.write_all_at(&content, start));
+        let written =
+            files::open_private(&path).and_then(|file| file.write_all_at(&content, start));
         written.map_err(BackupError::file(&path))
     });
     written.await.map_err(BackupError::thread)??;
@@ -302,9 +292,10 @@ pub async fn content(
     let name = chunk.digest.to_string();
     let object = layout::chunk(&name);
     let location = || objects.location().to_string();
+    let most = object_bytes_max(chunk.bytes);
     let mut problem = String::new();
     for _ in 0..2 {
-        let Some(found) = objects.get(&object).await? else {
+        let Some(found) = objects.get(&object, most).await? else {
             let location = location();
             return Err(BackupError::Missing { location, object });
         };

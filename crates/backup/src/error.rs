@@ -176,6 +176,17 @@ pub enum BackupError {
         /// The directory.
         path: PathBuf,
     },
+    /// The source has more files than one point can name.
+    #[error(
+        "the manifest of the point would have {bytes} bytes, and {most} are read back at most: a \
+         point can't name so many files"
+    )]
+    ManifestLength {
+        /// Bytes that it would have.
+        bytes: u64,
+        /// Bytes that it may have.
+        most: u64,
+    },
     /// The caller stopped the operation.
     #[error("stopped")]
     Stopped,

@@ -34,6 +34,7 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use crate::error::BackupError;
+use crate::files;
 
 /// The longest time until a connection is open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,6 +47,9 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Idle connections: as many as chunks are in flight.
 const IDLE_CONNECTIONS: usize = 8;
+
+/// Bytes of the longest file of authorities, which is some times that of all public ones.
+const CA_BYTES_MAX: u64 = 4 << 20;
 
 /// The name at which machines of Google's cloud get their credentials, without encryption. Others
 /// use link-local addresses.
@@ -190,7 +194,7 @@ fn private_authority(file: &Path) -> Result<Arc<ClientConfig>, BackupError> {
         file: file.to_owned(),
         problem,
     };
-    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let bytes = files::read_option(file, CA_BYTES_MAX)?;
     let pem = Pem {
         bytes: bytes.into(),
         origin: "--location-ca".to_owned(),

@@ -1,9 +1,11 @@
 //! Local files: those of a source, and small ones of state.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use crate::error::BackupError;
 
@@ -89,6 +91,24 @@ pub fn walk(root: &Path) -> Result<SourceTree, BackupError> {
     Ok(tree)
 }
 
+/// Makes a directory that is missing, with those above it. Others than its owner have no access, as
+/// rows are not encrypted.
+pub fn make_private(path: &Path) -> Result<(), BackupError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(BackupError::file(path))
+}
+
+/// Opens a file to write into it. One that is missing is made, and others than its owner have no
+/// access to it.
+pub fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+}
+
 /// Replaces a small file, so that after a crash it has its old content or the new one.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
@@ -107,6 +127,35 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
 pub fn sync_folder(folder: &Path) -> Result<(), BackupError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(BackupError::file(folder))
+}
+
+/// Reads a file that an option names, of `most` bytes at most. Pipes and devices are refused: they
+/// may never end.
+pub fn read_option(path: &Path, most: u64) -> Result<Vec<u8>, BackupError> {
+    let wrong = |problem: String| BackupError::OptionFile {
+        file: path.to_owned(),
+        problem,
+    };
+    let failed = |error: io::Error| wrong(error.to_string());
+    // To open a pipe would wait for its writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let file = File::from(opened.map_err(|error| failed(error.into()))?);
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(wrong("it is not a plain file: name one".to_owned()));
+    }
+    // At once, so that a key leaves no copy in memory that was given back.
+    let length = usize::try_from(metadata.len().min(most)).unwrap_or_default();
+    let mut bytes = Vec::with_capacity(length + 1);
+    let mut begin = file.take(most.saturating_add(1));
+    begin.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(wrong(format!(
+            "it has more than {most} bytes, and such a file has less"
+        )));
+    }
+    Ok(bytes)
 }
 
 /// Reads a small file. `None` if there is none.
@@ -140,6 +189,24 @@ mod tests {
         std::os::unix::fs::symlink("a", root.join("link")).unwrap();
         let error = walk(root).unwrap_err();
         assert!(error.to_string().contains("link"), "{error}");
+    }
+
+    #[test]
+    fn an_option_names_a_plain_file_of_bounded_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, "abc").unwrap();
+        assert_eq!(read_option(&plain, 3).unwrap(), b"abc");
+        let error = read_option(&plain, 2).unwrap_err().to_string();
+        assert!(error.contains("more than 2 bytes"), "{error}");
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RWXU).unwrap();
+        for other in [&*pipe, Path::new("/dev/zero"), folder.path()] {
+            let error = read_option(other, 3).unwrap_err().to_string();
+            assert!(error.contains("not a plain file"), "{error}");
+        }
+        let error = read_option(&folder.path().join("none"), 3).unwrap_err();
+        assert!(error.to_string().contains("none"), "{error}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::error::BackupError;
+use crate::files;
 use crate::location::LocationTextError;
 
 /// Bytes of a key, and of a digest.
@@ -121,15 +122,8 @@ impl VaultKey {
             file: file.to_owned(),
             problem,
         };
-        let length = std::fs::metadata(file)
-            .map_err(|error| wrong(error.to_string()))?
-            .len();
         let form = "a key is 64 hex digits, as of `openssl rand -hex 32`, or 32 bytes";
-        if length > KEY_FILE_MAX {
-            return Err(wrong(form.to_owned()));
-        }
-        let text = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
-        let text = Zeroizing::new(text);
+        let text = Zeroizing::new(files::read_option(file, KEY_FILE_MAX)?);
         let secret = from_hex(text.trim_ascii()).filter(|secret| secret.len() == KEY_BYTES);
         let secret = match secret {
             Some(secret) => Zeroizing::new(secret),

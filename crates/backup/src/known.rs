@@ -1,16 +1,18 @@
 //! Digests of local files that were read before, so that a file that hasn't changed isn't read
-//! again. In doubt the memory is dropped: it saves work, and decides nothing that a digest doesn't.
+//! again; and sizes of the objects of chunks, so that one that was cut off is noticed. In doubt
+//! the memory is dropped: it saves work, and decides nothing that a digest doesn't.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clock::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
 
-use crate::chunk::CHUNK_BYTES;
+use crate::chunk::{CHUNK_BYTES, OBJECT_BYTES_MIN};
 use crate::error::BackupError;
 use crate::files::{self, FileStamp, SourceFile};
+use crate::key::ChunkDigest;
 use crate::point::ChunkRef;
 
 /// The name of the file.
@@ -35,6 +37,9 @@ struct KnownText {
     /// Bytes of a chunk at most.
     chunk_bytes: u64,
     files: BTreeMap<String, KnownFile>,
+    /// Bytes of the objects of chunks, as stored.
+    #[serde(default)]
+    stored: BTreeMap<ChunkDigest, u64>,
 }
 
 /// The memory of files.
@@ -55,14 +60,18 @@ impl KnownFiles {
                 && text.key_id.as_deref() == key_id
                 && text.chunk_bytes == CHUNK_BYTES
         });
+        let (old, stored) = text
+            .map(|text| (text.files, text.stored))
+            .unwrap_or_default();
         KnownFiles {
             file,
-            old: text.map(|text| text.files).unwrap_or_default(),
+            old,
             new: KnownText {
                 format: FORMAT,
                 key_id: key_id.map(str::to_owned),
                 chunk_bytes: CHUNK_BYTES,
                 files: BTreeMap::new(),
+                stored,
             },
         }
     }
@@ -87,6 +96,25 @@ impl KnownFiles {
             chunks: chunks.to_vec(),
         };
         self.new.files.insert(file.path.clone(), known);
+    }
+
+    /// Remembers the size of a chunk's object, as stored.
+    pub fn remember_stored(&mut self, digest: ChunkDigest, bytes: u64) {
+        self.new.stored.insert(digest, bytes);
+    }
+
+    /// Whether a chunk's object may be whole, by its size in a list.
+    pub fn may_be_whole(&self, digest: &ChunkDigest, listed: u64) -> bool {
+        match self.new.stored.get(digest) {
+            Some(stored) => *stored == listed,
+            None => listed >= OBJECT_BYTES_MIN,
+        }
+    }
+
+    /// Forgets the sizes of all objects but those that a location lists.
+    pub fn forget_stored_but(&mut self, listed: &HashMap<ChunkDigest, u64>) {
+        let stored = &mut self.new.stored;
+        stored.retain(|digest, _| listed.contains_key(digest));
     }
 
     /// The file of the memory and its new text. Files that were not seen again are forgotten if all
@@ -148,6 +176,20 @@ mod tests {
         assert_eq!(known.chunks(&longer), None);
         let of_key = KnownFiles::read(folder.path(), Some("key"));
         assert_eq!(of_key.chunks(&file(1_000)), None);
+    }
+
+    #[test]
+    fn an_object_of_another_size_than_stored_is_not_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut known = KnownFiles::read(folder.path(), None);
+        let (one, other) = (sha256(b"one"), sha256(b"other"));
+        known.remember_stored(one, 100);
+        known.remember_stored(other, 100);
+        known.forget_stored_but(&HashMap::from([(one, 99)]));
+        write(known, true);
+        let known = KnownFiles::read(folder.path(), None);
+        assert!(known.may_be_whole(&one, 100) && !known.may_be_whole(&one, 99));
+        assert!(known.may_be_whole(&other, 99) && !known.may_be_whole(&other, 9));
     }
 
     #[test]

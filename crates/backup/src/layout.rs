@@ -25,10 +25,15 @@ pub fn point_of(object: &str) -> Option<&str> {
     name.strip_suffix(".json")
 }
 
+/// The folder of a point's schemas.
+pub fn schemas(point: impl std::fmt::Display) -> String {
+    format!("{SCHEMA}/{point}")
+}
+
 /// The object of a keyspace's schema. Characters that stores treat each in their own way are
 /// written as `=` and their bytes in hex.
 pub fn schema(point: impl std::fmt::Display, keyspace: &str) -> String {
-    let mut object = format!("{SCHEMA}/{point}/");
+    let mut object = schemas(point) + "/";
     for byte in keyspace.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'_' {
             object.push(char::from(byte));

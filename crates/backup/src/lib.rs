@@ -19,11 +19,12 @@
 //! From the bottom up: `error`, `location` and `hooks` are what callers see. `key`, `chunk` and
 //! `point` know bytes of objects. `exchange`, `provider` and `objects` reach the store, with
 //! retries. `owner` lets one server write. `upload`, `download`, `verify` and `retention` are the
-//! operations, and `vault` their one entrance.
+//! operations, `confirm` the end of an upload, and `vault` their one entrance.
 
 #![warn(clippy::unwrap_used)]
 
 mod chunk;
+mod confirm;
 mod download;
 mod error;
 mod exchange;

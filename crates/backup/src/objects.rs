@@ -14,6 +14,7 @@ use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path as ObjectPath;
 use object_store::{GetOptions, ObjectStore, PutMode, PutOptions, PutPayload, UpdateVersion};
 use parking_lot::Mutex;
+use platform::aside;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::BackupError;
@@ -24,7 +25,7 @@ use crate::retry::RetryPolicy;
 use crate::settings::ProviderSettings;
 
 /// Objects that one request deletes at most.
-const DELETED_AT_ONCE: usize = 1_000;
+pub const DELETED_AT_ONCE: usize = 1_000;
 
 /// Characters of a store's answer that an error shows.
 const SHOWN_CHARS: usize = 500;
@@ -88,10 +89,27 @@ struct OpenedStore {
     store: Arc<dyn ObjectStore>,
 }
 
+/// Makes a store of the present settings; `None` if they are still these.
+async fn opened(
+    provider: &Arc<StoreProvider>,
+    last: Option<ProviderSettings>,
+) -> Result<Option<OpenedStore>, BackupError> {
+    let provider = Arc::clone(provider);
+    let opened = aside(move || -> Result<Option<OpenedStore>, BackupError> {
+        let settings = provider.settings()?;
+        if last.as_ref() == Some(&settings) {
+            return Ok(None);
+        }
+        let store = provider.open(&settings)?;
+        Ok(Some(OpenedStore { settings, store }))
+    });
+    opened.await.map_err(BackupError::thread)?
+}
+
 /// The objects of a location.
 pub struct VaultObjects {
     location: LocationText,
-    provider: StoreProvider,
+    provider: Arc<StoreProvider>,
     opened: Mutex<OpenedStore>,
     retries: RetryPolicy,
     /// Whether the store has answered anything.
@@ -100,17 +118,18 @@ pub struct VaultObjects {
 
 impl VaultObjects {
     /// Opens the store; no request is made yet.
-    pub fn new(
+    pub async fn new(
         location: LocationText,
         provider: StoreProvider,
         retries: RetryPolicy,
     ) -> Result<VaultObjects, BackupError> {
-        let settings = provider.settings()?;
-        let store = provider.open(&settings)?;
+        let provider = Arc::new(provider);
+        let store = opened(&provider, None).await?;
+        let store = store.ok_or_else(|| BackupError::Thread("it opened no store".to_owned()))?;
         Ok(VaultObjects {
             location,
             provider,
-            opened: Mutex::new(OpenedStore { settings, store }),
+            opened: Mutex::new(store),
             retries,
             has_answered: AtomicBool::new(false),
         })
@@ -122,26 +141,50 @@ impl VaultObjects {
     }
 
     /// Reads the settings again. Returns whether they have changed, and the store with them.
-    pub fn renew(&self) -> Result<bool, BackupError> {
-        let settings = self.provider.settings()?;
-        if self.opened.lock().settings == settings {
-            return Ok(false);
+    pub async fn renew(&self) -> Result<bool, BackupError> {
+        let last = self.opened.lock().settings.clone();
+        let renewed = opened(&self.provider, Some(last)).await?;
+        let is_renewed = renewed.is_some();
+        if let Some(renewed) = renewed {
+            *self.opened.lock() = renewed;
         }
-        let store = self.provider.open(&settings)?;
-        *self.opened.lock() = OpenedStore { settings, store };
-        Ok(true)
+        Ok(is_renewed)
     }
 
-    /// Reads an object. `None` if there is none of that name.
-    pub async fn get(&self, object: &str) -> Result<Option<FoundObject>, BackupError> {
+    /// Reads an object of `most` bytes at most. `None` if there is none of that name. A longer one
+    /// is damaged, and none of its bytes are read.
+    pub async fn get(&self, object: &str, most: u64) -> Result<Option<FoundObject>, BackupError> {
         let path = ObjectPath::from(object);
         let retries = self.retries;
         let found = self.tried(object, Duration::MAX, |store| {
             let path = path.clone();
-            Box::pin(async move { get_whole(&*store, &path, retries).await })
+            Box::pin(async move { get_whole(&*store, &path, most, retries).await })
         });
         match found.await {
-            Ok(found) => Ok(Some(found)),
+            Ok(FetchedObject::Whole(found)) => Ok(Some(found)),
+            Ok(FetchedObject::TooLong(bytes)) => Err(BackupError::Damaged {
+                location: self.location.to_string(),
+                object: object.to_owned(),
+                problem: format!("it has {bytes} bytes, and such an object {most} at most"),
+            }),
+            Err(StoreAnswer::Missing) => Ok(None),
+            Err(answer) => Err(self.failed(object, answer)),
+        }
+    }
+
+    /// The version of an object, whose bytes are not read. `None` if there is none of that name.
+    pub async fn version(&self, object: &str) -> Result<Option<UpdateVersion>, BackupError> {
+        let path = ObjectPath::from(object);
+        let limit = self.retries.attempt;
+        let found = self.tried(object, limit, |store| {
+            let (path, options) = (path.clone(), GetOptions::new().with_head(true));
+            Box::pin(async move { store.get_opts(&path, options).await })
+        });
+        match found.await {
+            Ok(found) => Ok(Some(UpdateVersion {
+                e_tag: found.meta.e_tag,
+                version: found.meta.version,
+            })),
             Err(StoreAnswer::Missing) => Ok(None),
             Err(answer) => Err(self.failed(object, answer)),
         }
@@ -251,7 +294,10 @@ impl VaultObjects {
                 StoreVerdict::NoBucket => return Err(StoreAnswer::Failed(self.no_bucket())),
                 StoreVerdict::Denied(text) => {
                     // Credentials may have been renewed since the operation began.
-                    let renewed = if is_renewed { Ok(false) } else { self.renew() };
+                    let renewed = match is_renewed {
+                        true => Ok(false),
+                        false => self.renew().await,
+                    };
                     is_renewed = true;
                     match renewed {
                         Ok(true) => {}
@@ -340,23 +386,35 @@ impl VaultObjects {
     }
 }
 
+/// The answer to a request for an object.
+enum FetchedObject {
+    /// All of it.
+    Whole(FoundObject),
+    /// Its bytes, which are more than were wanted.
+    TooLong(u64),
+}
+
 async fn get_whole(
     store: &dyn ObjectStore,
     path: &ObjectPath,
+    most: u64,
     retries: RetryPolicy,
-) -> object_store::Result<FoundObject> {
+) -> object_store::Result<FetchedObject> {
     let answer = within(retries.attempt, store.get_opts(path, GetOptions::default())).await?;
     let version = UpdateVersion {
         e_tag: answer.meta.e_tag.clone(),
         version: answer.meta.version.clone(),
     };
     let size = answer.meta.size;
+    if size > most {
+        return Ok(FetchedObject::TooLong(size));
+    }
     let bytes = within(retries.attempt_of(size), answer.bytes()).await?;
     if bytes.len() as u64 != size {
         let text = format!("{} of {size} bytes came", bytes.len());
         return Err(broken(HttpErrorKind::Interrupted, text));
     }
-    Ok(FoundObject { bytes, version })
+    Ok(FetchedObject::Whole(FoundObject { bytes, version }))
 }
 
 async fn list_whole(

@@ -29,6 +29,9 @@ const FORMAT: u64 = 1;
 /// How often the marker is read and replaced before another writer counts as the reason.
 const ATTEMPTS: u32 = 5;
 
+/// Bytes of the longest marker that is read.
+const MARKER_BYTES_MAX: u64 = 64 << 10;
+
 const CIPHER: &str = "aes-256-gcm";
 
 /// The file of a location's state that has its tokens.
@@ -104,12 +107,7 @@ impl LocationMarker {
     }
 
     fn of_bytes(location: &LocationText, bytes: &[u8]) -> Result<LocationMarker, BackupError> {
-        let damaged = |problem: String| BackupError::Damaged {
-            location: location.to_string(),
-            object: MARKER.to_owned(),
-            problem: format!("{problem}; a backup with --take-over writes it again"),
-        };
-        let of_json = |error: serde_json::Error| damaged(error.to_string());
+        let of_json = |error: serde_json::Error| damaged_marker(location, &error.to_string());
         let format: FormatOnly = serde_json::from_slice(bytes).map_err(of_json)?;
         if format.format != FORMAT {
             return Err(BackupError::LaterFormat {
@@ -120,7 +118,7 @@ impl LocationMarker {
         }
         let text: MarkerText = serde_json::from_slice(bytes).map_err(of_json)?;
         if MarkerText::check_of(&text.owner, &text.encryption) != text.check {
-            return Err(damaged("its checksum is wrong".to_owned()));
+            return Err(damaged_marker(location, "its checksum is wrong"));
         }
         Ok(LocationMarker {
             owner: serde_json::from_str(text.owner.get()).map_err(of_json)?,
@@ -155,11 +153,25 @@ impl LocationMarker {
     }
 }
 
+fn damaged_marker(location: &LocationText, problem: &str) -> BackupError {
+    BackupError::Damaged {
+        location: location.to_string(),
+        object: MARKER.to_owned(),
+        problem: format!("{problem}; a backup with --take-over writes it again"),
+    }
+}
+
 /// Reads the marker of a location.
 pub async fn marker(
     objects: &VaultObjects,
 ) -> Result<Option<(LocationMarker, UpdateVersion)>, BackupError> {
-    let Some(found) = objects.get(MARKER).await? else {
+    let found = match objects.get(MARKER, MARKER_BYTES_MAX).await {
+        Err(BackupError::Damaged { problem, .. }) => {
+            return Err(damaged_marker(objects.location(), &problem));
+        }
+        found => found?,
+    };
+    let Some(found) = found else {
         return Ok(None);
     };
     let marker = LocationMarker::of_bytes(objects.location(), &found.bytes)?;
@@ -259,10 +271,10 @@ pub async fn check(
 
 /// A marker that can't be read is replaced by a server that takes the location over.
 async fn damaged(objects: &VaultObjects) -> Result<Option<FreeMarker>, BackupError> {
-    let found = objects.get(MARKER).await?;
-    Ok(found.map(|found| FreeMarker {
+    let version = objects.version(MARKER).await?;
+    Ok(version.map(|version| FreeMarker {
         token: Uuid::nil(),
-        version: found.version,
+        version,
     }))
 }
 

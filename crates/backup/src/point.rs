@@ -9,6 +9,8 @@ use std::path::{Component, Path};
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -22,8 +24,11 @@ use crate::location::LocationTextError;
 /// The format of manifests.
 pub const FORMAT: u64 = 1;
 
-/// Bytes of the largest manifest that is read, which has tens of millions of chunks.
-const MANIFEST_BYTES_MAX: u64 = 4 << 30;
+/// Bytes of the longest manifest: that of ten million chunks, which are 80 TiB.
+pub const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+
+/// The form of the time in an id.
+const ID_TIME: &str = "%Y%m%dT%H%M%SZ";
 
 /// The id of a point, `YYYYMMDDTHHMMSSZ-uuuuurrr`: the time in UTC, its microseconds in five hex
 /// digits, and three random ones. Ids sort by time.
@@ -39,8 +44,30 @@ impl PointId {
         let random = random & 0xfff;
         PointId(format!(
             "{}-{within:05x}{random:03x}",
-            time.strftime("%Y%m%dT%H%M%SZ")
+            time.strftime(ID_TIME)
         ))
+    }
+
+    /// Makes the id of a point of that time, or of the microsecond after the newest point's if that
+    /// one is later: a clock may have been ahead.
+    pub(crate) fn after(newest: Option<&PointId>, micros: i64, random: u32) -> PointId {
+        let id = PointId::at(micros, random);
+        let Some(newest) = newest.filter(|newest| **newest >= id) else {
+            return id;
+        };
+        let next = newest.micros().and_then(|micros| micros.checked_add(1));
+        let next = next.map(|micros| PointId::at(micros, random));
+        // Time ends with the year 9999.
+        next.filter(|next| next > newest).unwrap_or(id)
+    }
+
+    /// The time in microseconds since the epoch. `None` if there is no such day.
+    fn micros(&self) -> Option<i64> {
+        let (second, rest) = self.0.split_once('-')?;
+        let second = DateTime::strptime(ID_TIME, second).ok()?;
+        let second = TimeZone::UTC.to_timestamp(second).ok()?.as_second();
+        let within = i64::from_str_radix(rest.get(..5)?, 16).ok()?;
+        second.checked_mul(1_000_000)?.checked_add(within)
     }
 }
 
@@ -324,6 +351,12 @@ pub fn write(manifest: &PointManifest, codec: &ChunkCodec) -> Result<Vec<u8>, Ba
     });
     let bytes = envelope.and_then(|envelope| serde_json::to_vec(&envelope));
     let bytes = bytes.map_err(|error| BackupError::Thread(error.to_string()))?;
+    if bytes.len() as u64 > MANIFEST_BYTES_MAX {
+        return Err(BackupError::ManifestLength {
+            bytes: bytes.len() as u64,
+            most: MANIFEST_BYTES_MAX,
+        });
+    }
     match codec.key() {
         Some(_) => codec.encode(&layout::manifest(&manifest.id), bytes),
         None => Ok(bytes),
@@ -423,6 +456,25 @@ mod tests {
             "../../../etc/passwd_00000",
         ] {
             assert!(wrong.parse::<PointId>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_later_than_that_of_the_newest_point() {
+        let micros = 1_795_000_000_999_999;
+        let ahead = PointId::at(micros, 0xfff);
+        assert_eq!(ahead.micros(), Some(micros));
+        let now = micros - 3_600_000_000;
+        let next = PointId::after(Some(&ahead), now, 0);
+        assert_eq!(next, PointId::at(micros + 1, 0));
+        assert!(next > ahead);
+        let later = PointId::at(micros + 2, 0);
+        assert_eq!(PointId::after(Some(&ahead), micros + 2, 0), later);
+        assert_eq!(PointId::after(None, now, 0), PointId::at(now, 0));
+        for no_time in ["20261399T000000Z-00000000", "99991231T235959Z-00000000"] {
+            let newest: PointId = no_time.parse().unwrap();
+            let id = PointId::after(Some(&newest), now, 0);
+            assert_eq!(id, PointId::at(now, 0));
         }
     }
 

@@ -1,6 +1,5 @@
 //! Stores of the providers, made of a location's text and of settings.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,8 @@ use object_store::{ObjectStore, RetryConfig, StaticCredentialProvider};
 
 use crate::error::BackupError;
 use crate::exchange::StoreConnector;
+use crate::files;
+use crate::layout;
 use crate::location::{LocationAccess, LocationOptions, LocationPlace, LocationText};
 use crate::settings::{self, ProviderSettings};
 
@@ -123,7 +124,12 @@ fn directory(
     access: LocationAccess,
 ) -> Result<(), BackupError> {
     match access {
-        LocationAccess::Write => fs::create_dir_all(path).map_err(BackupError::file(path)),
+        LocationAccess::Write => {
+            // In a directory that was there before the folders are private all the same.
+            let folders = [layout::META, layout::SCHEMA, layout::DATA];
+            let mut folders = folders.iter().map(|folder| path.join(folder));
+            folders.try_for_each(|folder| files::make_private(&folder))
+        }
         _ if path.is_dir() => Ok(()),
         _ => Err(BackupError::NoDirectory {
             location: location.to_string(),
@@ -263,6 +269,8 @@ impl AzureNames {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn settings(pairs: &[(&str, &str)]) -> ProviderSettings {
@@ -335,5 +343,9 @@ mod tests {
         let made = StoreProvider::new(&options, access).unwrap();
         assert!(path.is_dir());
         made.open(&ProviderSettings::new()).unwrap();
+        for folder in ["", "meta", "schema", "data"] {
+            let metadata = std::fs::metadata(path.join(folder)).unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, 0o700, "{folder}");
+        }
     }
 }

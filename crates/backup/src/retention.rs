@@ -8,13 +8,13 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chunk::ChunkCodec;
+use crate::chunk::{ChunkCodec, object_bytes_max};
 use crate::error::BackupError;
 use crate::key::ChunkDigest;
 use crate::layout;
-use crate::objects::VaultObjects;
+use crate::objects::{DELETED_AT_ONCE, VaultObjects};
 use crate::owner::{self, LocationLease};
-use crate::point::{self, PointId, PointManifest};
+use crate::point::{self, MANIFEST_BYTES_MAX, PointId, PointManifest};
 
 /// The points and objects that retention deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,8 @@ pub async fn manifest(
 ) -> Result<PointManifest, BackupError> {
     let location = objects.location().to_string();
     let object = layout::manifest(id);
-    let Some(found) = objects.get(&object).await? else {
+    let most = object_bytes_max(MANIFEST_BYTES_MAX);
+    let Some(found) = objects.get(&object, most).await? else {
         return Err(BackupError::Missing { location, object });
     };
     point::read(&location, id, &found.bytes, codec)
@@ -61,39 +62,53 @@ pub fn beyond(points: &[PointId], newest: usize) -> &[PointId] {
     points.get(newest..).unwrap_or_default()
 }
 
-/// Deletes the points beyond the newest so many, and what no other point names.
+/// Deletes the points beyond the newest so many, and what no other point names. `own` is the point
+/// of the lease, which remains even if others have later ids.
 pub async fn retain(
     objects: &VaultObjects,
     codec: &ChunkCodec,
     lease: &LocationLease,
+    own: &PointId,
     newest: usize,
 ) -> Result<RetentionReport, BackupError> {
     if newest == 0 {
         return Err(BackupError::RetentionOfNone);
     }
-    let points = points(objects).await?;
-    let old = beyond(&points, newest);
-    let remaining = &points[..points.len() - old.len()];
+    let mut remaining = points(objects).await?;
+    let mut old = beyond(&remaining, newest).to_vec();
+    old.retain(|id| id != own);
+    remaining.retain(|id| !old.contains(id));
     let mut named = HashSet::new();
-    for id in remaining {
+    for id in &remaining {
         let manifest = manifest(objects, codec, id).await?;
         let chunks = manifest.files.iter().flat_map(|file| &file.chunks);
         named.extend(chunks.map(|chunk| chunk.digest));
     }
-    // Another server may have taken the location during the reads.
-    owner::check_lease(objects, lease).await?;
     let manifests: Vec<String> = old.iter().map(layout::manifest).collect();
-    objects.delete(&manifests).await?;
-    let unnamed = unnamed(objects, remaining, &named).await?;
+    delete(objects, lease, &manifests).await?;
+    let unnamed = unnamed(objects, &remaining, &named).await?;
     let (names, sizes): (Vec<String>, Vec<u64>) = unnamed.into_iter().unzip();
-    owner::check_lease(objects, lease).await?;
-    objects.delete(&names).await?;
+    delete(objects, lease, &names).await?;
     Ok(RetentionReport {
-        deleted_points: old.to_vec(),
+        deleted_points: old,
         remaining_points: remaining.len() as u64,
         deleted_objects: names.len() as u64,
         deleted_bytes: sizes.iter().sum(),
     })
+}
+
+/// Deletes objects in batches. Before each one the lease is checked: another server may have taken
+/// the location, and its points may name them.
+async fn delete(
+    objects: &VaultObjects,
+    lease: &LocationLease,
+    names: &[String],
+) -> Result<(), BackupError> {
+    for batch in names.chunks(DELETED_AT_ONCE) {
+        owner::check_lease(objects, lease).await?;
+        objects.delete(batch).await?;
+    }
+    Ok(())
 }
 
 /// Schemas and chunks that no remaining point names, with their sizes.

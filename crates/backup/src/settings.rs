@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::BackupError;
+use crate::files;
 
 /// Begins of the names that are settings of a provider.
 const BEGINS: [&str; 4] = ["AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR_HOST"];
@@ -79,11 +80,8 @@ fn read_file(file: &Path) -> Result<ProviderSettings, BackupError> {
         file: file.to_owned(),
         problem,
     };
-    let metadata = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(wrong("credentials have lines NAME=VALUE".to_owned()));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let bytes = files::read_option(file, FILE_BYTES_MAX)?;
+    let text = String::from_utf8(bytes).map_err(|error| wrong(error.utf8_error().to_string()))?;
     let mut settings = ProviderSettings::new();
     for (line, number) in text.lines().zip(1..) {
         let line = line.trim();

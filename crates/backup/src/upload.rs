@@ -2,9 +2,10 @@
 //!
 //! Pieces are read and named one after another, and up to eight at a time are on their way. A name
 //! that the location has is not sent. So a backup that was killed goes on where it was, and a later
-//! one sends what is new.
+//! one sends what is new. An object that has another size than was stored is sent again. A full
+//! check fetches each one that is there, and sends it again if it is damaged.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -16,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
-use crate::chunk::{CHUNK_BYTES, ChunkCodec, OBJECT_BYTES_MIN};
+use crate::chunk::{CHUNK_BYTES, ChunkCodec, object_bytes_max};
+use crate::confirm;
+use crate::download;
 use crate::error::BackupError;
 use crate::files::{self, SourceFile, SourceTree};
 use crate::hooks::{TransferPace, TransferProgress};
@@ -26,9 +29,10 @@ use crate::layout;
 use crate::objects::{ObjectPut, PutOutcome, VaultObjects};
 use crate::owner::{self, LeaseClaim, LocationLease};
 use crate::point::{
-    self, ChunkRef, PointFile, PointId, PointKind, PointManifest, PointSchema, PointSummary,
-    PointTable, ServerIdentity,
+    self, ChunkRef, MANIFEST_BYTES_MAX, PointFile, PointId, PointKind, PointManifest, PointSchema,
+    PointSummary, PointTable, ServerIdentity,
 };
+use crate::retention;
 
 /// Chunks that are on their way at the same time.
 const IN_FLIGHT: usize = 8;
@@ -53,7 +57,8 @@ pub struct BackupSource<'a> {
     pub kind: PointKind,
     /// Whether the location is taken from its owner.
     pub take_over: bool,
-    /// Whether files that haven't changed are read, too.
+    /// Whether files that haven't changed are read, too, and their chunks in the location, so that
+    /// those that are damaged are sent again.
     pub full_check: bool,
     /// The version of Annulus.
     pub version: String,
@@ -68,7 +73,7 @@ pub struct BackupPlan {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Chunks that the location lacks.
+    /// Chunks that the location lacks or has damaged.
     pub send_objects: u64,
     /// Their bytes, before compression.
     pub send_bytes: u64,
@@ -102,7 +107,8 @@ pub async fn back_up(
         take_over: source.take_over,
     };
     let lease = owner::take(objects, target.codec.key(), claim).await?;
-    let id = PointId::at(source.taken_at_micros, rand::random());
+    let points = retention::points(objects).await?;
+    let id = PointId::after(points.first(), source.taken_at_micros, rand::random());
     let mut upload = Upload::new(target, &source, &state, progress, pace).await?;
     upload.is_sending = true;
     let tree = tree(source.root, progress).await?;
@@ -127,6 +133,7 @@ pub async fn back_up(
     };
     owner::check_lease(objects, &lease).await?;
     finish(target, &manifest).await?;
+    confirm::confirm(objects, target.codec, &manifest, &lease, &upload.known).await?;
     Ok((manifest.summary(), lease))
 }
 
@@ -148,7 +155,8 @@ async fn finish(target: UploadTarget<'_>, manifest: &PointManifest) -> Result<()
         PutOutcome::Conflict => {}
     }
     // An answer that was lost may have been that of a success.
-    let found = target.objects.get(&object).await?;
+    let most = object_bytes_max(MANIFEST_BYTES_MAX);
+    let found = target.objects.get(&object, most).await?;
     match found {
         Some(found) if found.bytes == bytes => Ok(()),
         _ => Err(BackupError::Damaged {
@@ -185,6 +193,17 @@ pub async fn plan(
     })
 }
 
+/// A chunk after the location was looked at. `stored` are the bytes of its object.
+enum PresentChunk {
+    /// The location has it undamaged.
+    Found { chunk: ChunkRef, stored: u64 },
+    /// The location lacked it, or had it damaged. It was sent, unless nothing is.
+    Lacking {
+        chunk: ChunkRef,
+        stored: Option<u64>,
+    },
+}
+
 /// The state of a backup that runs.
 struct Upload<'a> {
     target: UploadTarget<'a>,
@@ -196,7 +215,9 @@ struct Upload<'a> {
     is_sending: bool,
     /// Names that the location has, or that are on their way to it.
     present: HashSet<ChunkDigest>,
-    sending: JoinSet<Result<u64, BackupError>>,
+    /// Names that the location has, whose objects are still to be checked.
+    unchecked: HashSet<ChunkDigest>,
+    sending: JoinSet<Result<PresentChunk, BackupError>>,
     missing_objects: u64,
     missing_bytes: u64,
     sent_objects: u64,
@@ -211,21 +232,32 @@ impl<'a> Upload<'a> {
         progress: &'a dyn TransferProgress,
         pace: &'a dyn TransferPace,
     ) -> Result<Upload<'a>, BackupError> {
-        let listed = target.objects.list(layout::DATA).await?;
-        let whole = listed
-            .into_iter()
-            .filter(|(_, size)| *size >= OBJECT_BYTES_MIN);
-        let present = whole.filter_map(|(object, _)| layout::digest_of(&object)?.parse().ok());
         let key_id = target.codec.key().map(|key| key.id.as_str());
+        let mut known = KnownFiles::read(state, key_id);
+        let listed = target.objects.list(layout::DATA).await?;
+        let listed = listed.into_iter().filter_map(|(object, bytes)| {
+            let digest: ChunkDigest = layout::digest_of(&object)?.parse().ok()?;
+            Some((digest, bytes))
+        });
+        let listed: HashMap<ChunkDigest, u64> = listed.collect();
+        known.forget_stored_but(&listed);
+        let whole = listed.into_iter();
+        let whole = whole.filter(|(digest, bytes)| known.may_be_whole(digest, *bytes));
+        let whole: HashSet<ChunkDigest> = whole.map(|(digest, _)| digest).collect();
+        let (present, unchecked) = match source.full_check {
+            true => (HashSet::new(), whole),
+            false => (whole, HashSet::new()),
+        };
         Ok(Upload {
             target,
             progress,
             pace,
-            known: KnownFiles::read(state, key_id),
+            known,
             remembered: Instant::now(),
             full_check: source.full_check,
             is_sending: false,
-            present: present.collect(),
+            present,
+            unchecked,
             sending: JoinSet::new(),
             missing_objects: 0,
             missing_bytes: 0,
@@ -318,30 +350,31 @@ impl<'a> Upload<'a> {
         Ok(Some(chunks))
     }
 
-    /// Sends a piece, if the location lacks it.
+    /// Sends a piece, if the location lacks it or has it damaged.
     async fn send(&mut self, digest: ChunkDigest, content: Vec<u8>) -> Result<(), BackupError> {
         let bytes = content.len() as u64;
         if !self.present.insert(digest) {
             self.progress.done(bytes, 0);
             return Ok(());
         }
-        self.missing_objects += 1;
-        self.missing_bytes += bytes;
         self.progress.done(bytes, 0);
-        if !self.is_sending {
-            return Ok(());
-        }
         self.wait_below(IN_FLIGHT).await?;
+        let is_there = self.unchecked.remove(&digest);
+        if is_there {
+            self.pace.before(bytes).await;
+        }
         let objects = Arc::clone(self.target.objects);
         let codec = Arc::clone(self.target.codec);
+        let (chunk, is_sending) = (ChunkRef { digest, bytes }, self.is_sending);
         self.sending.spawn(async move {
-            let name = digest.to_string();
-            let object = layout::chunk(&name);
-            let encoded = aside(move || codec.encode(&name, content)).await;
-            let encoded = Bytes::from(encoded.map_err(BackupError::thread)??);
-            let bytes = encoded.len() as u64;
-            objects.put(&object, encoded, ObjectPut::Replace).await?;
-            Ok(bytes)
+            if is_there && let Some(stored) = whole(&objects, &codec, chunk).await? {
+                return Ok(PresentChunk::Found { chunk, stored });
+            }
+            let stored = match is_sending {
+                true => Some(put(&objects, codec, digest, content).await?),
+                false => None,
+            };
+            Ok(PresentChunk::Lacking { chunk, stored })
         });
         Ok(())
     }
@@ -351,8 +384,20 @@ impl<'a> Upload<'a> {
         while self.sending.len() >= number
             && let Some(sent) = self.sending.join_next().await
         {
-            let bytes = sent.map_err(BackupError::thread)??;
-            self.sent(bytes);
+            match sent.map_err(BackupError::thread)?? {
+                PresentChunk::Found { chunk, stored } => {
+                    self.progress.done(0, stored);
+                    self.known.remember_stored(chunk.digest, stored);
+                }
+                PresentChunk::Lacking { chunk, stored } => {
+                    self.missing_objects += 1;
+                    self.missing_bytes += chunk.bytes;
+                    if let Some(stored) = stored {
+                        self.sent(stored);
+                        self.known.remember_stored(chunk.digest, stored);
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -391,6 +436,39 @@ impl<'a> Upload<'a> {
         }
         Ok(schema)
     }
+}
+
+/// The bytes of a chunk's object, if it is there undamaged.
+async fn whole(
+    objects: &VaultObjects,
+    codec: &Arc<ChunkCodec>,
+    chunk: ChunkRef,
+) -> Result<Option<u64>, BackupError> {
+    match download::content(objects, codec, chunk).await {
+        Ok((_, stored)) => Ok(Some(stored)),
+        Err(BackupError::Missing { .. }) => Ok(None),
+        Err(error @ BackupError::Damaged { .. }) => {
+            tracing::warn!("{error}: it is made again of the file");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the object of a chunk, and returns its bytes.
+async fn put(
+    objects: &VaultObjects,
+    codec: Arc<ChunkCodec>,
+    digest: ChunkDigest,
+    content: Vec<u8>,
+) -> Result<u64, BackupError> {
+    let name = digest.to_string();
+    let object = layout::chunk(&name);
+    let encoded = aside(move || codec.encode(&name, content)).await;
+    let encoded = Bytes::from(encoded.map_err(BackupError::thread)??);
+    let bytes = encoded.len() as u64;
+    objects.put(&object, encoded, ObjectPut::Replace).await?;
+    Ok(bytes)
 }
 
 /// Finds all files.

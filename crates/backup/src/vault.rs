@@ -32,8 +32,8 @@ const NAMED_POINTS: usize = 5;
 pub struct BackupLocation {
     objects: Arc<VaultObjects>,
     codec: Arc<ChunkCodec>,
-    /// That of the last backup by this value.
-    lease: Arc<Mutex<Option<LocationLease>>>,
+    /// That of the last backup by this value, and its point.
+    lease: Arc<Mutex<Option<(LocationLease, PointId)>>>,
 }
 
 impl std::fmt::Debug for BackupLocation {
@@ -79,12 +79,15 @@ impl BackupLocation {
         access: LocationAccess,
         retries: RetryPolicy,
     ) -> Result<BackupLocation, BackupError> {
-        let key = options
-            .key_file
-            .as_deref()
-            .map(VaultKey::read)
-            .transpose()?;
-        let objects = VaultObjects::new(options.location.clone(), provider, retries)?;
+        let key = match options.key_file.clone() {
+            Some(file) => {
+                let read = platform::aside(move || VaultKey::read(&file)).await;
+                Some(read.map_err(BackupError::thread)??)
+            }
+            None => None,
+        };
+        let location = options.location.clone();
+        let objects = VaultObjects::new(location, provider, retries).await?;
         match owner::marker(&objects).await {
             Ok(Some((marker, _))) => marker.check_key(&options.location, key.as_ref())?,
             Ok(None) if access == LocationAccess::Read => {
@@ -115,7 +118,7 @@ impl BackupLocation {
     /// # Errors
     /// If the store refuses or can't be reached.
     pub async fn list(&self) -> Result<Vec<PointSummary>, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let mut summaries = Vec::new();
         for id in retention::points(&self.objects).await? {
             let summary = match retention::manifest(&self.objects, &self.codec, &id).await {
@@ -138,7 +141,7 @@ impl BackupLocation {
     /// If there is no such point, its manifest is damaged, or the store refuses or can't be
     /// reached.
     pub async fn point(&self, id: Option<&PointId>) -> Result<PointManifest, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let id = self.chosen(id).await?;
         retention::manifest(&self.objects, &self.codec, &id).await
     }
@@ -174,7 +177,7 @@ impl BackupLocation {
         &self,
         point: &PointManifest,
     ) -> Result<Vec<(String, String)>, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let mut texts = Vec::with_capacity(point.schema.len());
         for schema in &point.schema {
             let text = verify::schema_text(&self.objects, &self.codec, schema).await?;
@@ -195,10 +198,10 @@ impl BackupLocation {
         progress: &dyn TransferProgress,
         pace: &dyn TransferPace,
     ) -> Result<PointSummary, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         *self.lease.lock() = None;
         let (summary, lease) = upload::back_up(self.target(), source, progress, pace).await?;
-        *self.lease.lock() = Some(lease);
+        *self.lease.lock() = Some((lease, summary.id.clone()));
         Ok(summary)
     }
 
@@ -218,7 +221,7 @@ impl BackupLocation {
         source: BackupSource<'_>,
         retention: Option<usize>,
     ) -> Result<BackupPlan, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let mut plan = upload::plan(self.target(), &source, &NoProgress, &FullPace).await?;
         let points = retention::points(&self.objects).await?;
         plan.points = points.len() as u64;
@@ -245,7 +248,7 @@ impl BackupLocation {
         progress: &dyn TransferProgress,
         pace: &dyn TransferPace,
     ) -> Result<DownloadReport, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let hooks = (progress, pace);
         download::download(&self.objects, &self.codec, point, what, target, hooks).await
     }
@@ -259,7 +262,7 @@ impl BackupLocation {
         id: Option<&PointId>,
         progress: &dyn TransferProgress,
     ) -> Result<VerifyReport, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let points = match id {
             Some(_) => vec![self.chosen(id).await?],
             None => retention::points(&self.objects).await?,
@@ -268,17 +271,17 @@ impl BackupLocation {
     }
 
     /// Deletes the points beyond the newest so many, and what no other point names. It follows a
-    /// [`back_up`](Self::back_up) of this value or of a clone.
+    /// [`back_up`](Self::back_up) of this value or of a clone, whose point remains in any case.
     ///
     /// # Errors
     /// If no backup went before, another server has taken the location since, `newest` is 0, a
     /// manifest that remains can't be read, or the store refuses or can't be reached.
     pub async fn retain(&self, newest: usize) -> Result<RetentionReport, BackupError> {
-        self.objects.renew()?;
+        self.objects.renew().await?;
         let lease = self.lease.lock().clone();
-        let lease = lease.ok_or_else(|| BackupError::NoLease {
+        let (lease, own) = lease.ok_or_else(|| BackupError::NoLease {
             location: self.location().to_string(),
         })?;
-        retention::retain(&self.objects, &self.codec, &lease, newest).await
+        retention::retain(&self.objects, &self.codec, &lease, &own, newest).await
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use crate::chunk::ChunkCodec;
+use crate::chunk::{ChunkCodec, object_bytes_max};
 use crate::download;
 use crate::error::BackupError;
 use crate::hooks::TransferProgress;
@@ -192,7 +192,8 @@ pub async fn schema_text(
     schema: &PointSchema,
 ) -> Result<String, BackupError> {
     let location = || objects.location().to_string();
-    let Some(found) = objects.get(&schema.object).await? else {
+    let most = object_bytes_max(schema.bytes);
+    let Some(found) = objects.get(&schema.object, most).await? else {
         return Err(BackupError::Missing {
             location: location(),
             object: schema.object.clone(),

@@ -63,7 +63,8 @@ pub struct BackupArguments {
     #[arg(long)]
     take_over: bool,
 
-    /// Read all files, those too that seem not to have changed since the last backup
+    /// Read all files, those too that seem not to have changed since the last backup, and their
+    /// chunks in the location; send those again that are damaged
     #[arg(long)]
     full_check: bool,
 

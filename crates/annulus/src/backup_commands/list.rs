@@ -83,8 +83,8 @@ pub async fn verify(
     match report.problems.len() {
         0 => Ok(()),
         count => bail!(
-            "objects that are missing or damaged: {count}; make a backup with --full-check, which sends again what is \
-             missing, or restore an older point"
+            "objects that are missing or damaged: {count}; make a backup with --full-check, which sends again what \
+             the server still has, or restore an older point"
         ),
     }
 }

@@ -6,6 +6,7 @@ use anyhow::bail;
 use backup_tasks::{CqlRestore, CqlRestoreReport, CqlSchemaRule, TableChoice};
 use clap::{Args, ValueEnum};
 use store_api::types::RestoreRequest;
+use tempfile::TempDir;
 
 use super::block_on;
 use super::list::point_id;
@@ -144,6 +145,7 @@ async fn by_cql(arguments: &RestoreArguments) -> anyhow::Result<()> {
         arguments.to_keyspace.clone(),
     );
     let choice = TableChoice::new(names.0, names.1, names.2);
+    let (scratch, _temporary) = scratch(arguments)?;
     let restore = CqlRestore {
         options: arguments.place.options()?,
         point: point_id(arguments.point.as_deref())?,
@@ -153,7 +155,7 @@ async fn by_cql(arguments: &RestoreArguments) -> anyhow::Result<()> {
             SchemaName::Skip => CqlSchemaRule::Skip,
         },
         in_flight: arguments.in_flight,
-        scratch: scratch(arguments)?,
+        scratch,
     };
     let session = arguments.asking.for_cql(arguments.cql.clone());
     let session = session.connect().await?;
@@ -175,11 +177,20 @@ async fn by_cql(arguments: &RestoreArguments) -> anyhow::Result<()> {
     }
 }
 
-/// The directory for the download.
-fn scratch(arguments: &RestoreArguments) -> Result<PathBuf, ProcessFailure> {
+/// The directory for the download, and a new one around it, if none is named, to be dropped at the
+/// end. Others than its owner have no access to that one.
+fn scratch(arguments: &RestoreArguments) -> Result<(PathBuf, Option<TempDir>), ProcessFailure> {
     let Some(directory) = &arguments.scratch else {
-        let name = format!("annulus-restore-{}", std::process::id());
-        return Ok(std::env::temp_dir().join(name));
+        let made = tempfile::Builder::new()
+            .prefix("annulus-restore-")
+            .tempdir();
+        let made = made.map_err(|error| {
+            ProcessFailure::Configuration(format!(
+                "the system's directory for temporary files can't be used ({error}): name another \
+                 by --scratch"
+            ))
+        })?;
+        return Ok((made.path().join("point"), Some(made)));
     };
     let is_used = std::fs::read_dir(directory).is_ok_and(|mut it| it.next().is_some());
     match is_used {
@@ -188,7 +199,7 @@ fn scratch(arguments: &RestoreArguments) -> Result<PathBuf, ProcessFailure> {
             "--scratch {}: it has something in it; name a directory that is missing or empty",
             directory.display()
         ))),
-        false => Ok(directory.clone()),
+        false => Ok((directory.clone(), None)),
     }
 }
 
@@ -206,6 +217,8 @@ fn shown(report: &CqlRestoreReport) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use clap::Parser;
 
     use super::*;
@@ -253,5 +266,18 @@ mod tests {
         assert!(scratch(&arguments).is_ok());
         std::fs::write(directory.path().join("file"), "").unwrap();
         assert!(scratch(&arguments).is_err());
+    }
+
+    #[test]
+    fn a_scratch_directory_of_the_system_is_new_and_private() {
+        let line = "annulus restore --location file:///b --cql a:1";
+        let arguments = parsed(line).unwrap();
+        let (path, made) = scratch(&arguments).unwrap();
+        let made = made.unwrap();
+        assert!(path.starts_with(made.path()) && !path.exists());
+        let mode = made.path().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let (other, _made) = scratch(&arguments).unwrap();
+        assert_ne!(other, path);
     }
 }

@@ -28,6 +28,19 @@ pub struct FaultPlan {
     pub stuck_every: Option<u64>,
     /// Whether the credentials are refused.
     pub is_denied: bool,
+    /// What someone else does to an object meanwhile.
+    pub meddling: Option<Meddling>,
+}
+
+/// Just before an operation someone else writes an object, or removes it.
+#[derive(Clone, Debug)]
+pub struct Meddling {
+    /// The number of the operation.
+    pub at: u64,
+    /// The name of the object.
+    pub object: String,
+    /// Its new bytes. `None`: it is removed.
+    pub bytes: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +99,19 @@ impl FaultyStore {
     pub fn fail(&self, plan: FaultPlan) {
         *self.state.operations.lock() = 0;
         *self.state.plan.lock() = plan;
+    }
+
+    /// Begins an operation. Returns whether its body is to be torn.
+    async fn enter(&self, path: &str) -> Result<bool> {
+        let entered = self.state.enter(path).await;
+        let meddling = self.state.plan.lock().meddling.clone();
+        if let Some(meddling) = meddling.filter(|meddling| meddling.at == self.operations()) {
+            match meddling.bytes {
+                Some(bytes) => self.replace(&meddling.object, bytes).await,
+                None => self.remove(&meddling.object).await,
+            }
+        }
+        entered
     }
 
     /// Operations since the faults were set.
@@ -148,7 +174,7 @@ impl ObjectStore for FaultyStore {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        self.state.enter(location.as_ref()).await?;
+        self.enter(location.as_ref()).await?;
         let stored = self.inner.put_opts(location, payload, options).await?;
         self.state.puts.lock().push(location.to_string());
         Ok(stored)
@@ -163,7 +189,7 @@ impl ObjectStore for FaultyStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let is_torn = self.state.enter(location.as_ref()).await?;
+        let is_torn = self.enter(location.as_ref()).await?;
         let found = self.inner.get_opts(location, options).await?;
         if !is_torn {
             return Ok(found);
@@ -190,7 +216,7 @@ impl ObjectStore for FaultyStore {
             let store = store.clone();
             async move {
                 let path = path?;
-                store.state.enter(path.as_ref()).await?;
+                store.enter(path.as_ref()).await?;
                 let one = stream::iter([Ok(path.clone())]).boxed();
                 let mut deleted = store.inner.delete_stream(one);
                 deleted.next().await.unwrap_or(Ok(path))
@@ -203,7 +229,7 @@ impl ObjectStore for FaultyStore {
         let store = self.clone();
         let prefix = prefix.cloned();
         let listed = stream::once(async move {
-            match store.state.enter("list").await {
+            match store.enter("list").await {
                 Ok(_) => store.inner.list(prefix.as_ref()),
                 Err(error) => stream::iter([Err(error)]).boxed(),
             }

@@ -2,7 +2,7 @@ use std::fs;
 
 use backup::{BackupError, LocationAccess, LocationOptions};
 
-use crate::faulty::FaultyStore;
+use crate::faulty::{FaultPlan, FaultyStore, Meddling};
 use crate::setup::{Server, open, open_as, options, restored, tree};
 
 #[tokio::test]
@@ -33,6 +33,67 @@ async fn another_server_is_refused_until_it_takes_over() {
     let error = one.back_up(&location, 3).await.unwrap_err();
     assert!(error.to_string().contains("server-2"), "{error}");
     assert_eq!(location.list().await.unwrap().len(), 3);
+}
+
+/// The marker of a location that belongs to another server.
+async fn marker_of_another() -> Vec<u8> {
+    let (other, store) = (Server::new(2), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    other.back_up(&location, 0).await.unwrap();
+    store.bytes("annulus-backup.json").await
+}
+
+/// A plan by which another server takes the location at that operation.
+fn taken_at(at: u64, marker: &[u8]) -> FaultPlan {
+    FaultPlan {
+        meddling: Some(Meddling {
+            at,
+            object: "annulus-backup.json".to_owned(),
+            bytes: Some(marker.to_vec()),
+        }),
+        ..FaultPlan::default()
+    }
+}
+
+#[tokio::test]
+async fn a_backup_whose_location_is_taken_meanwhile_makes_no_point() {
+    let marker = marker_of_another().await;
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    store.fail(FaultPlan::default());
+    server.back_up(&location, 0).await.unwrap();
+    for at in 1..=store.operations() {
+        let (server, store) = (Server::new(1), FaultyStore::default());
+        let location = open(&store).await.unwrap();
+        store.fail(taken_at(at, &marker));
+        let error = server.back_up(&location, 0).await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                BackupError::TakenOver { .. } | BackupError::OtherOwner { .. }
+            ),
+            "{at}: {error}"
+        );
+        assert!(location.list().await.unwrap().is_empty(), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn deletions_end_when_the_location_is_taken() {
+    let marker = marker_of_another().await;
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    server.back_up(&location, 0).await.unwrap();
+    for number in 0..2_500 {
+        let name = format!("data/00/{number:064x}");
+        store.replace(&name, b"of no point".to_vec()).await;
+    }
+    let before = store.names().await.len();
+    // The list of points, a manifest, two lists, the marker, and deletions of the first batch.
+    store.fail(taken_at(500, &marker));
+    let error = location.retain(1).await.unwrap_err();
+    assert!(matches!(error, BackupError::TakenOver { .. }), "{error}");
+    assert_eq!(store.names().await.len(), before - 1_000);
 }
 
 #[tokio::test]
@@ -92,7 +153,14 @@ async fn a_damaged_marker_is_written_again_on_request() {
     assert!(error.to_string().contains("--take-over"), "{error}");
     let taken = server.back_up_with(&location, 2, |source| source.take_over = true);
     taken.await.unwrap();
-    let point = server.back_up(&location, 3).await.unwrap();
+    // One that is too long to be a marker.
+    let long = vec![b' '; 100_000];
+    store.replace("annulus-backup.json", long).await;
+    let error = server.back_up(&location, 3).await.unwrap_err();
+    assert!(error.to_string().contains("100000 bytes"), "{error}");
+    let taken = server.back_up_with(&location, 4, |source| source.take_over = true);
+    taken.await.unwrap();
+    let point = server.back_up(&location, 5).await.unwrap();
     assert_eq!(
         restored(&location, &point.id).await.unwrap(),
         tree(&server.root())

@@ -1,4 +1,5 @@
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -138,6 +139,86 @@ async fn a_full_check_reads_files_that_seem_unchanged() {
         restored(&location, &checked.id).await.unwrap(),
         tree(&server.root())
     );
+}
+
+/// Replaces an object by what becomes of its bytes.
+async fn damage(store: &FaultyStore, name: &str, how: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = store.bytes(name).await;
+    how(&mut bytes);
+    store.replace(name, bytes).await;
+}
+
+#[tokio::test]
+async fn a_full_check_sends_damaged_chunks_again() {
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    let first = server.back_up(&location, 0).await.unwrap();
+    let sent = store.sent_chunks();
+    for name in &sent[1..] {
+        damage(&store, name, |bytes| *bytes.last_mut().unwrap() ^= 1).await;
+    }
+    let point = server.back_up(&location, 1).await.unwrap();
+    assert!(store.sent_chunks().is_empty());
+    assert!(restored(&location, &point.id).await.is_err());
+    let (root, state) = (server.root(), server.state());
+    let mut source = server.source(&root, &state, 2);
+    source.full_check = true;
+    let plan = location.plan(source, None).await.unwrap();
+    assert_eq!(plan.send_objects, sent.len() as u64 - 1);
+    assert!(store.sent_chunks().is_empty());
+    let checked = server.back_up_with(&location, 2, |source| source.full_check = true);
+    let checked = checked.await.unwrap();
+    let (mut mended, mut damaged) = (store.sent_chunks(), sent[1..].to_vec());
+    mended.sort();
+    damaged.sort();
+    assert_eq!(mended, damaged);
+    // The points that share the chunks come back, too.
+    for id in [first.id, point.id, checked.id] {
+        assert_eq!(restored(&location, &id).await.unwrap(), tree(&root));
+    }
+}
+
+#[tokio::test]
+async fn a_chunk_that_was_cut_off_is_sent_again() {
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    settle(&server.root().join("db/7/long"));
+    server.back_up(&location, 0).await.unwrap();
+    let sent = store.sent_chunks();
+    let mut longest = (0, String::new());
+    for name in sent {
+        longest = longest.max((store.bytes(&name).await.len(), name));
+    }
+    damage(&store, &longest.1, |bytes| bytes.truncate(1_000)).await;
+    let point = server.back_up(&location, 1).await.unwrap();
+    assert_eq!(store.sent_chunks(), [longest.1]);
+    assert_eq!(
+        restored(&location, &point.id).await.unwrap(),
+        tree(&server.root())
+    );
+}
+
+#[tokio::test]
+async fn a_restored_directory_is_its_owners_alone() {
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    server.back_up(&location, 0).await.unwrap();
+    let point = location.point(None).await.unwrap();
+    let (all, target) = (FileSelection::All, server.folder.path().join("a/target"));
+    let downloaded = location.download(&point, &all, &target, &NoProgress, &FullPace);
+    downloaded.await.unwrap();
+    for path in [
+        "..",
+        "",
+        "db",
+        "db/7",
+        "db/empty",
+        "db/7/long",
+        "db/nothing",
+    ] {
+        let metadata = fs::metadata(target.join(path)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o077, 0, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -56,6 +56,40 @@ async fn points_that_remain_come_back() {
 }
 
 #[tokio::test]
+async fn a_point_is_the_newest_though_a_clock_had_been_ahead() {
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    let ahead = server.back_up(&location, 7_200).await.unwrap();
+    server.write("db/new", b"new");
+    let point = server.back_up(&location, 0).await.unwrap();
+    assert!(point.id > ahead.id);
+    assert!(point.taken_at_micros < ahead.taken_at_micros);
+    let report = location.retain(1).await.unwrap();
+    assert_eq!(report.deleted_points, [ahead.id]);
+    let points = BTreeMap::from([(point.id, tree(&server.root()))]);
+    assert_eq!(restore_all(&location, &points).await, 1);
+}
+
+#[tokio::test]
+async fn retention_leaves_the_point_just_made() {
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    // No id is later than one at the end of time.
+    let last = server.back_up_with(&location, 0, |source| {
+        source.taken_at_micros = 253_402_207_200_999_999;
+    });
+    let last = last.await.unwrap();
+    let point = server.back_up(&location, 1).await.unwrap();
+    assert!(point.id < last.id);
+    let report = location.retain(1).await.unwrap();
+    assert!(report.deleted_points.is_empty());
+    assert_eq!(report.remaining_points, 2);
+    let whole = tree(&server.root());
+    let points = BTreeMap::from([(point.id, whole.clone()), (last.id, whole)]);
+    assert_eq!(restore_all(&location, &points).await, 2);
+}
+
+#[tokio::test]
 async fn a_kill_during_retention_breaks_no_point() {
     for killed in 0..20 {
         let (server, store) = (Server::new(1), FaultyStore::default());

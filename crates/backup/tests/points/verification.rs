@@ -37,6 +37,30 @@ async fn each_object_with_a_flipped_byte_is_named() {
 }
 
 #[tokio::test]
+async fn objects_that_are_too_long_are_named_and_not_read() {
+    let (server, store) = (Server::new(1), FaultyStore::default());
+    let location = open(&store).await.unwrap();
+    server.back_up(&location, 0).await.unwrap();
+    for name in store.names().await {
+        // The bound of a manifest is a gibibyte.
+        if name.starts_with("meta/") {
+            continue;
+        }
+        let right = store.bytes(&name).await;
+        let mut long = right.clone();
+        long.resize((8 << 20) + 1_000, 0);
+        store.replace(&name, long).await;
+        let report = location.verify(None, &NoProgress).await.unwrap();
+        let [problem] = &report.problems[..] else {
+            panic!("{name}: {:?}", report.problems);
+        };
+        assert_eq!(problem.object, name);
+        assert!(problem.text.contains("at most"), "{problem}");
+        store.replace(&name, right).await;
+    }
+}
+
+#[tokio::test]
 async fn each_missing_object_is_named() {
     let (server, store) = (Server::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();

@@ -138,7 +138,8 @@ place_request! {
         /// Whether a location that belongs to another server is taken over.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub take_over: bool,
-        /// Whether all files are read, those too that seem not to have changed.
+        /// Whether all files are read, those too that seem not to have changed, and their chunks in
+        /// the location, so that damaged ones are sent again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub full_check: bool,
         /// Whether all rows are read, and their number and digest are written into the point, by
