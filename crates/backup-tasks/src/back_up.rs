@@ -195,8 +195,8 @@ impl BackupRunner {
 }
 
 /// Whether a backup counts as failed for its schedule, which then repeats it soon. A point that is
-/// complete does not: another one would be made, and would stay, too. Older points are deleted after
-/// the next backup at its regular time.
+/// complete does not: another one would be made, and would stay, too. Older points are deleted
+/// after the next backup at its regular time.
 fn ends_as_failed(outcome: &Result<CompletePoint, BackupTaskError>) -> bool {
     outcome.as_ref().is_err_and(|error| !error.is_stopped())
 }

@@ -1,4 +1,5 @@
-//! The bounds of what requests over HTTP may name: locations, directories and files of this machine.
+//! The bounds of what requests over HTTP may name: locations, and directories and files of this
+//! machine.
 
 use std::path::{Component, Path};
 

@@ -88,8 +88,8 @@ fn table() -> [RouteRow<BackupRoutes>; 6] {
 }
 
 impl BackupRoutes {
-    /// Reads the JSON of a request, and whether its client is on this machine. An error is the answer
-    /// that refuses it.
+    /// Reads the JSON of a request, and whether its client is on this machine. An error is the
+    /// answer that refuses it.
     async fn read<T: DeserializeOwned>(
         &self,
         request: Request<Body>,

@@ -2,7 +2,8 @@
 //!
 //! A run that was missed, as the server was down, is made up for once. One that was interrupted by
 //! the end of the process runs again at once, and one that failed after a while, as the reason may
-//! have passed. If the next run is interrupted, too, that may be its own doing, and it waits as well.
+//! have passed. If the next run is interrupted, too, that may be its own doing, and it waits as
+//! well.
 //!
 //! A clock that was set back would have all runs wait until it is where it was. So a run that seems
 //! to be in the future is due.
