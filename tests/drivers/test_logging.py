@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from cassandra.cluster import NoHostAvailable
+from cassandra.query import BatchStatement
 from conftest import connect
 from process import BINARY
 from server import Server, eventually
@@ -149,6 +150,21 @@ def test_slow_statements_are_shown_without_literals(logged, session, receiver):
     assert eventually(lambda: receiver.of("slow_query"))[0][0] == 30
 
 
+def test_a_slow_batch_is_shown_with_its_tables(logged, session):
+    session.execute("CREATE TABLE logged.one (id int PRIMARY KEY)")
+    session.execute("CREATE TABLE logged.two (id int PRIMARY KEY)")
+    batch = BatchStatement()
+    for table in ("one", "two", "one"):
+        batch.add(f"INSERT INTO logged.{table} (id) VALUES (1)")
+
+    def is_shown():
+        session.execute(batch)
+        rows = session.execute("SELECT * FROM system_views.slow_queries")
+        return any(row.statement == "BEGIN BATCH ON logged.one, logged.two" for row in rows)
+
+    assert eventually(is_shown)
+
+
 def test_no_query_fails_while_the_receiver_is_away(logged, session, receiver):
     session.execute("CREATE TABLE logged.queries (id int PRIMARY KEY, l list<int>)")
     insert = session.prepare("INSERT INTO logged.queries (id, l) VALUES (?, ?)")
@@ -184,6 +200,7 @@ def test_a_server_in_maintenance_takes_no_requests(tmp_path):
         assert metric(server, "annulus_maintenance") == 1
         with pytest.raises(NoHostAvailable, match="maintenance"):
             session.execute("SELECT key FROM system.local")
+        assert metric(server, 'annulus_cql_errors_total{error="unavailable",kind="other"}') >= 1
         assert maintenance(server, "off")["maintenance"] is False
         assert server.http("/health/ready")[0] == 200
         assert eventually(lambda: list(session.execute("SELECT key FROM system.local")))

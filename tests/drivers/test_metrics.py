@@ -18,7 +18,8 @@ def series(server, session):
         if match := re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line):
             labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
             if labels.pop("keyspace", None) == session.keyspace:
-                assert labels.pop("index_name") == "i"
+                # Older names have another label.
+                assert labels.pop("index_name" if "index_name" in labels else "index") == "i"
                 found[match[1], tuple(sorted(labels.items()))] = float(match[3])
     return found
 

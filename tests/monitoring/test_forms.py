@@ -30,8 +30,8 @@ from files import (
 OF_OTHERS = {"ALERTS", "up"}
 WANTED_ALERTS = {
     "InstanceDown", "DiskFull", "NoCql", "HighLatencies", "RecallBelowTarget", "ShortAnswers", "IndexLag", "BackupFailed",
-    "BackupOld", "DrillFailed", "RepairFailed", "ShedRequests", "Restarted", "MemoryNearLimit", "ClockMoved",
-    "CertificateEndsSoon", "HighThroughputLogStreams",
+    "BackupOld", "BackupsFailForLong", "BackupInTheFuture", "DrillFailed", "RepairFailed", "ShedRequests", "Restarted",
+    "MemoryNearLimit", "ClockMoved", "CertificateEndsSoon", "HighThroughputLogStreams",
 }
 
 

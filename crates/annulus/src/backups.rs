@@ -8,10 +8,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use backup::{PointKind, ServerIdentity};
+use backup::{LocationText, PointKind, ServerIdentity};
 use backup_tasks::{
     BackedUpState, BackupRunner, BackupRunnerOptions, BackupTaskError, CapturedState,
-    DatabaseState, SnapshotLinker,
+    DatabaseState, RequestBounds, SnapshotLinker,
 };
 use clock::{Clock as _, SystemClock};
 use cpu_scheduler::CpuScheduler;
@@ -24,6 +24,9 @@ use store_api::types::IndexInfo;
 use tasks::TaskRegistry;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
+
+use crate::exit::ProcessFailure;
+use crate::settings::{ResolvedSettings, names};
 
 /// The file with the identity of an index service, in its directory.
 const IDENTITY_FILE: &str = "server.json";
@@ -74,7 +77,7 @@ impl ProcessBackups {
     /// # Errors
     /// If the data directory can't be used.
     pub async fn of_database(
-        data_dir: &Path,
+        settings: &ResolvedSettings,
         storage: &Storage,
         tasks: &TaskRegistry,
         turns: &CpuScheduler,
@@ -84,9 +87,13 @@ impl ProcessBackups {
             storage: storage.clone(),
             indexes: Box::new(indexes.clone()),
         };
-        let (tasks, turns) = (tasks.clone(), turns.clone());
-        let data_dir = data_dir.to_owned();
-        let backups = ProcessBackups::open(data_dir, Arc::new(state), indexes, tasks, turns);
+        let bounds = RequestBounds {
+            clients_log_in: settings.login,
+            locations: settings.backup_locations.clone(),
+        };
+        let directories = (settings.data_dir.clone(), settings.index_dir.clone());
+        let parts = (tasks.clone(), turns.clone());
+        let backups = ProcessBackups::open(directories, bounds, Arc::new(state), indexes, parts);
         let backups = backups.context("opening the schedules of backups")?;
         let undone = backups.tasks.undo_restores().await;
         undone.context("undoing a restore that was interrupted")?;
@@ -107,18 +114,32 @@ impl ProcessBackups {
             identity: identity(&directory)?,
             indexes: indexes.clone(),
         };
-        ProcessBackups::open(directory, Arc::new(state), indexes, tasks, turns)
+        // Beyond a loopback address it admits requests by tokens alone.
+        let bounds = RequestBounds {
+            clients_log_in: true,
+            ..RequestBounds::default()
+        };
+        let directories = (directory.clone(), directory);
+        ProcessBackups::open(
+            directories,
+            bounds,
+            Arc::new(state),
+            indexes,
+            (tasks, turns),
+        )
     }
 
     fn open(
-        data_dir: PathBuf,
+        (data_dir, index_dir): (PathBuf, PathBuf),
+        bounds: RequestBounds,
         state: Arc<dyn BackedUpState>,
         indexes: LateIndexes,
-        tasks: TaskRegistry,
-        turns: CpuScheduler,
+        (tasks, turns): (TaskRegistry, CpuScheduler),
     ) -> Result<ProcessBackups, BackupTaskError> {
         let tasks = BackupRunner::open(BackupRunnerOptions {
             data_dir,
+            index_dir,
+            bounds,
             state,
             tasks,
             turns,
@@ -150,6 +171,29 @@ impl ProcessBackups {
         self.tasks.stop().await;
         if let Some(schedule) = self.schedule {
             schedule.abort();
+        }
+    }
+}
+
+/// The locations that requests may name, of a text with commas.
+///
+/// # Errors
+/// If one is none.
+pub fn locations(text: Option<&str>) -> Result<Vec<LocationText>, ProcessFailure> {
+    let parsed = names(text).into_iter().map(|name| {
+        let parsed = name.parse::<LocationText>();
+        parsed.map_err(|error| ProcessFailure::Configuration(format!("backup-locations: {error}")))
+    });
+    parsed.collect()
+}
+
+/// The locations that requests may name, as they are shown.
+pub fn shown_locations(locations: &[LocationText]) -> String {
+    match locations.is_empty() {
+        true => "any location".to_owned(),
+        false => {
+            let texts: Vec<String> = locations.iter().map(LocationText::to_string).collect();
+            texts.join(",")
         }
     }
 }
@@ -271,6 +315,19 @@ mod tests {
         assert_eq!(captured.files, 1);
         let mode = target.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn locations_of_requests_are_read_at_the_start() {
+        assert!(locations(None).unwrap().is_empty());
+        assert_eq!(shown_locations(&[]), "any location");
+        let read = locations(Some("s3:backups/shop, file:/b")).unwrap();
+        assert_eq!(shown_locations(&read), "s3:backups/shop,file:///b");
+        let error = locations(Some("backups")).unwrap_err().to_string();
+        assert!(
+            error.contains("backup-locations") && error.contains("s3:"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -135,8 +135,7 @@ async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
             true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
             false => None,
         };
-        let backups =
-            ProcessBackups::of_database(&settings.data_dir, &storage, &tasks, &turns).await?;
+        let backups = ProcessBackups::of_database(&settings, &storage, &tasks, &turns).await?;
         let parts = (turns, tasks, backups);
         let servers = RunningServers::start(&settings, doors, storage.clone(), parts).await?;
         if let Some(first) = first

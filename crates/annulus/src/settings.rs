@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use backup::LocationText;
 use clap::ValueEnum;
 use cpu_scheduler::SchedulingWeights;
 use net::tls::TlsOptions;
@@ -21,6 +22,7 @@ use store::{
 };
 
 use crate::audit_log;
+use crate::backups;
 use crate::exit::ProcessFailure;
 use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::{LogFormat, SyslogReceiver};
@@ -232,6 +234,13 @@ settings_table! {
         pub check_interval: Option<HumanDuration>
             => "duration", span(resolved.recall_checks.interval),
 
+        /// Locations that requests for backups, restores, drills and local snapshots may name, with
+        /// all below them, separated by commas, such as s3:backups/shop,file:///backups; commands
+        /// that need no server may name others [default: any location]
+        #[arg(long, env = "ANNULUS_BACKUP_LOCATIONS", value_name = "LOCATION,...")]
+        pub backup_locations: Option<String>
+            => "text", backups::shown_locations(&resolved.backup_locations),
+
         /// Time from one walk over all partitions to the next, if there is a threshold on them
         /// (docs/guardrails.md) [default: 1d]
         #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
@@ -406,6 +415,8 @@ pub struct ResolvedSettings {
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
     pub recall_checks: RecallCheckOptions,
+    /// The locations that requests may name. Empty for any.
+    pub backup_locations: Vec<LocationText>,
     pub inline_searches_within: Duration,
     pub filter_values_max: usize,
     pub partition_walk_interval: Duration,
@@ -497,12 +508,10 @@ impl Settings {
             internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             shares: shares(self.search_share, self.ingest_share)?,
-            repair: RepairOptions {
-                schedule: bounded("repair-interval", self.repair_interval)?.map(schedule),
-                ..RepairOptions::default()
-            },
+            repair: repairs(self.repair_interval)?,
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
             recall_checks: recall_checks(self.check_interval)?,
+            backup_locations: backups::locations(self.backup_locations.as_deref())?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             log_syslog: self.log_syslog,
@@ -741,6 +750,17 @@ pub fn snapshots(interval: Option<HumanDuration>) -> Result<SnapshotOptions, Pro
     Ok(SnapshotOptions {
         interval,
         ..SnapshotOptions::default()
+    })
+}
+
+/// The options for repairing indexes.
+///
+/// # Errors
+/// If the interval is out of bounds.
+fn repairs(interval: Option<HumanDuration>) -> Result<RepairOptions, ProcessFailure> {
+    Ok(RepairOptions {
+        schedule: bounded("repair-interval", interval)?.map(schedule),
+        ..RepairOptions::default()
     })
 }
 

@@ -34,10 +34,7 @@ impl BackupRunner {
         tracing::info!(task = %task.id(), location, "backup begins");
         let outcome = self.send_point(order, task).await;
         let now = self.now_micros();
-        let has_failed = match &outcome {
-            Ok(complete) => complete.retention_error.is_some(),
-            Err(error) => !error.is_stopped(),
-        };
+        let has_failed = ends_as_failed(&outcome);
         let note = |results: &mut LocationResults| note_outcome(results, &outcome, began, now);
         // A backup that ends with the process is interrupted, and due after the next start.
         if !self.stop_token().is_cancelled() || outcome.is_ok() {
@@ -197,6 +194,13 @@ impl BackupRunner {
     }
 }
 
+/// Whether a backup counts as failed for its schedule, which then repeats it soon. A point that is
+/// complete does not: another one would be made, and would stay, too. Older points are deleted
+/// after the next backup at its regular time.
+fn ends_as_failed(outcome: &Result<CompletePoint, BackupTaskError>) -> bool {
+    outcome.as_ref().is_err_and(|error| !error.is_stopped())
+}
+
 /// Notes what came of a backup.
 fn note_outcome(
     results: &mut LocationResults,
@@ -226,5 +230,56 @@ fn note_outcome(
             results.last_error = Some(error.to_string());
             results.failures += u64::from(!error.is_stopped());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backup::{PointKind, ServerIdentity};
+
+    use super::*;
+
+    fn complete(retention_error: Option<BackupTaskError>) -> CompletePoint {
+        CompletePoint {
+            summary: PointSummary {
+                id: "20260105T000000Z-00000001".parse().unwrap(),
+                kind: PointKind::Database,
+                version: String::new(),
+                taken_at_micros: 0,
+                server: ServerIdentity {
+                    id: uuid::Uuid::nil(),
+                    name: String::new(),
+                },
+                bytes: 20,
+                files: 1,
+                sent_bytes: 10,
+                sent_objects: 1,
+                tables: Vec::new(),
+                problem: None,
+            },
+            points: 0,
+            retention_error,
+        }
+    }
+
+    #[test]
+    fn a_complete_point_is_no_failure_though_older_ones_remain() {
+        let denied = BackupTaskError::Internal("no right to delete".to_owned());
+        let outcome = Ok(complete(Some(denied)));
+        assert!(!ends_as_failed(&outcome));
+        let mut results = LocationResults::default();
+        note_outcome(&mut results, &outcome, 1, 5);
+        assert_eq!(results.last_success_micros, Some(5));
+        assert_eq!(results.failures, 1, "the metrics show it");
+        let shown = results.last_error.unwrap();
+        assert!(shown.contains("no right to delete"), "{shown}");
+        assert!(!ends_as_failed(&Ok(complete(None))));
+    }
+
+    #[test]
+    fn a_backup_without_a_point_is_a_failure_unless_it_was_stopped() {
+        assert!(!ends_as_failed(&Err(BackupTaskError::Stopped)));
+        let error = BackupTaskError::Internal("no disk".to_owned());
+        assert!(ends_as_failed(&Err(error)));
     }
 }

@@ -11,6 +11,7 @@ use crate::book::LocationResults;
 use crate::digests::{self, IsWanted};
 use crate::files::ScratchDirectory;
 use crate::order::DrillOrder;
+use crate::room::check_room;
 use crate::service::{BackupRunner, TABLES};
 use crate::transfer::ROWS;
 
@@ -54,6 +55,7 @@ impl BackupRunner {
         let location = BackupLocation::open(&order.options, LocationAccess::Read).await?;
         let point = location.point(order.point.as_ref()).await?;
         let parent = self.options().data_dir.join("drills");
+        check_room(&parent, point.bytes())?;
         let scratch = ScratchDirectory::below(&parent, &task.id().to_string())?;
         let pace = self.pace(order.place.max_mib_per_second);
         let reporter = self.reporter(task);

@@ -12,6 +12,12 @@ pub enum BackupTaskError {
     /// The request can't be carried out as it is.
     #[error("{0}")]
     Wrong(String),
+    /// The client may not send this request.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The disk has no room for the files.
+    #[error("{0}")]
+    NoRoom(String),
     /// A backup, a restore or a drill is running.
     #[error("a {0} is running: wait until it has ended, or abort it (`annulus tasks`)")]
     Busy(&'static str),

@@ -99,6 +99,20 @@ impl ScratchDirectory {
         })
     }
 
+    /// Makes a directory in a parent that is there, under a name that nothing has.
+    ///
+    /// # Errors
+    /// If it can't be made, or something has the name.
+    pub(crate) fn made_in(parent: &Path, name: &str) -> Result<ScratchDirectory, BackupTaskError> {
+        let path = parent.join(name);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| BackupTaskError::file(&path, error))?;
+        Ok(ScratchDirectory {
+            path,
+            is_left: AtomicBool::new(false),
+        })
+    }
+
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -174,5 +188,19 @@ mod tests {
         goes.release();
         drop(goes);
         assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_new_scratch_directory_touches_nothing_that_is_there() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::write(parent.path().join("letter"), "of others").unwrap();
+        assert!(ScratchDirectory::made_in(parent.path(), "letter").is_err());
+        assert!(ScratchDirectory::made_in(&parent.path().join("missing"), "new").is_err());
+        let made = ScratchDirectory::made_in(parent.path(), "new").unwrap();
+        assert!(made.path().is_dir());
+        drop(made);
+        let text = fs::read_to_string(parent.path().join("letter")).unwrap();
+        assert_eq!(text, "of others");
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
     }
 }

@@ -26,6 +26,7 @@
 
 mod back_up;
 mod book;
+mod bounds;
 mod by_cql;
 mod choice;
 mod digests;
@@ -36,12 +37,14 @@ mod metrics;
 mod order;
 mod pace;
 mod restore;
+mod room;
 mod routes;
 mod schedule;
 mod service;
 mod state;
 mod transfer;
 
+pub use bounds::RequestBounds;
 pub use by_cql::{CqlRestore, CqlRestoreReport, CqlSchemaRule};
 pub use choice::TableChoice;
 pub use error::BackupTaskError;

@@ -11,7 +11,8 @@ use axum::handler::Handler;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
-use http_server::{AddedRoutes, BodyLimits, RequiredRight, RouteRow};
+use backup::LocationOptions;
+use http_server::{AddedRoutes, BodyLimits, RequestClient, RequiredRight, RouteRow};
 use serde::de::DeserializeOwned;
 use store_api::types::{
     BackupPreview, BackupRequest, BackupScheduleStatus, BackupsStatus, DrillRequest,
@@ -78,7 +79,6 @@ fn table() -> [RouteRow<BackupRoutes>; 6] {
     const SCHEDULE: &str = "/api/v1/backups/schedules/{id}";
     [
         operates(POST, BACKUPS, back_up),
-        // Locations are private, too.
         RouteRow::new(MethodFilter::GET, BACKUPS, status).private(),
         operates(MethodFilter::DELETE, SCHEDULE, remove_schedule),
         operates(POST, "/api/v1/restores", restore),
@@ -88,12 +88,25 @@ fn table() -> [RouteRow<BackupRoutes>; 6] {
 }
 
 impl BackupRoutes {
-    /// Reads the JSON of a request. An error is the answer that refuses it.
-    async fn read<T: DeserializeOwned>(&self, request: Request<Body>) -> Result<T, Response> {
+    /// Reads the JSON of a request, and whether its client is on this machine. An error is the
+    /// answer that refuses it.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        request: Request<Body>,
+    ) -> Result<(T, bool), Response> {
+        let client = request.extensions().get::<RequestClient>();
+        let is_near = client.is_some_and(|client| client.address.to_canonical().is_loopback());
         let received = self.bodies.read(request.into_body()).await;
         let received = received.map_err(IntoResponse::into_response)?;
         let Json(body) = Json::from_bytes(&received.bytes).map_err(IntoResponse::into_response)?;
-        Ok(body)
+        Ok((body, is_near))
+    }
+
+    /// Checks the location of a request. An error is the answer that refuses it.
+    fn check(&self, options: &LocationOptions, is_near: bool) -> Result<(), Response> {
+        let bounds = &self.tasks.options().bounds;
+        let checked = bounds.check_location(options, is_near);
+        checked.map_err(IntoResponse::into_response)
     }
 
     fn start(&self, work: LongWork) -> Response {
@@ -113,6 +126,7 @@ impl BackupRoutes {
     responses(
         (status = 200, description = "The backup has begun; its task. With dry_run, its plan", body = TaskStatus),
         (status = 400, description = "The request can't be carried out", body = String),
+        (status = 403, description = "Out of the bounds of what requests may name", body = String),
         (status = 409, description = "A backup, a restore or a drill runs", body = String),
         (status = 502, description = "With dry_run: the location can't be used", body = String),
     ),
@@ -121,8 +135,9 @@ async fn back_up(
     State(state): State<BackupRoutes>,
     request: Request<Body>,
 ) -> Result<Response, Response> {
-    let request: BackupRequest = state.read(request).await?;
+    let (request, is_near) = state.read::<BackupRequest>(request).await?;
     let order = BackupOrder::of(&request).map_err(IntoResponse::into_response)?;
+    state.check(&order.options, is_near)?;
     if request.dry_run {
         let plan = state.tasks.preview(order).await;
         let plan: BackupPreview = plan.map_err(IntoResponse::into_response)?;
@@ -166,6 +181,7 @@ async fn remove_schedule(
     responses(
         (status = 200, description = "The restore has begun; its task", body = TaskStatus),
         (status = 400, description = "The request can't be carried out", body = String),
+        (status = 403, description = "Out of the bounds of what requests may name", body = String),
         (status = 409, description = "A backup, a restore or a drill runs", body = String),
     ),
 )]
@@ -173,8 +189,9 @@ async fn restore(
     State(state): State<BackupRoutes>,
     request: Request<Body>,
 ) -> Result<Response, Response> {
-    let request: RestoreRequest = state.read(request).await?;
+    let (request, is_near) = state.read::<RestoreRequest>(request).await?;
     let order = RestoreOrder::of(request).map_err(IntoResponse::into_response)?;
+    state.check(&order.options, is_near)?;
     Ok(state.start(LongWork::Restore(Box::new(order))))
 }
 
@@ -186,6 +203,7 @@ async fn restore(
     responses(
         (status = 200, description = "The drill has begun; its task", body = TaskStatus),
         (status = 400, description = "The request can't be carried out", body = String),
+        (status = 403, description = "Out of the bounds of what requests may name", body = String),
         (status = 409, description = "A backup, a restore or a drill runs", body = String),
     ),
 )]
@@ -193,8 +211,9 @@ async fn drill(
     State(state): State<BackupRoutes>,
     request: Request<Body>,
 ) -> Result<Response, Response> {
-    let request: DrillRequest = state.read(request).await?;
+    let (request, is_near) = state.read::<DrillRequest>(request).await?;
     let order = DrillOrder::of(&request).map_err(IntoResponse::into_response)?;
+    state.check(&order.options, is_near)?;
     Ok(state.start(LongWork::Drill(Box::new(order))))
 }
 
@@ -205,6 +224,7 @@ async fn drill(
     request_body = LocalSnapshotRequest,
     responses(
         (status = 200, description = "The snapshot has begun; its task", body = TaskStatus),
+        (status = 403, description = "Out of the bounds of what requests may name", body = String),
         (status = 409, description = "A backup, a restore or a drill runs", body = String),
     ),
 )]
@@ -212,14 +232,20 @@ async fn snapshot(
     State(state): State<BackupRoutes>,
     request: Request<Body>,
 ) -> Result<Response, Response> {
-    let request: LocalSnapshotRequest = state.read(request).await?;
-    Ok(state.start(LongWork::Snapshot(PathBuf::from(request.directory))))
+    let (request, is_near) = state.read::<LocalSnapshotRequest>(request).await?;
+    let directory = PathBuf::from(request.directory);
+    let bounds = &state.tasks.options().bounds;
+    let checked = bounds.check_directory(&directory, is_near);
+    checked.map_err(IntoResponse::into_response)?;
+    Ok(state.start(LongWork::Snapshot(directory)))
 }
 
 impl IntoResponse for BackupTaskError {
     fn into_response(self) -> Response {
         let status = match &self {
             BackupTaskError::Wrong(_) => StatusCode::BAD_REQUEST,
+            BackupTaskError::Forbidden(_) => StatusCode::FORBIDDEN,
+            BackupTaskError::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
             BackupTaskError::Busy(_) => StatusCode::CONFLICT,
             BackupTaskError::NoSchedule(_) => StatusCode::NOT_FOUND,
             BackupTaskError::Location(_) | BackupTaskError::Cluster(_) => StatusCode::BAD_GATEWAY,
@@ -263,6 +289,8 @@ mod tests {
         for (error, status) in [
             (BackupTaskError::Busy("drill"), 409),
             (BackupTaskError::Wrong("why".to_owned()), 400),
+            (BackupTaskError::Forbidden("why".to_owned()), 403),
+            (BackupTaskError::NoRoom("why".to_owned()), 507),
             (BackupTaskError::NoSchedule("id".to_owned()), 404),
             (BackupTaskError::Internal("why".to_owned()), 500),
         ] {

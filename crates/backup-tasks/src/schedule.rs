@@ -2,7 +2,11 @@
 //!
 //! A run that was missed, as the server was down, is made up for once. One that was interrupted by
 //! the end of the process runs again at once, and one that failed after a while, as the reason may
-//! have passed.
+//! have passed. If the next run is interrupted, too, that may be its own doing, and it waits as
+//! well.
+//!
+//! A clock that was set back would have all runs wait until it is where it was. So a run that seems
+//! to be in the future is due.
 
 use std::time::Duration;
 
@@ -13,6 +17,9 @@ use crate::BackupTaskError;
 
 /// The time after which a run that failed is tried again, unless the next is due before.
 const RETRY_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// The time that a run may seem to be in the future, as clocks are set by small steps.
+const CLOCK_STEP: Duration = Duration::from_secs(60);
 
 /// The bounds of an interval, seconds.
 const INTERVAL_MIN_S: u64 = 1;
@@ -117,6 +124,9 @@ pub(crate) struct RunSeries {
     /// Whether the last run has not ended.
     #[serde(default)]
     is_unfinished: bool,
+    /// The number of runs before the last one that have not ended either, one after another.
+    #[serde(default)]
+    interrupted: u32,
     /// The time at which the last run ended, if it failed.
     #[serde(default)]
     failed_micros: Option<i64>,
@@ -129,17 +139,21 @@ impl RunSeries {
             times,
             began_micros: now_micros,
             is_unfinished: false,
+            interrupted: 0,
             failed_micros: None,
         }
     }
 
     /// The time of the next run, which may be past. `None` if there is none.
     pub(crate) fn next_micros(&self) -> Option<i64> {
+        let pause = micros(RETRY_AFTER);
         if self.is_unfinished {
-            return Some(self.began_micros);
+            return Some(match self.interrupted {
+                0 => self.began_micros,
+                _ => self.began_micros.saturating_add(pause),
+            });
         }
         let regular = self.times.next_after(self.began_micros);
-        let pause = i64::try_from(RETRY_AFTER.as_micros()).unwrap_or(i64::MAX);
         let again = self.failed_micros.map(|at| at.saturating_add(pause));
         match (regular, again) {
             (Some(regular), Some(again)) => Some(regular.min(again)),
@@ -149,12 +163,22 @@ impl RunSeries {
 
     /// Whether a run is due.
     pub(crate) fn is_due(&self, now_micros: i64) -> bool {
+        let last = self
+            .began_micros
+            .max(self.failed_micros.unwrap_or(i64::MIN));
+        if last.saturating_sub(now_micros) > micros(CLOCK_STEP) {
+            return true;
+        }
         self.next_micros().is_some_and(|next| next <= now_micros)
     }
 
     /// Notes that a run begins.
     pub(crate) fn begin(&mut self, now_micros: i64) {
         self.began_micros = now_micros;
+        self.interrupted = match self.is_unfinished {
+            true => self.interrupted.saturating_add(1),
+            false => 0,
+        };
         self.is_unfinished = true;
         self.failed_micros = None;
     }
@@ -162,8 +186,14 @@ impl RunSeries {
     /// Notes that the run has ended.
     pub(crate) fn end(&mut self, now_micros: i64, has_failed: bool) {
         self.is_unfinished = false;
+        self.interrupted = 0;
         self.failed_micros = has_failed.then_some(now_micros);
     }
+}
+
+/// Microseconds.
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -250,6 +280,42 @@ mod tests {
         often.begin(MONDAY + 60 * MICROS);
         often.end(MONDAY + 61 * MICROS, true);
         assert_eq!(often.next_micros(), Some(MONDAY + 120 * MICROS));
+    }
+
+    #[test]
+    fn runs_that_are_interrupted_one_after_another_wait() {
+        let pause = micros(RETRY_AFTER);
+        let mut series = RunSeries::new(RunTimes::IntervalS(1), MONDAY);
+        series.begin(MONDAY + HOUR);
+        assert!(series.is_due(MONDAY + HOUR), "the first is made up at once");
+        for times in 1..4 {
+            let began = MONDAY + HOUR + times * pause;
+            series.begin(began);
+            let text = serde_json::to_string(&series).unwrap();
+            series = serde_json::from_str(&text).unwrap();
+            assert!(!series.is_due(began + pause - 1), "{times}");
+            assert!(series.is_due(began + pause), "{times}");
+        }
+        series.end(MONDAY + DAY, false);
+        series.begin(MONDAY + DAY + 1);
+        assert!(series.is_due(MONDAY + DAY + 2), "the count begins again");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_up_no_run() {
+        let mut series = RunSeries::new(cron("0 3 * * *"), MONDAY + 365 * DAY);
+        series.begin(MONDAY + 365 * DAY);
+        series.end(MONDAY + 365 * DAY + HOUR, false);
+        assert!(series.is_due(MONDAY));
+        series.begin(MONDAY);
+        series.end(MONDAY + HOUR, false);
+        assert!(!series.is_due(MONDAY + HOUR));
+        // A small step is none that was made by hand.
+        assert!(!series.is_due(MONDAY - 59 * MICROS));
+        assert!(series.is_due(MONDAY + 3 * HOUR));
+        series.begin(MONDAY + 3 * HOUR);
+        series.end(MONDAY + 5 * HOUR, true);
+        assert!(series.is_due(MONDAY + 4 * HOUR), "the failure is to come");
     }
 
     #[test]

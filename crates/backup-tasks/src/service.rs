@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::BackupTaskError;
 use crate::book::{BackupBook, DueWork};
+use crate::bounds::RequestBounds;
 use crate::files::{make_directory, remove_directory};
 use crate::order::{BackupOrder, DrillOrder, RestoreOrder, location_options};
 use crate::pace::QueriesFirst;
@@ -28,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// The name of the checkpoint of a backup begins with this, before the task's id.
-const CHECKPOINT: &str = "checkpoint-";
+pub(crate) const CHECKPOINT: &str = "checkpoint-";
 
 /// The counters of tasks.
 pub(crate) const SENT_OBJECTS: &str = "sent_objects";
@@ -41,6 +42,10 @@ pub(crate) const WRITERS_WAITED: &str = "writers_waited_us";
 pub struct BackupRunnerOptions {
     /// The data directory. Schedules, checkpoints and downloads are below it.
     pub data_dir: PathBuf,
+    /// The directory of indexes, which may be elsewhere.
+    pub index_dir: PathBuf,
+    /// The bounds of what requests may name.
+    pub bounds: RequestBounds,
     /// The state that is backed up.
     pub state: Arc<dyn BackedUpState>,
     /// The tasks.
@@ -300,7 +305,9 @@ impl BackupRunner {
 
     /// Makes a local snapshot.
     async fn snapshot(&self, directory: &Path, task: &Task) -> Result<(), BackupTaskError> {
-        let captured = checkpoint_alone(&*self.inner.options.state, directory).await?;
+        let options = &self.inner.options;
+        let own = [options.data_dir.as_path(), options.index_dir.as_path()];
+        let captured = checkpoint_alone(&*options.state, directory, &own).await?;
         task.set_total(captured.bytes);
         task.set_completed(captured.bytes);
         task.count(FILES, captured.files);

@@ -8,9 +8,11 @@ use backup::{PointKind, PointTable, ServerIdentity};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use storage::{CheckpointReport, CheckpointTable, Storage};
+use uuid::Uuid;
 
 use crate::BackupTaskError;
-use crate::files::{ScratchDirectory, make_directory, remove_directory};
+use crate::files::{ScratchDirectory, remove_directory};
+use crate::service::CHECKPOINT;
 
 /// Links the snapshots of all indexes of a service into `indexes/snapshots` below a directory.
 pub trait SnapshotLinker: Send + Sync {
@@ -146,15 +148,15 @@ pub async fn checkpoint(
             target.display()
         )));
     }
-    let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+    let Some(parent) = target.parent() else {
         return Err(BackupTaskError::Wrong(format!(
             "{} is no place for a directory",
             target.display()
         )));
     };
-    let name = format!(".{}.indexes", name.to_string_lossy());
-    let aside = ScratchDirectory::below(parent, &name)?;
-    make_directory(aside.path())?;
+    // A start removes it where the parent is the folder of checkpoints.
+    let name = format!(".{CHECKPOINT}{}.indexes", Uuid::new_v4());
+    let aside = ScratchDirectory::made_in(parent, &name)?;
     let linked = match indexes.link(aside.path()).await {
         Ok(linked) => linked,
         Err(error) => {
@@ -173,13 +175,15 @@ pub async fn checkpoint(
     Ok((report, linked))
 }
 
-/// Captures a state for a local snapshot, which has to be at an absolute path.
+/// Captures a state for a local snapshot, which has to be at an absolute path, in a parent that is
+/// there, outside the server's own directories.
 ///
 /// # Errors
-/// If the directory exists, its path is relative, or the state can't be captured there.
+/// If the directory exists, its place is another, or the state can't be captured there.
 pub(crate) async fn checkpoint_alone(
     state: &dyn BackedUpState,
     directory: &Path,
+    own: &[&Path],
 ) -> Result<CapturedState, BackupTaskError> {
     if !directory.is_absolute() {
         return Err(BackupTaskError::Wrong(format!(
@@ -187,7 +191,38 @@ pub(crate) async fn checkpoint_alone(
             directory.display()
         )));
     }
-    state.capture(directory).await
+    state.capture(&outside(directory, own)?).await
+}
+
+/// The place of a directory that is to be made, by the true path of its parent.
+///
+/// # Errors
+/// If the parent is missing, or the place is in one of the server's own directories.
+fn outside(directory: &Path, own: &[&Path]) -> Result<PathBuf, BackupTaskError> {
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
+        return Err(BackupTaskError::Wrong(format!(
+            "{} is no place for a directory",
+            directory.display()
+        )));
+    };
+    let parent = fs::canonicalize(parent).map_err(|error| {
+        BackupTaskError::Wrong(format!(
+            "{}: {error}: name a directory whose parent is there, on the file system of the data directory",
+            parent.display()
+        ))
+    })?;
+    for own in own {
+        // One that is missing has nothing in it.
+        let is_inside = fs::canonicalize(own).is_ok_and(|own| parent.starts_with(own));
+        if is_inside {
+            return Err(BackupTaskError::Wrong(format!(
+                "{} is in {}, which is the server's own: name a directory next to it, on the same file system",
+                directory.display(),
+                own.display()
+            )));
+        }
+    }
+    Ok(parent.join(name))
 }
 
 /// Moves the snapshots into the checkpoint, if there are any.
@@ -202,4 +237,82 @@ fn move_indexes(aside: &Path, target: &Path) -> Result<(), BackupTaskError> {
 /// The folder of checkpoints and of state, in the data directory.
 pub(crate) fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join("backups")
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::StorageOptions;
+
+    use super::*;
+
+    /// Indexes of which each has one file.
+    struct OneFile;
+
+    impl SnapshotLinker for OneFile {
+        fn link<'a>(
+            &'a self,
+            directory: &'a Path,
+        ) -> BoxFuture<'a, Result<(u64, u64), BackupTaskError>> {
+            async move {
+                let snapshots = directory.join("indexes").join("snapshots");
+                fs::create_dir_all(&snapshots).unwrap();
+                fs::write(snapshots.join("one"), "1").unwrap();
+                Ok((1, 1))
+            }
+            .boxed()
+        }
+    }
+
+    fn state(data: &Path) -> DatabaseState {
+        DatabaseState {
+            storage: Storage::open(data, StorageOptions::default()).unwrap(),
+            indexes: Box::new(OneFile),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_is_made_outside_the_servers_directories_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, indexes) = (folder.path().join("data"), folder.path().join("indexes"));
+        fs::create_dir(&indexes).unwrap();
+        let state = state(&data);
+        fs::create_dir(data.join("backups")).unwrap();
+        std::os::unix::fs::symlink(&data, folder.path().join("link")).unwrap();
+        let own = [data.as_path(), indexes.as_path()];
+        for (place, said) in [
+            ("data/backups/copy", "the server's own"),
+            ("link/backups/copy", "the server's own"),
+            ("data/backups/../copy", "the server's own"),
+            ("indexes/copy", "the server's own"),
+            ("missing/copy", "whose parent is there"),
+        ] {
+            let made = checkpoint_alone(&state, &folder.path().join(place), &own).await;
+            let error = made.unwrap_err().to_string();
+            assert!(error.contains(said), "{place}: {error}");
+        }
+        assert!(!folder.path().join("missing").exists());
+        // Names that an earlier version took for its own.
+        let theirs = folder.path().join(".copy.indexes");
+        fs::create_dir(&theirs).unwrap();
+        let target = folder.path().join("copy");
+        checkpoint_alone(&state, &target, &own).await.unwrap();
+        assert!(target.join("indexes/snapshots/one").exists());
+        assert!(theirs.exists());
+        let names = fs::read_dir(folder.path()).unwrap();
+        assert_eq!(names.count(), 5, "nothing else is left");
+        state.storage.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stray_folder_among_the_keyspaces_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = state(folder.path());
+        state.storage.close().await.unwrap();
+        drop(state);
+        let stray = folder.path().join("db").join("keyspaces").join("zz");
+        fs::create_dir(&stray).unwrap();
+        let again = Storage::open(folder.path(), StorageOptions::default()).unwrap();
+        assert!(stray.is_dir());
+        again.close().await.unwrap();
+    }
 }

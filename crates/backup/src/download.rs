@@ -37,6 +37,13 @@ pub enum FileSelection {
 }
 
 impl FileSelection {
+    /// The bytes of the files of a point that are selected.
+    #[must_use]
+    pub fn bytes_of(&self, point: &PointManifest) -> u64 {
+        let files = point.files.iter().filter(|file| self.has(&file.path));
+        files.map(|file| file.bytes).sum()
+    }
+
     fn has(&self, path: &str) -> bool {
         match self {
             FileSelection::All => true,

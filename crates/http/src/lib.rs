@@ -53,7 +53,7 @@ pub use body::{BodyLimits, ReceivedBody};
 pub use foreign_metrics::{ReadCounts, ReadValues};
 pub use history::{MAIN_FAMILIES, MetricsHistory};
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
-pub use maintenance::{InMaintenance, MaintenanceMode, WorkInProgress};
+pub use maintenance::{BorrowedWork, InMaintenance, MaintenanceMode, WorkInProgress};
 pub use metrics::{FamilyDescription, MetricsRegistry, OlderName};
 pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};

@@ -2,7 +2,11 @@
 //! can be stopped without a failed request.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// The number of counters of requests in progress. A thread has one of them, so that threads seldom
+/// write to one cache line.
+const COUNTERS: usize = 16;
 
 /// Whether a server is in maintenance, and the requests that it still works on. Clones are the
 /// same.
@@ -12,12 +16,36 @@ pub struct MaintenanceMode(Arc<MaintenanceState>);
 #[derive(Debug, Default)]
 struct MaintenanceState {
     is_on: AtomicBool,
-    in_progress: AtomicU64,
+    in_progress: [PaddedCount; COUNTERS],
 }
+
+/// A counter that shares its cache line, and the one that is fetched with it, with no other.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct PaddedCount(AtomicU64);
 
 /// A request that the server works on, until this is dropped.
 #[derive(Debug)]
-pub struct WorkInProgress(Arc<MaintenanceState>);
+pub struct WorkInProgress {
+    state: Arc<MaintenanceState>,
+    counter: usize,
+}
+
+/// A request that the server works on, until this is dropped, within the life of its
+/// [`MaintenanceMode`].
+#[derive(Debug)]
+pub struct BorrowedWork<'a> {
+    count: &'a PaddedCount,
+}
+
+/// The counter of this thread.
+fn counter_of_thread() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static COUNTER: usize = NEXT.fetch_add(1, Ordering::Relaxed) % COUNTERS;
+    }
+    COUNTER.with(|counter| *counter)
+}
 
 /// The error for a request to a server in maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,17 +73,37 @@ impl MaintenanceMode {
     /// 0.
     #[must_use]
     pub fn in_progress(&self) -> u64 {
-        self.0.in_progress.load(Ordering::SeqCst)
+        // A request is in one counter from its beginning to its end, so that none is missed though
+        // the counters are read one after another.
+        let counts = self.0.in_progress.iter();
+        counts.map(|count| count.0.load(Ordering::SeqCst)).sum()
+    }
+
+    /// Takes a request on, for a value that outlives this one.
+    ///
+    /// # Errors
+    /// During maintenance.
+    pub fn begin(&self) -> Result<WorkInProgress, InMaintenance> {
+        let counter = counter_of_thread();
+        self.0.in_progress[counter].begin();
+        let work = WorkInProgress {
+            state: Arc::clone(&self.0),
+            counter,
+        };
+        match self.is_on() {
+            true => Err(InMaintenance),
+            false => Ok(work),
+        }
     }
 
     /// Takes a request on.
     ///
     /// # Errors
     /// During maintenance.
-    pub fn begin(&self) -> Result<WorkInProgress, InMaintenance> {
-        self.0.in_progress.fetch_add(1, Ordering::SeqCst);
-        let work = WorkInProgress(Arc::clone(&self.0));
-        // A look after the count, so that whoever sees no request in progress misses none.
+    pub fn begin_borrowed(&self) -> Result<BorrowedWork<'_>, InMaintenance> {
+        let count = &self.0.in_progress[counter_of_thread()];
+        count.begin();
+        let work = BorrowedWork { count };
         match self.is_on() {
             true => Err(InMaintenance),
             false => Ok(work),
@@ -63,9 +111,28 @@ impl MaintenanceMode {
     }
 }
 
+impl PaddedCount {
+    /// Counts a request. The look at the mode comes after it, in the one order of all such
+    /// operations: a reader that sees no request in progress misses none.
+    fn begin(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Ends a request. What it has done is seen by a reader that sees it ended.
+    fn end(&self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
 impl Drop for WorkInProgress {
     fn drop(&mut self) {
-        self.0.in_progress.fetch_sub(1, Ordering::SeqCst);
+        self.state.in_progress[self.counter].end();
+    }
+}
+
+impl Drop for BorrowedWork<'_> {
+    fn drop(&mut self) {
+        self.count.end();
     }
 }
 
@@ -85,6 +152,31 @@ mod tests {
         assert_eq!(mode.in_progress(), 0);
         mode.set(false);
         assert!(mode.clone().begin().is_ok());
+        assert_eq!(mode.in_progress(), 0);
+    }
+
+    #[test]
+    fn work_of_many_threads_counts_until_each_has_ended() {
+        let mode = MaintenanceMode::default();
+        let begun: Vec<WorkInProgress> = (0..2 * COUNTERS)
+            .map(|_| {
+                let mode = mode.clone();
+                let begins = std::thread::spawn(move || {
+                    // One that ends at once leaves the count as it was.
+                    drop(mode.begin_borrowed().unwrap());
+                    mode.begin().unwrap()
+                });
+                begins.join().unwrap()
+            })
+            .collect();
+        let borrowed = mode.begin_borrowed().unwrap();
+        assert_eq!(mode.in_progress(), 2 * COUNTERS as u64 + 1);
+        mode.set(true);
+        assert_eq!(mode.begin_borrowed().unwrap_err(), InMaintenance);
+        // They end on another thread than they have begun on.
+        drop(begun);
+        assert_eq!(mode.in_progress(), 1);
+        drop(borrowed);
         assert_eq!(mode.in_progress(), 0);
     }
 }

@@ -5,6 +5,7 @@
 //! text, so that nobody reads values here. At most some statements a second are remembered; the
 //! others are counted.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ pub(crate) struct ExecutedStatement<'a> {
     pub role: Option<&'a str>,
     /// The keyspace of names without one.
     pub keyspace: Option<&'a str>,
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     /// The plan of a search.
     pub plan: Option<String>,
 }
@@ -151,7 +152,7 @@ impl SlowQueries {
             client: executed.client,
             role: executed.role.map(str::to_owned),
             keyspace: executed.keyspace.map(str::to_owned),
-            statement: without_literals(executed.text, TEXT_BYTES_MAX),
+            statement: without_literals(&executed.text, TEXT_BYTES_MAX),
             plan: executed.plan.map(|plan| of_plan(&plan)),
             request_id: of_request.map(|id| id.to_string()),
         });
@@ -210,7 +211,7 @@ mod tests {
             client: SocketAddr::from(([127, 0, 0, 1], 5)),
             role: Some("app"),
             keyspace: None,
-            text,
+            text: Cow::Borrowed(text),
             plan: Some("select a from k.t\nindex k.i, 10 rows".to_owned()),
         }
     }

@@ -42,12 +42,18 @@ pub fn recover_keyspaces(db: &Database, meta_keyspace: &MetaKeyspace) -> crate::
             continue;
         }
 
-        let keyspace_id = dirent
-            .file_name()
+        // ANNULUS 10: a folder whose name is no number is none of a keyspace
+        let name = dirent.file_name();
+        let Some(keyspace_id) = name
             .to_str()
-            .expect("should be valid keyspace name")
-            .parse::<InternalKeyspaceId>()
-            .expect("should be valid integer");
+            .and_then(|name| name.parse::<InternalKeyspaceId>().ok())
+        else {
+            log::warn!(
+                "Found stray folder {} in keyspaces folder",
+                keyspace_path.display(),
+            );
+            continue;
+        };
 
         // NOTE: Is meta keyspace
         if keyspace_id == 0 {

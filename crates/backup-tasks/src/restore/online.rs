@@ -19,6 +19,7 @@ use crate::files::{ScratchDirectory, make_directory};
 use crate::order::RestoreOrder;
 use crate::service::{BackupRunner, TABLES};
 use crate::transfer::AdoptReporter;
+use crate::room::check_room;
 use crate::{BackupTaskError, digests};
 
 /// The folder of restores in a data directory.
@@ -60,13 +61,16 @@ impl BackupRunner {
         check_names(&storage.catalog(), &order.choice, &tables)?;
         tracing::info!(task = %task.id(), point = %point.id, tables = tables.len(), "restore begins");
         let parent = folder(&self.options().data_dir);
+        let files = files_of(&point, &tables);
+        // The files, and the tables that are made of them.
+        check_room(&parent, 2 * files.bytes_of(&point))?;
         let scratch = ScratchDirectory::below(&parent, &task.id().to_string())?;
         make_directory(scratch.path())?;
         let (pace, reporter) = (
             self.pace(order.place.max_mib_per_second),
             self.reporter(task),
         );
-        let (files, data) = (files_of(&point, &tables), scratch.path().join("data"));
+        let data = scratch.path().join("data");
         let fetched = location
             .download(&point, &files, &data, &reporter, &pace)
             .await;

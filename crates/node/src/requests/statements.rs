@@ -20,6 +20,7 @@ use cql::wire::{
 use futures::FutureExt;
 use http_server::MaintenanceMode;
 use query::statement_clock::timeuuid;
+use schema::Catalog;
 use tokio::sync::broadcast;
 use traces::Trace;
 
@@ -45,6 +46,9 @@ use crate::statement::{
 };
 use crate::system::CQL_VERSION;
 use crate::system::clients::ConnectionRegistration;
+
+/// The most tables of a batch that the log of slow statements names.
+const BATCH_TABLES_MAX: usize = 8;
 
 /// Executes statements on a [`CqlDatabase`].
 pub(crate) struct StatementService {
@@ -172,18 +176,20 @@ impl StatementService {
         &self,
         session: &ClientSession,
         text: String,
-        parameters: QueryParameters,
+        mut parameters: QueryParameters,
         (memory, audited): (&MemoryAccount, &mut RequestAudit<'_>),
     ) -> Result<StatementReply, CqlError> {
+        // The text lives as long as the charge for it: the log of slow statements shows it.
         let _parsed = charge_text(&text, memory)?;
         let slow_queries = self.database.system.slow_queries();
         let began = slow_queries.begin();
         let read = parse(text).await;
         traced::record_statement(&read.text, read.statement());
-        let keyspace = parameters.keyspace.clone();
+        let keyspace = parameters.keyspace.take();
         let keyspace = CurrentKeyspace::of(session, keyspace.as_deref());
-        let beginning = began.map(|_| beginning(&read.text).to_owned());
-        let parsed = noted(read, &keyspace, audited)?;
+        let text = Cow::Borrowed(read.text.as_str());
+        audited.note(text, read.statement(), keyspace.name())?;
+        let parsed = read.parsed?;
         self.check_keyspace(&keyspace)?;
         let plan = planner::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
@@ -195,7 +201,7 @@ impl StatementService {
         )?;
         let answer = plan.execute(&self.database, parameters).await;
         slow_queries.end(began, || {
-            let text = beginning.as_deref().unwrap_or_default();
+            let text = Cow::Borrowed(beginning(&read.text));
             self.executed(session, keyspace.name(), text, Some(&plan))
         });
         Ok(self.reply(session, answer?, skip_metadata))
@@ -206,7 +212,7 @@ impl StatementService {
         &self,
         session: &'a ClientSession,
         keyspace: Option<&'a str>,
-        text: &'a str,
+        text: Cow<'a, str>,
         plan: Option<&StatementPlan>,
     ) -> ExecutedStatement<'a> {
         ExecutedStatement {
@@ -272,7 +278,7 @@ impl StatementService {
         traced::record_prepared(statement, &resolved.variables, &parameters.values);
         let answer = plan.execute(&self.database, parameters).await;
         slow_queries.end(began, || {
-            let text = beginning(&prepared.text);
+            let text = Cow::Borrowed(beginning(&prepared.text));
             self.executed(session, prepared.keyspace.as_deref(), text, Some(plan))
         });
         let answer = answer?;
@@ -387,7 +393,8 @@ impl StatementService {
         };
         let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await;
         slow_queries.end(began, || {
-            self.executed(session, keyspace.name(), "BEGIN BATCH", None)
+            let text = Cow::Owned(batch_text(&catalog, &plans));
+            self.executed(session, keyspace.name(), text, None)
         });
         Ok(self.reply(session, answer?, false))
     }
@@ -539,9 +546,14 @@ impl CqlService for StatementService {
     ) -> Result<StatementReply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
         let (began, kind) = (Instant::now(), CountedKind::of_request(&request));
-        // Drivers send a request that is refused so to another node.
-        let _work = (self.maintenance.begin())
-            .map_err(|error| CqlError::new(ErrorKind::IsBootstrapping, error.to_string()))?;
+        let _work = self.maintenance.begin_borrowed().map_err(|error| {
+            // Drivers send a request that is refused so to another node.
+            let error = CqlError::new(ErrorKind::IsBootstrapping, error.to_string());
+            let kind = kind.unwrap_or(CountedKind::Other);
+            self.counts
+                .answered(kind, began.elapsed(), Some(&error.kind));
+            error
+        })?;
         let Some(log) = &self.audit else {
             let mut audited = RequestAudit::nothing();
             let answer = self
@@ -594,6 +606,24 @@ impl CqlService for StatementService {
 /// The part of a statement's text that the log of slow ones shows.
 fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(slow_queries::TEXT_BYTES_MAX)]
+}
+
+/// The text by which the log of slow statements shows a batch: the tables that it writes to.
+fn batch_text(catalog: &Catalog, plans: &[Arc<StatementPlan>]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for id in plans.iter().flat_map(|plan| plan.tables()) {
+        let Some(table) = catalog.table_by_id(id) else {
+            continue;
+        };
+        let name = format!("{}.{}", table.keyspace, table.name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        if names.len() == BATCH_TABLES_MAX {
+            break;
+        }
+    }
+    format!("BEGIN BATCH ON {}", names.join(", "))
 }
 
 /// Notes a text, and gives it up. Returns the statement that it is.
