@@ -102,11 +102,10 @@ impl BackupRoutes {
         Ok((body, is_near))
     }
 
-    /// Checks the location of a request. An error is the answer that refuses it.
-    fn check(&self, options: &LocationOptions, is_near: bool) -> Result<(), Response> {
+    /// Checks the location of a request.
+    fn check(&self, options: &LocationOptions, is_near: bool) -> Result<(), BackupTaskError> {
         let bounds = &self.tasks.options().bounds;
-        let checked = bounds.check_location(options, is_near);
-        checked.map_err(IntoResponse::into_response)
+        bounds.check_location(options, is_near)
     }
 
     fn start(&self, work: LongWork) -> Response {
@@ -137,7 +136,8 @@ async fn back_up(
 ) -> Result<Response, Response> {
     let (request, is_near) = state.read::<BackupRequest>(request).await?;
     let order = BackupOrder::of(&request).map_err(IntoResponse::into_response)?;
-    state.check(&order.options, is_near)?;
+    let checked = state.check(&order.options, is_near);
+    checked.map_err(IntoResponse::into_response)?;
     if request.dry_run {
         let plan = state.tasks.preview(order).await;
         let plan: BackupPreview = plan.map_err(IntoResponse::into_response)?;
@@ -191,7 +191,8 @@ async fn restore(
 ) -> Result<Response, Response> {
     let (request, is_near) = state.read::<RestoreRequest>(request).await?;
     let order = RestoreOrder::of(request).map_err(IntoResponse::into_response)?;
-    state.check(&order.options, is_near)?;
+    let checked = state.check(&order.options, is_near);
+    checked.map_err(IntoResponse::into_response)?;
     Ok(state.start(LongWork::Restore(Box::new(order))))
 }
 
@@ -213,7 +214,8 @@ async fn drill(
 ) -> Result<Response, Response> {
     let (request, is_near) = state.read::<DrillRequest>(request).await?;
     let order = DrillOrder::of(&request).map_err(IntoResponse::into_response)?;
-    state.check(&order.options, is_near)?;
+    let checked = state.check(&order.options, is_near);
+    checked.map_err(IntoResponse::into_response)?;
     Ok(state.start(LongWork::Drill(Box::new(order))))
 }
 

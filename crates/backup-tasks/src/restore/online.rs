@@ -17,9 +17,9 @@ use super::record::{RestoreRecord, undo, undo_interrupted};
 use crate::choice::{TableChoice, files_of};
 use crate::files::{ScratchDirectory, make_directory};
 use crate::order::RestoreOrder;
+use crate::room::check_room;
 use crate::service::{BackupRunner, TABLES};
 use crate::transfer::AdoptReporter;
-use crate::room::check_room;
 use crate::{BackupTaskError, digests};
 
 /// The folder of restores in a data directory.
