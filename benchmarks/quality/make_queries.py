@@ -5,24 +5,30 @@ known_items.parquet. Each query is made of one document, which is what it should
     make_queries.py --preview   and then says what nDCG@10 exact search and a plain BM25 give
 
 Documents are the plots of the 10,000 films and the 50,000 dictionary senses. Of each collection
-PER_KIND documents are drawn for each of two kinds of query, with a seed:
+documents are drawn with a seed, PER_KIND of them for each of three kinds of query. Half of the
+queries are of words, and half are paraphrased:
 
-- `words`: half of the document's words in their order, but at least WORDS_MIN and at most WORDS_MAX,
-  as somebody types who remembers some of them.
-  They are neither stop words nor in the film's title, nor among the senses' headwords, and at least
-  one more document has each.
+- `words`: WORDS_MIN to WORDS_MAX of the document's words in their order, as somebody types who
+  remembers them: most queries that people type have two to four. They are neither stop words nor in
+  the film's title, nor among the senses' headwords, and at least one more document has each.
 - `paraphrase`: of a film all sentences but the first one, of a sense its definition without the
   headwords, said in other words. Names are dropped (what has a capital within a sentence, and
   numbers). A content word gives way to a synonym that has nothing of the document's words: one that
   WordNet, which the dictionary texts are, has as a headword of the same sense. Of several that one
   is taken with which the embedding of the whole changes least, as a person would take the one that
   is meant; that is the only help that vectors get. Of the content words without such a synonym
-  DROPPED are dropped at random. Stop words stay.
+  DROPPED are dropped at random. Stop words stay. What is left must tell one document from others: at
+  least TELLING_WORDS_MIN of its content words are said of words that at most one document in
+  TELLING_ONE_IN has. "The film stars", without the stars, is no query.
+- `mixed`: a paraphrase, and after it one word of the document as it is there, which is rare: at most
+  one document in RARE_ONE_IN has it, and at least one more. So types somebody who remembers the
+  matter, and one name or term.
 
 The embedding is all-MiniLM-L6-v2's of the query's text, computed by apps/embedder.
 """
 
 import collections
+import itertools
 import math
 import pathlib
 import random
@@ -40,8 +46,10 @@ FILMS, TEXTS = ROOT / "samples/movies/movies.parquet", ROOT / "benchmarks/ann/da
 
 SEED = 50
 RANK_CONSTANTS = (60, 10, 1)
-PER_KIND, WORDS_MIN, WORDS_MAX = 100, 5, 8
-CONTENT_WORDS_MIN, SYNONYMS_MAX, DROPPED = 4, 8, 1 / 2
+PER_KIND = {"words": 100, "paraphrase": 50, "mixed": 50}
+WORDS_MIN, WORDS_MAX = 2, 4
+SYNONYMS_MAX, DROPPED = 8, 1 / 2
+TELLING_WORDS_MIN, TELLING_ONE_IN, RARE_ONE_IN = 3, 50, 1_000
 # Words that begin with as many equal letters count as forms of one word.
 STEM = 5
 # The English stop words of Lucene, and some that say as little.
@@ -60,6 +68,16 @@ class Collection:
         self.frequencies = collections.Counter()
         for body in bodies:
             self.frequencies.update(set(words_of(body)))
+
+    def is_in_one_of(self, word, number):
+        """Whether at most one document of so many has a word."""
+        return self.frequencies[word] <= len(self.bodies) / number
+
+    def usable_words(self, document):
+        """The words of a document that a query may have, in their order. Each leads to more documents than this one."""
+        excluded, _ = self.sources[document]
+        content = [word for word in words_of(self.bodies[document]) if is_content(word) and word not in excluded]
+        return [word for word in dict.fromkeys(content) if self.frequencies[word] > 1]
 
 
 def words_of(text):
@@ -110,19 +128,17 @@ def headword(word, thesaurus):
 
 
 def of_words(collection, document, rng):
-    excluded, _ = collection.sources[document]
-    usable = {word: None for word in words_of(collection.bodies[document]) if is_content(word) and word not in excluded}
-    usable = [word for word in usable if collection.frequencies[word] > 1]
-    if len(usable) < WORDS_MIN:
+    usable = collection.usable_words(document)
+    if len(usable) < WORDS_MAX:
         return None
-    number = min(max(len(usable) // 2, WORDS_MIN), WORDS_MAX)
+    number = rng.randint(WORDS_MIN, WORDS_MAX)
     return " ".join(usable[place] for place in sorted(rng.sample(range(len(usable)), number)))
 
 
 def paraphrased(collection, document, rng, thesaurus, embed):
     excluded, text = collection.sources[document]
     stems = {word[:STEM] for word in words_of(collection.bodies[document])}
-    said, content = [], 0
+    said, telling = [], 0
     for place, written in enumerate(re.findall(r"[^\W_]+", text)):
         word = written.lower()
         if (written != word and place > 0) or word in excluded or written.isdigit():
@@ -133,9 +149,9 @@ def paraphrased(collection, document, rng, thesaurus, embed):
         others = [other for other in thesaurus.get(headword(word, thesaurus), []) if other[:STEM] not in stems]
         if not others and rng.random() < DROPPED:
             continue
-        content += 1
+        telling += collection.is_in_one_of(word, TELLING_ONE_IN)
         said.append(others or [word])
-    if content < CONTENT_WORDS_MIN:
+    if telling < TELLING_WORDS_MIN:
         return None
     meant = np.array(embed(text))
     for place, choices in enumerate(said):
@@ -145,6 +161,13 @@ def paraphrased(collection, document, rng, thesaurus, embed):
             nearest = max(range(len(choices)), key=lambda at: meant @ np.array(embed(texts[at])))
             said[place] = [choices[nearest]]
     return " ".join(one[0] for one in said)
+
+
+def mixed(collection, document, rng, thesaurus, embed):
+    rare = [word for word in collection.usable_words(document) if collection.is_in_one_of(word, RARE_ONE_IN)]
+    said = paraphrased(collection, document, rng, thesaurus, embed) if rare else None
+    rare = [word for word in rare if word not in words_of(said or "")]
+    return f"{said} {rng.choice(rare)}" if said and rare else None
 
 
 def make():
@@ -160,12 +183,12 @@ def make():
     thesaurus = synonyms(collections_of[1].bodies)
     rows = []
     for collection in collections_of:
-        for kind, of in (("words", of_words), ("paraphrase", paraphrased)):
+        for kind, of in (("words", of_words), ("paraphrase", paraphrased), ("mixed", mixed)):
             drawn = rng.sample(range(len(collection.bodies)), len(collection.bodies))
             arguments = (rng,) if kind == "words" else (rng, thesaurus, embed)
             made = ((document, of(collection, document, *arguments)) for document in drawn)
             made = ((document, text) for document, text in made if text)
-            for document, text in (next(made) for _ in range(PER_KIND)):
+            for document, text in itertools.islice(made, PER_KIND[kind]):
                 rows.append((collection.name, kind, document, text, embed(text)))
     names = ("collection", "kind", "document", "text")
     table = {name: [row[place] for row in rows] for place, name in enumerate(names)}
