@@ -316,7 +316,9 @@ class AsyncSemanticCache:
         if self._life(question, volatile) is None:
             return Miss("volatile")
         row = await self._rows.exact(key.prompt_id)
-        if row is not None and row.scope == key.scope and not self._is_stale(row):
+        if row is not None and (row.scope, row.prompt_text) != (key.scope, question.normal_text):
+            row = None
+        if row is not None and not self._is_stale(row):
             return _hit(row, "exact", 1.0)
         stale = row
         vector = await self._vector(question)

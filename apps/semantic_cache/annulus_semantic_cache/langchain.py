@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.caches import RETURN_VAL_TYPE, BaseCache
-from langchain_core.load import dumps, loads
+from langchain_core.load import Serializable, dumps, loads
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk
 
@@ -21,7 +21,14 @@ from annulus_semantic_cache.settings import Settings
 
 LOG = logging.getLogger("annulus_semantic_cache")
 
-_ALLOWED = [AIMessage, AIMessageChunk, ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk]
+_ALLOWED: list[type[Serializable]] = [
+    AIMessage,
+    AIMessageChunk,
+    ChatGeneration,
+    ChatGenerationChunk,
+    Generation,
+    GenerationChunk,
+]
 _ROLES = {"HumanMessage": "user", "SystemMessage": "system", "AIMessage": "assistant", "ToolMessage": "tool"}
 
 

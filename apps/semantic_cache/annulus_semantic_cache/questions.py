@@ -18,6 +18,7 @@ from typing import Any
 # Fields of a chat request that don't change what the model answers. All others belong to the key,
 # also those that are not known yet.
 _NOT_IN_KEY = frozenset({"messages", "model", "stream", "stream_options", "user", "metadata", "store", "safety_identifier"})
+_NAMESPACE = uuid.UUID("5d1f1c0e-7c35-4f0b-9f53-3e6c6f6a2c11")
 _SYSTEM = ("system", "developer")
 
 
@@ -92,7 +93,7 @@ class Key:
             ]
         )
         text = digest(question.normal_text)
-        return cls(scope, uuid.UUID(bytes=hashlib.sha256(f"{scope} {text}".encode()).digest()[:16], version=8), text)
+        return cls(scope, uuid.uuid5(_NAMESPACE, f"{scope} {text}"), text)
 
 
 def text_of(content: Any) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, Session
-from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import PreparedStatement
 
 from annulus_semantic_cache import schema
@@ -163,6 +163,9 @@ def _cluster(settings: Settings) -> Cluster:
         list(settings.hosts),
         settings.cql_port,
         auth_provider=login,
+        execution_profiles={
+            EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy()))
+        },
         ssl_context=ssl.create_default_context(cafile=settings.ca) if settings.ca else None,
         connect_timeout=CONNECT_SECONDS,
         # The driver's own policy waits up to ten minutes for a node that is back.
@@ -248,6 +251,7 @@ class Rows:
     ) -> list[Found]:
         """Rows by the first of these that is given; all without one."""
         connection = self._now()
+        values: list[Any] = []
         if prompt_id is not None:
             statement, values = connection.of_id, [prompt_id]
         elif text_digest is not None:
@@ -257,7 +261,7 @@ class Rows:
         elif tenant is not None:
             statement, values = connection.of_tenant, [tenant]
         else:
-            statement, values = connection.scan, []
+            statement = connection.scan
         try:
             return await asyncio.to_thread(lambda: list(self._pages(connection, statement, values)))
         except Exception as error:
