@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "annulus_semantic_cache" / "pairs"
 FILES = ("written.jsonl", "made.jsonl")
-KINDS_OF_SAME = {"paraphrase", "word_order", "typo", "politeness", "shorthand"}
+KINDS_OF_SAME = {"paraphrase", "word_order", "typo", "politeness", "shorthand", "synonym", "filler"}
 KINDS_OF_DIFFERENT = {
     "negation", "entity", "number", "unit", "version", "direction", "scope", "aspect", "unrelated",
 }  # fmt: skip
