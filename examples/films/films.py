@@ -5,12 +5,14 @@ it reads sentences from the terminal.
 """
 
 import argparse
+import pathlib
 import sys
 import textwrap
 
 from cassandra.cluster import Cluster, NoHostAvailable
 
-from minilm import Embedder
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "apps/embedder"))
+from annulus_embedder.model import Embedder  # noqa: E402 (from the folder above)
 
 NEAREST = """
     SELECT title, release_date, genre, plot, similarity_cosine(plot_embedding, ?) AS similarity
@@ -37,7 +39,7 @@ def main():
         embedder = Embedder()
         sentences = [options.query] if options.query else prompts()
         for sentence in sentences:
-            vector = embedder.embed(sentence)
+            vector = embedder.embed([sentence])[0].tolist()
             for film in session.execute(nearest, (vector, vector, options.limit)):
                 show(film)
     finally:
