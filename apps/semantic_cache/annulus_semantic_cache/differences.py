@@ -13,6 +13,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from annulus_semantic_cache import near_copies
+
 _VOLATILE = [
     r"\b(today|tonight|tomorrow|yesterday|nowadays|current|currently|latest|newest|recent|recently)\b",
     r"\b(right|as of|until|by) now\b|\bnow\?$|\bat the moment\b|\bso far\b|\bup[- ]to[- ]date\b",
@@ -51,13 +53,13 @@ class VolatileRule:
 
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+# Ordinals are not among them: "first shown", "second thoughts".
 _NUMBER_WORDS = {
     word: str(number)
-    for number, word in enumerate(
-        "two three four five six seven eight nine ten eleven twelve".split(), start=2
-    )
-} | {"first": "1.", "second": "2.", "third": "3.", "fourth": "4.", "fifth": "5.", "hundred": "100", "thousand": "1000"}
+    for number, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)
+} | {"hundred": "100", "thousand": "1000", "million": "1000000"}
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_POLITE = re.compile(r"\b(don['’]?t mind|no (rush|worries|problem)|why not|why don['’]?t (you|we))\b", re.IGNORECASE)
 _NEGATIONS = frozenset("no not never without none nobody nothing neither nor cannot except unless".split())
 _OPPOSITES = [
     pair.split("/")
@@ -75,7 +77,7 @@ _OPPOSITES = [
         "advantages/disadvantages pros/cons benefits/risks benefits/drawbacks positive/negative win/lose gain/lose "
         "ascending/descending asc/desc vertical/horizontal row/column rows/columns synchronous/asynchronous "
         "merge/split mount/unmount attach/detach freeze/thaw melt/freeze inhale/exhale arrive/depart arrival/departure "
-        "entrance/exit parent/child father/son cause/prevent with/without import/export cats/dogs cat/dog"
+        "entrance/exit parent/child father/son cause/prevent with/without grant/revoke tighten/loosen accept/reject approve/reject hire/fire deposit/withdraw sender/recipient teacher/student inside/outside"
     ).split()
 ]
 
@@ -91,7 +93,7 @@ def _numbers(text: str) -> Counter[str]:
 
 
 def _negations(text: str) -> int:
-    words = [word.lower() for word in _words(text)]
+    words = [word.lower() for word in _words(_POLITE.sub(" ", text))]
     return sum(word in _NEGATIONS or word.endswith("n't") for word in words)
 
 
@@ -103,6 +105,27 @@ def _opposed(asked: str, stored: str) -> bool:
         or (b in ours and a in theirs and a not in ours and b not in theirs)
         for a, b in _OPPOSITES
     )
+
+
+# Of these a question has one, and it says what is asked for.
+_ASKED_FOR = frozenset("who when where why".split())
+
+
+def _asked_otherwise(asked: str, stored: str) -> bool:
+    ours = _ASKED_FOR.intersection(map(str.lower, _words(asked)))
+    theirs = _ASKED_FOR.intersection(map(str.lower, _words(stored)))
+    return bool(ours and theirs) and not ours & theirs
+
+
+_WAY = re.compile(
+    r"\bfrom (?:(?:a|an|the|my|our|your) )?(\w+)\b.*?\b(?:to|into|onto) (?:(?:a|an|the|my|our|your) )?(\w+)\b", re.IGNORECASE
+)
+
+
+def _turned_round(asked: str, stored: str) -> bool:
+    """From a laptop to a server, and from a server to a laptop."""
+    ours, theirs = _WAY.search(asked.lower()), _WAY.search(stored.lower())
+    return ours is not None and theirs is not None and ours.groups() == theirs.groups()[::-1] and ours[1] != ours[2]
 
 
 def _names(text: str) -> set[str]:
@@ -121,7 +144,7 @@ def _names(text: str) -> set[str]:
 def _renamed(asked: str, stored: str) -> bool:
     ours = {word.lower().removesuffix("'s") for word in _words(asked)}
     theirs = {word.lower().removesuffix("'s") for word in _words(stored)}
-    return bool(_names(asked) - theirs or _names(stored) - ours)
+    return bool(_names(asked) - theirs and _names(stored) - ours)
 
 
 def _signs(text: str) -> Counter[str]:
@@ -137,10 +160,12 @@ _MARKED = re.compile(r"\b[A-Za-z]+(?:\+\+|#)|\.[a-z]{2,4}\b")
 RULES: dict[str, Callable[[str, str], bool]] = {
     "numbers": lambda asked, stored: _numbers(asked) != _numbers(stored),
     "negation": lambda asked, stored: (_negations(asked) > 0) != (_negations(stored) > 0),
-    "opposites": _opposed,
+    "opposites": lambda asked, stored: _opposed(asked, stored) or _turned_round(asked, stored),
+    "asked": _asked_otherwise,
     "names": lambda asked, stored: _renamed(asked, stored)
     or {one.lower() for one in _MARKED.findall(asked)} != {one.lower() for one in _MARKED.findall(stored)},
     "signs": lambda asked, stored: _signs(asked) != _signs(stored),
+    **near_copies.RULES,
 }
 
 

@@ -16,8 +16,8 @@ SCALES: tuple[Scale, ...] = ("cosine", "score")
 
 LOCAL = "local"
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
-# The rules that `differences.py` has.
-ALL_RULES = ("numbers", "negation", "opposites", "names", "signs")
+# The rules that `differences.py` and `near_copies.py` have.
+ALL_RULES = ("numbers", "negation", "opposites", "asked", "names", "signs", "swapped", "replaced", "added")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)?")
