@@ -120,12 +120,13 @@ class AsyncSemanticCache:
         self._vectors: collections.OrderedDict[str, tuple[Sequence[float] | None]] = collections.OrderedDict()
         self._waiting: collections.OrderedDict[uuid.UUID, _Write] = collections.OrderedDict()
         self._flushing: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[bool] | None = None
         # Counts invalidations: an answer that was asked for before one is not stored after it.
         self._erasures = 0
 
     async def __aenter__(self) -> Self:
         self.start()
-        await self._rows.ready(10)
+        await self.ready()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -133,19 +134,27 @@ class AsyncSemanticCache:
 
     def start(self) -> None:
         """Begins to connect in the background."""
+        loop = asyncio.get_running_loop()
         self._rows.start()
-        self._flushing = asyncio.get_running_loop().create_task(self._flush())
+        self._warming = loop.create_task(self._warm())
+        self._flushing = loop.create_task(self._flush())
 
     async def ready(self, seconds: float = 10) -> bool:
-        """Waits for the database at most so long, and says whether it is there."""
-        return await self._rows.ready(seconds)
+        """Waits for the database and the embedding model at most so long, and says whether both are there."""
+        deadline = time.monotonic() + seconds
+        up = await self._rows.ready(seconds)
+        if self._warming is None:
+            return False
+        await asyncio.wait([self._warming], timeout=max(deadline - time.monotonic(), 0))
+        return up and self._warming.done() and self._warming.result()
 
     async def close(self) -> None:
         """Writes what waits if the database is there, and ends the connections."""
-        if self._flushing is not None:
-            self._flushing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._flushing
+        for task in (self._flushing, self._warming):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
         with contextlib.suppress(DatabaseDownError):
             await self._write_waiting()
         await self._rows.close()
@@ -372,7 +381,10 @@ class AsyncSemanticCache:
         if key in self._vectors:
             self._vectors.move_to_end(key)
             return self._vectors[key][0]
-        (embedded,) = await self.embeddings.embed([text])
+        try:
+            (embedded,) = await asyncio.wait_for(self.embeddings.embed([text]), self.settings.embedding_timeout)
+        except TimeoutError:
+            raise EmbeddingError(f"none within {self.settings.embedding_timeout:g} s") from None
         if len(embedded.vector) != self.settings.dimensions:
             raise EmbeddingError(
                 f"{self.embeddings.name} makes vectors of {len(embedded.vector)} numbers, not {self.settings.dimensions}: "
@@ -445,6 +457,15 @@ class AsyncSemanticCache:
         for prompt_id in list(self._waiting):
             await self._write_one(prompt_id)
 
+    async def _warm(self) -> bool:
+        """Embeds a word: the bundled model takes seconds to load, which no request shall wait for."""
+        try:
+            await self.embeddings.embed(["ready"])
+        except EmbeddingError as error:
+            LOG.warning("no embedding: %s", error)
+            return False
+        return True
+
     async def _flush(self) -> None:
         while True:
             await asyncio.sleep(_FLUSH_SECONDS)
@@ -489,7 +510,11 @@ class SemanticCache:
         self._thread = threading.Thread(target=self._loop.run_forever, name="semantic-cache", daemon=True)
         self._thread.start()
         self.asynchronous = AsyncSemanticCache(settings, embeddings=embeddings)
-        self._loop.call_soon_threadsafe(self.asynchronous.start)
+
+        async def start() -> None:
+            self.asynchronous.start()
+
+        self.run(start())
 
     def __enter__(self) -> Self:
         self.ready()
@@ -507,7 +532,7 @@ class SemanticCache:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def ready(self, seconds: float = 10) -> bool:
-        """Waits for the database at most so long, and says whether it is there."""
+        """As `AsyncSemanticCache.ready`."""
         return self.run(self.asynchronous.ready(seconds))
 
     def get(self, prompt: str, **key: Any) -> Hit | None:

@@ -29,8 +29,12 @@ _SYNONYMS = [
 ]
 
 
+# "How do I", "how can you" and "how to" ask for the same.
+_HOW = re.compile(r"\bhow (?:(?:do|can|could|should|would|might) (?:i|you|we|one)|to)\b")
+
+
 def _words(text: str) -> list[str]:
-    found = _WORD.findall(text.lower().replace("’", "'"))
+    found = _WORD.findall(_HOW.sub("how", text.lower().replace("’", "'")))
     return [word for word in found if word not in _IGNORED]
 
 

@@ -39,6 +39,8 @@ LOG = logging.getLogger("annulus_semantic_cache")
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
 TEXTS_OF_A_REQUEST = 2_048
+# How long the start waits for the database and the embedding model.
+START_SECONDS = 10
 # Headers of the cache's own, which the model doesn't get.
 TENANT, TAGS, TTL, ADMIN = "x-cache-tenant", "x-cache-tags", "x-cache-ttl", "x-cache-admin"
 _NOT_SENT_ON = frozenset(
@@ -106,6 +108,8 @@ class Proxy:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self._cache.start()
+        # Requests pass through meanwhile, if it takes longer.
+        await self._cache.ready(START_SECONDS)
         try:
             yield
         finally:

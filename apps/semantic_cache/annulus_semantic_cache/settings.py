@@ -64,7 +64,7 @@ class Settings:
     embedding_tokens: int = _setting(256, "longest text that the model reads to its end; longer ones match exactly", int)
     embedding_timeout: float = _setting(0.5, "how long one embedding may take", seconds_of)
     # What is a hit.
-    threshold: float = _setting(0.9, "least similarity of a hit, by `scale`", float)
+    threshold: float = _setting(0.81, "least similarity of a hit, by `scale`", float)
     scale: Scale = _setting("cosine", "`cosine`, 0 to 1; or `score`, which is (1 + cosine) / 2", choices=SCALES)
     candidates: int = _setting(4, "nearest rows that are looked at", int)
     rules: tuple[str, ...] = _setting(
@@ -88,7 +88,7 @@ class Settings:
         if not 0 < self.threshold <= 1:
             raise ValueError(f"threshold {self.threshold}: it is above 0, and 1 at most")
         if self.scale == "score" and self.threshold <= 0.5:
-            raise ValueError(f"threshold {self.threshold} by score: 0.5 is what unrelated texts have; try 0.95")
+            raise ValueError(f"threshold {self.threshold} by score: 0.5 is what unrelated texts have; try 0.9")
         if not 1 <= self.candidates <= 100:
             raise ValueError(f"candidates {self.candidates}: write 1 to 100")
         if not 1 <= self.dimensions <= 16_000:
