@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import pathlib
+import runpy
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
@@ -93,3 +96,17 @@ def test_about_one_pair_in_twelve_is_in_another_language() -> None:
     written = ALL["written.jsonl"]
     others = sum(pair["kind"] == "other_language" for pair in written)
     assert 0.07 <= others / len(written) <= 0.1
+
+
+def test_the_made_pairs_are_those_that_the_rule_makes() -> None:
+    program = FOLDER.parents[1] / "pairs" / "make_pairs.py"
+    done = subprocess.run([sys.executable, program, "--check"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_default_of_another_cache_is_read_from_its_source() -> None:
+    program = runpy.run_path(str(FOLDER.parents[1] / "pairs" / "redisvl_default.py"))
+    source = "class SemanticCache:\n    def __init__(self, name: str, distance_threshold: float = 0.1) -> None: ...\n"
+    assert program["default_of"](source, "distance_threshold") == 0.1
+    assert program["default_of"](source, "ttl") is None
+    assert program["default_of"](source, "name") is None
