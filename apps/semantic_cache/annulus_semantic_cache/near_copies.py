@@ -23,8 +23,8 @@ _FILLERS = frozenset(
 _SYNONYMS = [
     frozenset(group.split("/"))
     for group in (
-        "delete/remove which/what explain/describe buy/purchase story/tale list/name cancel/terminate correct/fix/repair "
-        "create/make/build begin/start big/large fast/quick fastest/quickest bring/take"
+        "delete/remove which/what explain/describe buy/purchase story/tale list/name cancel/terminate "
+        "correct/fix/repair create/make/build begin/start big/large fast/quick fastest/quickest bring/take"
     ).split()
 ]
 

@@ -51,8 +51,10 @@ QUESTIONS = {
     ],
 }
 
-# Two films of one title may have one plot and one genre, but not one crew.
-QUESTIONS_ABOUT_PEOPLE = ["Who directed {}?", "Which actors are in {}?", "Who wrote the script of {}?"]
+# Two films of one title may have one plot, genre, writer and even director, but not one cast.
+QUESTIONS_ABOUT_THE_CAST = ["Who plays the lead in {}?", "Which actors are in {}?", "Who is in the cast of {}?"]
+
+ARTICLES = ("the", "a", "an")
 
 
 class Film(NamedTuple):
@@ -75,12 +77,17 @@ def films() -> list[Film]:
     return [film for film in found if re.fullmatch(r"[A-Z][A-Za-z']*( [A-Za-z0-9']+){1,5}", film.title)]
 
 
+def bare(title: str) -> list[str]:
+    """The words of a title without articles, which people leave out."""
+    return [word for word in title.lower().split() if word not in ARTICLES]
+
+
 def other_years(choice: random.Random, by_title: dict[str, list[Film]]) -> Iterator[Pair]:
     """The same question about two films with one title, of different years."""
     for title in [title for title, found in by_title.items() if len(found) > 1]:
         first, second = by_title.pop(title)[:2]
         if first.year != second.year:
-            question = choice.choice(QUESTIONS_ABOUT_PEOPLE)
+            question = choice.choice(QUESTIONS_ABOUT_THE_CAST)
             yield Pair(
                 question.format(f"{title} of {first.year}"),
                 question.format(f"{title} of {second.year}"),
@@ -89,8 +96,8 @@ def other_years(choice: random.Random, by_title: dict[str, list[Film]]) -> Itera
             )
 
 
-def other_films(choice: random.Random, titles: list[str]) -> Iterator[Pair]:
-    """The same question about two films whose titles share their first words or their last word."""
+def other_films(choice: random.Random, titles: list[str], by_title: dict[str, list[Film]]) -> Iterator[Pair]:
+    """The same question about two films of different years whose titles share their first words or last word."""
     groups: dict[str, list[str]] = defaultdict(list)
     for title in titles:
         words = title.split()
@@ -99,12 +106,15 @@ def other_films(choice: random.Random, titles: list[str]) -> Iterator[Pair]:
     free = set(titles)
     for shared, group in groups.items():
         left = [title for title in group if title in free]
-        if shared not in {"the", "a", "an"} and len(left) > 1:
-            free.difference_update(left[:2])
-            titles.remove(left[0])
-            titles.remove(left[1])
+        if shared in ARTICLES or len(left) < 2:
+            continue
+        first, second = left[:2]
+        if bare(first) != bare(second) and by_title[first][0].year != by_title[second][0].year:
+            free.difference_update((first, second))
+            titles.remove(first)
+            titles.remove(second)
             question = choice.choice(QUESTIONS["plot"] + QUESTIONS["release"])
-            yield Pair(question.format(left[0]), question.format(left[1]), False, "made_other_film")
+            yield Pair(question.format(first), question.format(second), False, "made_other_film")
 
 
 def other_questions(choice: random.Random, titles: list[str]) -> Iterator[Pair]:
@@ -138,7 +148,7 @@ def pairs() -> Iterator[Pair]:
         by_title[film.title].append(film)
     yield from itertools.islice(other_years(choice, by_title), OTHER_YEAR)
     titles = [title for title, found in by_title.items() if len(found) == 1]
-    yield from itertools.islice(other_films(choice, titles), OTHER_FILM)
+    yield from itertools.islice(other_films(choice, titles, by_title), OTHER_FILM)
     yield from itertools.islice(other_questions(choice, titles), OTHER_QUESTION)
     yield from itertools.islice(same_questions(choice, titles), SAME)
 
@@ -159,8 +169,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="compare with the file, and write nothing")
     made = lines()
     if not parser.parse_args().check:
-        MADE.write_text(made)
-    elif MADE.read_text() != made:
+        MADE.write_text(made, encoding="utf-8")
+    elif MADE.read_text(encoding="utf-8") != made:
         sys.exit(f"{MADE.name} has other pairs than this program makes. Run it without --check.")
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import pathlib
+import runpy
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
 import pytest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "annulus_semantic_cache" / "pairs"
-FILES = ("written.jsonl", "made.jsonl")
+FILES = ("written.jsonl", "later.jsonl", "made.jsonl")
 KINDS_OF_SAME = {"paraphrase", "word_order", "typo", "politeness", "shorthand", "synonym", "filler"}
 KINDS_OF_DIFFERENT = {
     "negation", "entity", "number", "unit", "version", "direction", "scope", "aspect", "unrelated",
@@ -28,6 +31,7 @@ def plain(prompt: str) -> str:
 
 
 ALL = {name: read(name) for name in FILES}
+WRITTEN = ALL["written.jsonl"] + ALL["later.jsonl"]
 EVERY_PAIR = [pair for pairs in ALL.values() for pair in pairs]
 
 
@@ -74,7 +78,7 @@ def test_about_half_of_the_pairs_are_the_same(name: str, split: str) -> None:
 
 
 def test_the_kind_of_a_written_pair_fits_its_label() -> None:
-    for pair in ALL["written.jsonl"]:
+    for pair in WRITTEN:
         allowed = KINDS_OF_SAME if pair["same"] else KINDS_OF_DIFFERENT
         assert pair["kind"] in allowed | {"other_language"}, pair
 
@@ -84,12 +88,25 @@ def test_made_pairs_are_marked() -> None:
 
 
 def test_most_different_pairs_are_near_misses() -> None:
-    different = [pair for pair in ALL["written.jsonl"] if not pair["same"]]
+    different = [pair for pair in WRITTEN if not pair["same"]]
     unrelated = [pair for pair in different if pair["kind"] == "unrelated"]
     assert len(unrelated) <= len(different) // 10
 
 
 def test_about_one_pair_in_twelve_is_in_another_language() -> None:
-    written = ALL["written.jsonl"]
-    others = sum(pair["kind"] == "other_language" for pair in written)
-    assert 0.07 <= others / len(written) <= 0.1
+    others = sum(pair["kind"] == "other_language" for pair in WRITTEN)
+    assert 0.07 <= others / len(WRITTEN) <= 0.1
+
+
+def test_the_made_pairs_are_those_that_the_rule_makes() -> None:
+    program = FOLDER.parents[1] / "pairs" / "make_pairs.py"
+    done = subprocess.run([sys.executable, program, "--check"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_default_of_another_cache_is_read_from_its_source() -> None:
+    program = runpy.run_path(str(FOLDER.parents[1] / "pairs" / "redisvl_default.py"))
+    source = "class SemanticCache:\n    def __init__(self, name: str, distance_threshold: float = 0.1) -> None: ...\n"
+    assert program["default_of"](source, "distance_threshold") == 0.1
+    assert program["default_of"](source, "ttl") is None
+    assert program["default_of"](source, "name") is None
