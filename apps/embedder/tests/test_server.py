@@ -48,7 +48,7 @@ def test_the_model_is_listed(client: openai.OpenAI) -> None:
 
 def test_100_concurrent_requests_share_batches(server: TestServer) -> None:
     before = server.get("/health")
-    documents = [f"document {number} " + "with many words " * 60 for number in range(128)]
+    documents = [f"document {number} " + "with many words " * 30 for number in range(96)]
 
     async def all_at_once() -> list[Any]:
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client:
@@ -59,15 +59,15 @@ def test_100_concurrent_requests_share_batches(server: TestServer) -> None:
             return [*answers, await bulk]
 
     answers = asyncio.run(all_at_once())
-    assert [len(answer.data) for answer in answers] == [1] * 100 + [128]
+    assert [len(answer.data) for answer in answers] == [1] * 100 + [96]
     after = server.get("/health")
-    assert after["computed"] - before["computed"] == 228
-    assert after["batches"] - before["batches"] <= 4 * 228 / BATCH
+    assert after["computed"] - before["computed"] == 196
+    assert after["batches"] - before["batches"] <= 4 * 196 / BATCH
     assert after["waiting"] == 0
 
 
 def test_a_question_does_not_wait_for_all_documents(server: TestServer, client: openai.OpenAI) -> None:
-    documents = [f"paper {number} " + "with many words " * 60 for number in range(160)]
+    documents = [f"paper {number} " + "with many words " * 30 for number in range(96)]
     ended = threading.Event()
 
     def insert() -> None:
@@ -78,7 +78,7 @@ def test_a_question_does_not_wait_for_all_documents(server: TestServer, client: 
     thread = threading.Thread(target=insert)
     thread.start()
     deadline = time.monotonic() + 30
-    while server.get("/health")["waiting"] < 100:
+    while server.get("/health")["waiting"] < 64:
         assert time.monotonic() < deadline
     client.embeddings.create(model=NAME, input="a short question")
     assert not ended.is_set()
