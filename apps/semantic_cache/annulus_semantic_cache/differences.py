@@ -61,6 +61,7 @@ _NUMBER_WORDS = {
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POLITE = re.compile(r"\b(don['’]?t mind|no (rush|worries|problem)|why not|why don['’]?t (you|we))\b", re.IGNORECASE)
 _NEGATIONS = frozenset("no not never without none nobody nothing neither nor cannot except unless".split())
+_WITHOUT_APOSTROPHE = frozenset("dont doesnt didnt isnt arent wasnt cant couldnt wont wouldnt shouldnt hasnt havent".split())
 _OPPOSITES = [
     pair.split("/")
     for pair in (
@@ -94,7 +95,7 @@ def _numbers(text: str) -> Counter[str]:
 
 def _negations(text: str) -> int:
     words = [word.lower() for word in _words(_POLITE.sub(" ", text))]
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in words)
+    return sum(word in _NEGATIONS or word.endswith("n't") or word in _WITHOUT_APOSTROPHE for word in words)
 
 
 def _opposed(asked: str, stored: str) -> bool:
@@ -144,7 +145,7 @@ def _names(text: str) -> set[str]:
 def _renamed(asked: str, stored: str) -> bool:
     ours = {word.lower().removesuffix("'s") for word in _words(asked)}
     theirs = {word.lower().removesuffix("'s") for word in _words(stored)}
-    return bool(_names(asked) - theirs and _names(stored) - ours)
+    return bool(_names(asked) - theirs or _names(stored) - ours)
 
 
 def _signs(text: str) -> Counter[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generati
 from annulus_semantic_cache.cache import Answer, Hit, SemanticCache
 from annulus_semantic_cache.questions import Question, UncachedError, digest, text_of
 from annulus_semantic_cache.settings import Settings
+
+# The reader of stored answers is a beta of LangChain's since 2024.
+warnings.filterwarnings("ignore", message="The function `loads` is in beta", module=__name__)
 
 LOG = logging.getLogger("annulus_semantic_cache")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -55,7 +54,7 @@ def whole(hit: Hit, model: str) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{hit.prompt_id.hex}",
         "object": "chat.completion",
-        "created": int(time.time()),
+        "created": int(hit.updated_at.timestamp()),
         "model": model,
         "choices": [
             {
@@ -74,7 +73,7 @@ def stream(hit: Hit, model: str, with_usage: bool) -> Iterator[bytes]:
     head = {
         "id": f"chatcmpl-{hit.prompt_id.hex}",
         "object": "chat.completion.chunk",
-        "created": int(time.time()),
+        "created": int(hit.updated_at.timestamp()),
         "model": model,
     }
     # With usage, every chunk but the last has the field as null.

@@ -64,7 +64,7 @@ class Settings:
     embedding_tokens: int = _setting(256, "longest text that the model reads to its end; longer ones match exactly", int)
     embedding_timeout: float = _setting(0.5, "how long one embedding may take", seconds_of)
     # What is a hit.
-    threshold: float = _setting(0.81, "least similarity of a hit, by `scale`", float)
+    threshold: float = _setting(0.885, "least similarity of a hit, by `scale`", float)
     scale: Scale = _setting("cosine", "`cosine`, 0 to 1; or `score`, which is (1 + cosine) / 2", choices=SCALES)
     candidates: int = _setting(4, "nearest rows that are looked at", int)
     rules: tuple[str, ...] = _setting(
