@@ -186,6 +186,7 @@ async def proxied(cache: AsyncSemanticCache, settings: Settings, exact: Sequence
     async with httpx2.AsyncClient(timeout=60) as client:
 
         async def ask(text: str) -> object:
+            own._vectors.clear()
             body = {"model": "stub", "messages": [{"role": "user", "content": text}]}
             return await client.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=body)
 

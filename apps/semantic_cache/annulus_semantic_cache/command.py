@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import uuid
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = settings_of(vars(options))
         code: int = options.run(options, settings)
         return code
+    except KeyboardInterrupt:
+        return 130
     except (ValueError, OSError, EmbeddingError, DatabaseDownError) as error:
         print(f"annulus-semantic-cache: {error}", file=sys.stderr)
         return 1
@@ -84,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
     token = os.environ.get("SEMANTIC_CACHE_ADMIN_TOKEN") or secrets.token_urlsafe(24)
+    # The HTTP server ends on a signal, and then raises it again: the stub is ended first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with _stub() if options.demo else contextlib.nullcontext(options.upstream) as upstream:
         cache = AsyncSemanticCache(settings, prices=Prices(options.price_in, options.price_out))
         app = Proxy(cache, ProxySettings(upstream, token)).app()

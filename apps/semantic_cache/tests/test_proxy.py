@@ -307,6 +307,15 @@ def test_a_proxy_starts_without_a_database(start_proxy: StartProxy) -> None:
     assert own(proxy, "/health").json()["cache"] == "down"
 
 
+def test_the_demonstration_ends_with_its_stub(server: Server) -> None:
+    demo = ProxyProcess("--demo", "--cql-port", str(server.cql_port), "--database-timeout", "10")
+    upstream = own(demo, "/cache/overview", x_cache_admin=ADMIN).json()["settings"]["upstream"]
+    assert "Stub answer" in ask(demo, EGG).text
+    demo.stop()
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(upstream.removesuffix("/v1") + "/health")
+
+
 def test_embeddings_are_those_of_the_cache_or_pass_through(proxy: ProxyProcess) -> None:
     client = client_of(proxy)
     one = client.embeddings.create(model="all-MiniLM-L6-v2", input=EGG).data[0].embedding
