@@ -18,7 +18,7 @@ from annulus_semantic_cache.differences import VolatileRule, difference
 from annulus_semantic_cache.embeddings import EmbeddingError, Embeddings, embeddings_of
 from annulus_semantic_cache.metrics import SHOWN_CHARACTERS, Metrics, RecentHit
 from annulus_semantic_cache.questions import Key, Question, UncachedError, digest
-from annulus_semantic_cache.rows import DatabaseDownError, Row, Rows
+from annulus_semantic_cache.rows import DatabaseDownError, DatabaseRefusedError, Row, Rows
 from annulus_semantic_cache.settings import Settings
 
 LOG = logging.getLogger("annulus_semantic_cache")
@@ -29,6 +29,8 @@ _LAST_VECTORS = 256
 # A text with more characters for each token of the model is taken to be too long without a look.
 _CHARACTERS_OF_A_TOKEN = 12
 _FLUSH_SECONDS = 1.0
+# A missing table is made again in the time of fewer attempts.
+_REFUSALS_MAX = 30
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class _Write:
     ttl: int
     replaces: uuid.UUID | None
     erased: bool = False
+    refusals: int = 0
 
 
 class AsyncSemanticCache:
@@ -442,7 +445,11 @@ class AsyncSemanticCache:
             # What waited has less of its life left.
             ttl = int((write.values["expires_at"] - datetime.now(UTC)).total_seconds() + 0.999)
         if not write.ttl or ttl > 0:
-            await self._rows.put(write.values, ttl)
+            try:
+                await self._rows.put(write.values, ttl)
+            except DatabaseRefusedError:
+                self._refused(prompt_id, write)
+                raise
         if write.erased:
             await self._rows.delete([prompt_id])
             return
@@ -453,9 +460,17 @@ class AsyncSemanticCache:
         if write.replaces is not None:
             await self._rows.delete([write.replaces])
 
+    def _refused(self, prompt_id: uuid.UUID, write: _Write) -> None:
+        """Gives up an answer that is refused again and again: others shall not wait for it."""
+        write.refusals += 1
+        if write.refusals >= _REFUSALS_MAX and self._waiting.get(prompt_id) is write:
+            del self._waiting[prompt_id]
+            self.metrics.lost.inc()
+
     async def _write_waiting(self) -> None:
         for prompt_id in list(self._waiting):
-            await self._write_one(prompt_id)
+            with contextlib.suppress(DatabaseRefusedError):
+                await self._write_one(prompt_id)
 
     async def _warm(self) -> bool:
         """Embeds a word: the bundled model takes seconds to load, which no request shall wait for."""

@@ -124,14 +124,16 @@ class Proxy:
             raw = await _body_of(request)
             body = _json_of(raw)
             question, reading, writing = self._question(request, body)
+            # What the key leaves out, such as the form of a stream, still makes another answer on the wire.
+            whole = digest([body, question.tenant, question.user, sorted(question.tags), question.ttl, reading])
+        except RecursionError:
+            return await self._bypass(request, raw, "too_deep")
         except _Refused as refused:
             return refused.response
         except UncachedError as error:
-            self._cache.metrics.bypassed.labels(error.reason).inc()
-            return await self._pass_on_body(request, raw, {"x-cache": "bypass", "x-cache-reason": error.reason})
+            return await self._bypass(request, raw, error.reason)
         if not writing:
-            self._cache.metrics.bypassed.labels("no_store").inc()
-            return await self._pass_on_body(request, raw, {"x-cache": "bypass", "x-cache-reason": "no_store"})
+            return await self._bypass(request, raw, "no_store")
         streamed = body.get("stream") is True
         headers = _headers_on(request)
 
@@ -142,8 +144,6 @@ class Proxy:
                 return found
             return await self._ask(request.url.query, headers, raw, question, found, landed)
 
-        # What the key leaves out, such as the form of a stream, still makes another answer on the wire.
-        whole = digest([body, question.tenant, question.user, sorted(question.tags), question.ttl, reading])
         try:
             outcome, joined = await self._flights.join(whole, ask)
         except httpx2.HTTPError as error:
@@ -154,6 +154,10 @@ class Proxy:
             return _of_hit(outcome, body, streamed)
         marks = {"x-cache": "shared" if joined else "miss"}
         return StreamingResponse(outcome.body.read(), outcome.status, {**outcome.headers, **marks})
+
+    async def _bypass(self, request: Request, raw: bytes, reason: str) -> Response:
+        self._cache.metrics.bypassed.labels(reason).inc()
+        return await self._pass_on_body(request, raw, {"x-cache": "bypass", "x-cache-reason": reason})
 
     def _question(self, request: Request, body: Mapping[str, Any]) -> tuple[Question, bool, bool]:
         """The question of a request, whether an answer may come from the cache, and whether it is stored."""

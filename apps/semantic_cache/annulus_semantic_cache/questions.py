@@ -19,6 +19,9 @@ from typing import Any
 # also those that are not known yet.
 _NOT_IN_KEY = frozenset({"messages", "model", "stream", "stream_options", "user", "metadata", "store", "safety_identifier"})
 _NAMESPACE = uuid.UUID("5d1f1c0e-7c35-4f0b-9f53-3e6c6f6a2c11")
+# Bounds of what is written next to a prompt.
+NAME_BYTES_MAX = 1_000
+TAGS_MAX = 32
 _SYSTEM = ("system", "developer")
 
 
@@ -59,15 +62,23 @@ class Question:
         return unicodedata.normalize("NFC", self.text).strip()
 
     def check(self, bytes_max: int) -> None:
-        """Raises UncachedError for a text that is no key: empty, not Unicode, or too long."""
+        """Raises UncachedError for what is no key: an empty text, one that is not Unicode, too long ones."""
         if not self.normal_text:
             raise UncachedError("empty", "an empty prompt is not cached")
-        try:
-            size = len(self.text.encode())
-        except UnicodeEncodeError:
-            raise UncachedError("not_unicode", "the prompt has half a surrogate pair, which is no text") from None
-        if size > bytes_max:
+        if (size := _bytes_of(self.text)) > bytes_max:
             raise UncachedError("too_long", f"the prompt has {size} bytes, and {bytes_max} are cached at most")
+        if len(self.tags) > TAGS_MAX:
+            raise UncachedError("too_long", f"{len(self.tags)} tags, and {TAGS_MAX} are allowed")
+        for name in (self.tenant, self.model, self.user, *self.tags):
+            if _bytes_of(name) > NAME_BYTES_MAX:
+                raise UncachedError("too_long", f"tenant, model, user and tags have {NAME_BYTES_MAX} bytes at most")
+
+
+def _bytes_of(text: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise UncachedError("not_unicode", "half a surrogate pair is no text") from None
 
 
 @dataclass(frozen=True)

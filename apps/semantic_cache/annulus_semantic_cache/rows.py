@@ -27,6 +27,8 @@ LOG = logging.getLogger("annulus_semantic_cache")
 
 # After a failure the database is left alone for so long: requests don't wait for its timeout one by one.
 REST_SECONDS = 1.0
+# The table and its indexes are made again at most so often.
+REMAKE_SECONDS = 5.0
 CONNECT_SECONDS = 5.0
 DEFINITION_SECONDS = 60.0
 DELETES_AT_ONCE = 64
@@ -41,6 +43,10 @@ _FOUND = "prompt_id, tenant, user_id, updated_at, text_digest"
 
 class DatabaseDownError(Exception):
     """The database can't be had now. The message has nothing of a prompt."""
+
+
+class DatabaseRefusedError(DatabaseDownError):
+    """The database refuses this statement, and may well answer others."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,7 @@ class Rows:
         self._settings = settings
         self._connection: _Connection | None = None
         self._connecting: asyncio.Task[None] | None = None
-        self._rests_until = 0.0
+        self._rests_until = self._connected_at = 0.0
         # Why there is no connection, for `/health`.
         self.trouble = "not connected yet"
 
@@ -309,11 +315,14 @@ class Rows:
         """Takes note of a failure. The driver's text could have values in it, so that only its kind is said."""
         if isinstance(error, DatabaseDownError):
             return error
+        if isinstance(error, (InvalidRequest, TypeError, ValueError)):
+            # Perhaps the table or an index is missing: they are made again, if they weren't just now.
+            if time.monotonic() - self._connected_at > REMAKE_SECONDS:
+                self._connected_at = time.monotonic()
+                self.start()
+            return DatabaseRefusedError(f"the database refuses: {type(error).__name__}")
         self.trouble = f"the database fails: {type(error).__name__}"
         self._rests_until = time.monotonic() + REST_SECONDS
-        if isinstance(error, InvalidRequest):
-            # The table or an index is missing: it is made again.
-            self.start()
         return DatabaseDownError(self.trouble)
 
     async def _connect(self) -> None:
@@ -330,7 +339,7 @@ class Rows:
                     said = self.trouble
                 await asyncio.sleep(REST_SECONDS)
         old, self._connection = self._connection, made
-        self._rests_until, self.trouble = 0.0, ""
+        self._rests_until, self.trouble, self._connected_at = 0.0, "", time.monotonic()
         LOG.info("connected to the database")
         if old is not None:
             await asyncio.to_thread(old.cluster.shutdown)

@@ -146,6 +146,13 @@ def test_texts_that_are_no_key_are_refused_in_words_and_missed(cache: SemanticCa
         cache.put(text, "answer")
 
 
+@pytest.mark.parametrize("key", [{"user": "\udc00"}, {"tenant": "t" * 1_001}, {"model": "m" * 1_001}, {"tags": ["t"] * 2 + [str(n) for n in range(40)]}])
+def test_names_that_can_not_be_stored_are_refused_in_words(cache: SemanticCache, key: dict[str, Any]) -> None:
+    with pytest.raises(UncachedError, match=r"surrogate|at most|are allowed"):
+        cache.put(EGG, "answer", **key)
+    assert cache.put(EGG, "answer") is not None
+
+
 def test_an_answer_expires(cache: SemanticCache) -> None:
     cache.put(EGG, "Ten minutes.", ttl=1)
     assert cache.get(EGG) is not None

@@ -225,6 +225,27 @@ def test_bodies_that_are_no_request_are_refused_in_words(proxy: ProxyProcess) ->
     assert "24h" in refused.json()["error"]["message"]
 
 
+def test_no_request_makes_the_cache_seem_down_to_others(long_lived: ProxyProcess) -> None:
+    dogs = "Why do dogs bark?"
+    ask(long_lived, dogs)
+    stored(long_lived, dogs)
+    deep: Any = 1
+    for _ in range(900):
+        deep = [deep]
+    for more in (
+        {"user": "half \ud83d"}, {"user": "u" * 70_000}, {"model": "m\x00"}, {"model": "m" * 70_000}, {"deep": deep},
+        {"headers": {"x-cache-tags": "t" * 2_000}}, {"headers": {"x-cache-tags": ",".join(map(str, range(100)))}},
+        {"headers": {"x-cache-tenant": "t" * 2_000}},
+    ):  # fmt: skip
+        body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": EGG}], **more}
+        headers = body.pop("headers", {})
+        content = json.dumps(body)
+        answer = httpx2.post(long_lived.base_url + "/chat/completions", content=content, headers=headers, timeout=60)
+        assert answer.status_code in (200, 400), answer.text
+        assert ask(long_lived, dogs).headers["x-cache"] == "hit-exact", str(more)[:60]
+    assert own(long_lived, "/health").json()["cache"] == "up"
+
+
 def test_prompts_of_100_kb_and_of_all_languages_are_hits_by_their_text(proxy: ProxyProcess) -> None:
     for text in ("word " * 20_000, "Wie koche ich ein Ei?", "卵のゆで方は?", "🥚❓🍳"):
         first = ask(proxy, text)
