@@ -43,10 +43,12 @@ ASKED = 500
 WRITES_AT_ONCE = 64
 ANSWER = "A plain answer of a model to a question, as long as a paragraph usually is. " * 8
 
-_WAYS = "bake boil fry clean repair paint measure store carry fold cut sharpen polish label weigh sort pack sell lift cool".split()
+_WAYS = (
+    "bake boil fry clean repair paint measure store carry fold cut sharpen polish label weigh sort pack sell lift cool"
+).split()
 _THINGS = (
-    "bread egg fish window bicycle wall table letter box shirt paper knife shoe jar melon photo suitcase car piano soup "
-    "carpet lamp chair mirror clock drum guitar ladder kettle pan oven fridge tent boat rope wheel pump engine battery "
+    "bread egg fish window bicycle wall table letter box shirt paper knife shoe jar melon photo suitcase car piano "
+    "soup carpet lamp chair mirror clock drum guitar ladder kettle pan oven fridge tent boat rope wheel pump engine battery "
     "cable phone camera printer keyboard screen book map coin stamp ring watch"
 ).split()
 _PLACES = (
@@ -69,7 +71,9 @@ def prompts() -> Iterator[str]:
 def percentiles(seconds: Sequence[float]) -> str:
     """P50 and P99 in milliseconds."""
     ordered = sorted(seconds)
-    return f"{1e3 * ordered[len(ordered) // 2]:.2f} / {1e3 * ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)]:.2f}"
+    return (
+        f"{1e3 * ordered[len(ordered) // 2]:.2f} / {1e3 * ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)]:.2f}"
+    )
 
 
 async def timed(work: Callable[[str], Awaitable[object]], texts: Sequence[str]) -> list[float]:
@@ -130,7 +134,10 @@ async def measure(server: Server, settings: Settings, sizes: Sequence[int]) -> N
     known = Known(model)
     empty = memory_of(server.pid)
     source, stored = prompts(), list[str]()
-    print("| prompts | exact hit | hit by meaning | look-up that misses | embedding | search | through the proxy: exact hit, by meaning | bytes a prompt |")
+    print(
+        "| prompts | exact hit | hit by meaning | look-up that misses | embedding | search "
+        "| through the proxy: exact hit, by meaning | bytes a prompt |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     async with AsyncSemanticCache(settings, embeddings=known) as cache:
         for size in sizes:
@@ -147,7 +154,9 @@ async def row(
     """One line of the table."""
     some = random.Random(2).choices(stored, k=ASKED)
     similar = [text.replace("How do I", "How can I") for text in some]
-    other = [f"Which {random.Random(seed).choice(_PLACES)} was built in {1000 + seed}, and by whom?" for seed in range(ASKED)]
+    other = [
+        f"Which {random.Random(seed).choice(_PLACES)} was built in {1000 + seed}, and by whom?" for seed in range(ASKED)
+    ]
 
     async def look_up(text: str) -> Hit | object:
         cache._vectors.clear()

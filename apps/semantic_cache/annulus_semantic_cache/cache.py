@@ -12,8 +12,9 @@ import uuid
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from annulus_semantic_cache.answers import Answer, Hit, Miss, Prices, hit_of
 from annulus_semantic_cache.differences import VolatileRule, difference
 from annulus_semantic_cache.embeddings import EmbeddingError, Embeddings, embeddings_of
 from annulus_semantic_cache.metrics import SHOWN_CHARACTERS, Metrics, RecentHit
@@ -31,57 +32,6 @@ _CHARACTERS_OF_A_TOKEN = 12
 _FLUSH_SECONDS = 1.0
 # A missing table is made again in the time of fewer attempts.
 _REFUSALS_MAX = 30
-
-
-@dataclass(frozen=True)
-class Hit:
-    """An answer of the cache.
-
-    `similarity` is the cosine of the two prompts, 0 to 1; `score` is `(1 + cosine) / 2`, which
-    `ORDER BY ... ANN` and `similarity_cosine` of the database have, so that unrelated texts are
-    near 0.5. Both are 1 for the same text."""
-
-    prompt_id: uuid.UUID
-    kind: Literal["exact", "similar"]
-    response: str
-    prompt: str
-    similarity: float
-    inserted_at: datetime
-    updated_at: datetime
-    prompt_tokens: int
-    completion_tokens: int
-    model_seconds: float
-
-    @property
-    def score(self) -> float:
-        """The database's score of the same pair."""
-        return (1 + self.similarity) / 2
-
-
-@dataclass(frozen=True)
-class Miss:
-    """No answer: why, and the row of too old an answer, which the next one replaces."""
-
-    reason: str
-    replaces: Row | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model answered, how many tokens that was, and how long it took."""
-
-    text: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Money for a million tokens, in any currency."""
-
-    prompt: float = 0.0
-    completion: float = 0.0
 
 
 @dataclass
@@ -174,7 +124,14 @@ class AsyncSemanticCache:
         return self._erasures
 
     async def get(
-        self, prompt: str, *, tenant: str = "default", model: str = "", user: str = "", parameters: Any = None, conversation: Any = None
+        self,
+        prompt: str,
+        *,
+        tenant: str = "default",
+        model: str = "",
+        user: str = "",
+        parameters: Any = None,
+        conversation: Any = None,
     ) -> Hit | None:
         """The answer to this prompt or to a similar one, None if there is none.
 
@@ -227,7 +184,9 @@ class AsyncSemanticCache:
             self._count(question, found, seconds)
         return found
 
-    async def store(self, question: Question, answer: Answer, *, replaces: Row | None = None, epoch: int | None = None) -> uuid.UUID | None:
+    async def store(
+        self, question: Question, answer: Answer, *, replaces: Row | None = None, epoch: int | None = None
+    ) -> uuid.UUID | None:
         """Stores an answer, now or when the database is back, and returns its key.
 
         None: it isn't stored, as it is volatile with a life of 0, or an invalidation came between.
@@ -331,7 +290,7 @@ class AsyncSemanticCache:
         if row is not None and (row.scope, row.prompt_text) != (key.scope, question.normal_text):
             row = None
         if row is not None and not self._is_stale(row):
-            return _hit(row, "exact", 1.0)
+            return hit_of(row, "exact", 1.0)
         stale = row
         vector = await self._vector(question)
         if vector is None:
@@ -347,14 +306,12 @@ class AsyncSemanticCache:
             elif self._is_stale(row):
                 reason, stale = "stale", stale or row
             else:
-                return _hit(row, "similar", min(max(cosine, 0.0), 1.0))
+                return hit_of(row, "similar", min(max(cosine, 0.0), 1.0))
         return Miss(reason if stale is None else "stale", stale)
 
     def _key(self, question: Question) -> tuple[Key, bool]:
         volatile = self._volatile.holds(question.normal_text)
-        key = Key.of(
-            question, embedding_model=self.embeddings.name, volatile=volatile, per_user=self.settings.per_user
-        )
+        key = Key.of(question, embedding_model=self.embeddings.name, volatile=volatile, per_user=self.settings.per_user)
         return key, volatile
 
     def _life(self, question: Question, volatile: bool) -> int | None:
@@ -390,8 +347,8 @@ class AsyncSemanticCache:
             raise EmbeddingError(f"none within {self.settings.embedding_timeout:g} s") from None
         if len(embedded.vector) != self.settings.dimensions:
             raise EmbeddingError(
-                f"{self.embeddings.name} makes vectors of {len(embedded.vector)} numbers, not {self.settings.dimensions}: "
-                "set --dimensions and another --table"
+                f"{self.embeddings.name} makes vectors of {len(embedded.vector)} numbers, not "
+                f"{self.settings.dimensions}: set --dimensions and another --table"
             )
         whole = embedded.tokens is None or embedded.tokens < self.settings.embedding_tokens
         vector = embedded.vector if whole and any(embedded.vector) else None
@@ -514,10 +471,10 @@ class AsyncSemanticCache:
 class SemanticCache:
     """The same cache for threads. It has an event loop on a thread of its own.
 
-        with SemanticCache(Settings()) as cache:
-            hit = cache.get("How do I boil an egg?", model="gpt-x")
-            if hit is None:
-                cache.put("How do I boil an egg?", ask_the_model(), model="gpt-x")
+    with SemanticCache(Settings()) as cache:
+        hit = cache.get("How do I boil an egg?", model="gpt-x")
+        if hit is None:
+            cache.put("How do I boil an egg?", ask_the_model(), model="gpt-x")
     """
 
     def __init__(self, settings: Settings | None = None, *, embeddings: Embeddings | None = None) -> None:
@@ -580,21 +537,6 @@ def _question(prompt: str, tenant: str, model: str, user: str, parameters: Any, 
         user=user,
         parameters="" if parameters is None else digest(parameters),
         conversation="" if conversation is None else digest(conversation),
-    )
-
-
-def _hit(row: Row, kind: Literal["exact", "similar"], similarity: float) -> Hit:
-    return Hit(
-        row.prompt_id,
-        kind,
-        row.llm_response,
-        row.prompt_text,
-        similarity,
-        row.inserted_at,
-        row.updated_at,
-        row.prompt_tokens,
-        row.completion_tokens,
-        row.model_seconds,
     )
 
 

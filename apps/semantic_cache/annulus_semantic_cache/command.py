@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 import uvicorn
 
 from annulus_semantic_cache import tune
-from annulus_semantic_cache.cache import AsyncSemanticCache, Prices
+from annulus_semantic_cache.answers import Prices
+from annulus_semantic_cache.cache import AsyncSemanticCache
 from annulus_semantic_cache.embeddings import EmbeddingError, embeddings_of
 from annulus_semantic_cache.proxy import Proxy, ProxySettings
 from annulus_semantic_cache.rows import DatabaseDownError
@@ -55,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=int, default=8090, help="port; 0 takes a free one (8090)")
     where = serve.add_mutually_exclusive_group(required=True)
     where.add_argument("--upstream", help="base URL of the model, such as https://api.openai.com/v1")
-    where.add_argument("--demo", action="store_true", help="a stub in place of a model, which takes 0.8 s for an answer")
+    where.add_argument(
+        "--demo", action="store_true", help="a stub in place of a model, which takes 0.8 s for an answer"
+    )
     serve.add_argument("--price-in", type=float, default=0.0, help="price of a million tokens of prompts (0)")
     serve.add_argument("--price-out", type=float, default=0.0, help="price of a million tokens of answers (0)")
     add_flags(serve)
@@ -72,16 +75,16 @@ def _parser() -> argparse.ArgumentParser:
     add_flags(tuned)
     tuned.set_defaults(run=_tune)
 
-    gone = commands.add_parser("invalidate", help="delete answers")
-    gone.add_argument("--tenant", help="of this tenant; of all without it")
-    gone.add_argument("--user", help="stored for this user")
-    gone.add_argument("--tag", help="with this tag")
-    gone.add_argument("--text", help="of exactly this prompt")
-    gone.add_argument("--older-than", help="last written so long ago, such as 30d")
-    gone.add_argument("--prompt-id", type=uuid.UUID, help="of this row")
-    gone.add_argument("--everything", action="store_true", help="all")
-    add_flags(gone)
-    gone.set_defaults(run=_invalidate)
+    deletion = commands.add_parser("invalidate", help="delete answers")
+    deletion.add_argument("--tenant", help="of this tenant; of all without it")
+    deletion.add_argument("--user", help="stored for this user")
+    deletion.add_argument("--tag", help="with this tag")
+    deletion.add_argument("--text", help="of exactly this prompt")
+    deletion.add_argument("--older-than", help="last written so long ago, such as 30d")
+    deletion.add_argument("--prompt-id", type=uuid.UUID, help="of this row")
+    deletion.add_argument("--everything", action="store_true", help="all")
+    add_flags(deletion)
+    deletion.set_defaults(run=_invalidate)
     return parser
 
 

@@ -61,7 +61,9 @@ _NUMBER_WORDS = {
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POLITE = re.compile(r"\b(don['’]?t mind|no (rush|worries|problem)|why not|why don['’]?t (you|we))\b", re.IGNORECASE)
 _NEGATIONS = frozenset("no not never without none nobody nothing neither nor cannot except unless".split())
-_WITHOUT_APOSTROPHE = frozenset("dont doesnt didnt isnt arent wasnt cant couldnt wont wouldnt shouldnt hasnt havent".split())
+_WITHOUT_APOSTROPHE = frozenset(
+    "dont doesnt didnt isnt arent wasnt cant couldnt wont wouldnt shouldnt hasnt havent".split()
+)
 _OPPOSITES = [
     pair.split("/")
     for pair in (
@@ -78,7 +80,8 @@ _OPPOSITES = [
         "advantages/disadvantages pros/cons benefits/risks benefits/drawbacks positive/negative win/lose gain/lose "
         "ascending/descending asc/desc vertical/horizontal row/column rows/columns synchronous/asynchronous "
         "merge/split mount/unmount attach/detach freeze/thaw melt/freeze inhale/exhale arrive/depart arrival/departure "
-        "entrance/exit parent/child father/son cause/prevent with/without grant/revoke tighten/loosen accept/reject approve/reject hire/fire deposit/withdraw sender/recipient teacher/student inside/outside"
+        "entrance/exit parent/child father/son cause/prevent with/without grant/revoke tighten/loosen accept/reject "
+        "approve/reject hire/fire deposit/withdraw sender/recipient teacher/student inside/outside cats/dogs cat/dog"
     ).split()
 ]
 
@@ -119,7 +122,8 @@ def _asked_otherwise(asked: str, stored: str) -> bool:
 
 
 _WAY = re.compile(
-    r"\bfrom (?:(?:a|an|the|my|our|your) )?(\w+)\b.*?\b(?:to|into|onto) (?:(?:a|an|the|my|our|your) )?(\w+)\b", re.IGNORECASE
+    r"\bfrom (?:(?:a|an|the|my|our|your) )?(\w+)\b.*?\b(?:to|into|onto) (?:(?:a|an|the|my|our|your) )?(\w+)\b",
+    re.IGNORECASE,
 )
 
 
@@ -163,8 +167,10 @@ RULES: dict[str, Callable[[str, str], bool]] = {
     "negation": lambda asked, stored: (_negations(asked) > 0) != (_negations(stored) > 0),
     "opposites": lambda asked, stored: _opposed(asked, stored) or _turned_round(asked, stored),
     "asked": _asked_otherwise,
-    "names": lambda asked, stored: _renamed(asked, stored)
-    or {one.lower() for one in _MARKED.findall(asked)} != {one.lower() for one in _MARKED.findall(stored)},
+    "names": lambda asked, stored: (
+        _renamed(asked, stored)
+        or {one.lower() for one in _MARKED.findall(asked)} != {one.lower() for one in _MARKED.findall(stored)}
+    ),
     "signs": lambda asked, stored: _signs(asked) != _signs(stored),
     **near_copies.RULES,
 }

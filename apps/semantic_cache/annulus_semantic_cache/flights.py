@@ -51,7 +51,7 @@ class Broadcast:
 
 
 class Flights(Generic[T]):
-    """Work by its key. While it runs, whoever has the same key waits for its result."""
+    """Work by its key. While it runs, callers with the same key wait for its result."""
 
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Task[T]] = {}

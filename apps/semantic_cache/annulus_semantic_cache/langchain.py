@@ -16,7 +16,8 @@ from langchain_core.load import Serializable, dumps, loads
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk
 
-from annulus_semantic_cache.cache import Answer, Hit, SemanticCache
+from annulus_semantic_cache.answers import Answer, Hit
+from annulus_semantic_cache.cache import SemanticCache
 from annulus_semantic_cache.questions import Question, UncachedError, digest, text_of
 from annulus_semantic_cache.settings import Settings
 
@@ -130,7 +131,11 @@ def _last_and_earlier(prompt: str) -> tuple[str, list[tuple[str, Any]]]:
 
 def _message(value: Any) -> tuple[str, dict[str, Any]] | None:
     """The role and the fields of a message in LangChain's form of JSON."""
-    if not isinstance(value, dict) or not isinstance(value.get("id"), list) or not isinstance(value.get("kwargs"), dict):
+    if (
+        not isinstance(value, dict)
+        or not isinstance(value.get("id"), list)
+        or not isinstance(value.get("kwargs"), dict)
+    ):
         return None
     role = _ROLES.get(str(value["id"][-1]), str(value["id"][-1]))
     # The id of a message differs from call to call.
@@ -141,7 +146,9 @@ def _text(answers: Sequence[Generation]) -> str | None:
     """Answers as text, None for those with calls of tools."""
     for one in answers:
         message = getattr(one, "message", None)
-        if message is not None and (getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None)):
+        if message is not None and (
+            getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None)
+        ):
             return None
     return dumps(list(answers))
 

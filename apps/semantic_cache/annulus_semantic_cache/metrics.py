@@ -36,7 +36,9 @@ class Metrics:
         prefix = "semantic_cache"
         self.hits = Counter(f"{prefix}_hits", "Answers from the cache.", ["kind"], registry=registry)
         self.misses = Counter(f"{prefix}_misses", "Look-ups without an answer.", ["reason"], registry=registry)
-        self.bypassed = Counter(f"{prefix}_bypassed", "Requests that the cache left alone.", ["reason"], registry=registry)
+        self.bypassed = Counter(
+            f"{prefix}_bypassed", "Requests that the cache left alone.", ["reason"], registry=registry
+        )
         self.shared = Counter(
             f"{prefix}_shared", "Requests that waited for the answer of an equal one.", registry=registry
         )
@@ -46,13 +48,18 @@ class Metrics:
         self.erased = Counter(f"{prefix}_invalidated", "Rows that invalidations deleted.", registry=registry)
         self.errors = Counter(f"{prefix}_errors", "Failures that requests passed by.", ["part"], registry=registry)
         self.tokens = Counter(f"{prefix}_tokens_saved", "Tokens that hits saved.", ["kind"], registry=registry)
-        self.money = Counter(f"{prefix}_money_saved", "Price of these tokens, by --price-in and --price-out.", registry=registry)
+        self.money = Counter(
+            f"{prefix}_money_saved", "Price of these tokens, by --price-in and --price-out.", registry=registry
+        )
         self.seconds = Counter(f"{prefix}_seconds_saved", "Time of the model that hits saved.", registry=registry)
         self.look_up = Histogram(
             f"{prefix}_look_up_seconds", "Time of look-ups.", ["result"], registry=registry, buckets=_SECONDS
         )
         self.model = Histogram(
-            f"{prefix}_model_seconds", "Time of whole answers of the model.", registry=registry, buckets=(*_SECONDS, 10.0, 30.0)
+            f"{prefix}_model_seconds",
+            "Time of whole answers of the model.",
+            registry=registry,
+            buckets=(*_SECONDS, 10.0, 30.0),
         )
         self.up = Gauge(f"{prefix}_database_up", "Whether the database answers.", registry=registry)
         self.waiting = Gauge(f"{prefix}_waiting", "Answers that wait for the database.", registry=registry)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from annulus_semantic_cache.cache import Answer, Hit
+from annulus_semantic_cache.answers import Answer, Hit
 
 # Characters of a piece of a streamed hit.
 _PIECE = 200

@@ -28,7 +28,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from annulus_semantic_cache import openai_form
-from annulus_semantic_cache.cache import AsyncSemanticCache, Hit, Miss
+from annulus_semantic_cache.answers import Hit, Miss
+from annulus_semantic_cache.cache import AsyncSemanticCache
 from annulus_semantic_cache.embeddings import EmbeddingError
 from annulus_semantic_cache.flights import Broadcast, Flights
 from annulus_semantic_cache.questions import Question, UncachedError, digest, question_of_chat
@@ -82,7 +83,7 @@ class Proxy:
         self._flights: Flights[_Outcome] = Flights()
         self._model = httpx2.AsyncClient(
             timeout=httpx2.Timeout(settings.upstream_timeout, connect=10),
-            # Waiting in a queue of our own would be a limit on the model that nobody set.
+            # A queue of our own would limit the model, which has limits of its own.
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
         )
         self._work: set[asyncio.Task[None]] = set()
@@ -181,7 +182,7 @@ class Proxy:
         miss: Miss,
         landed: Callable[[], None],
     ) -> _Upstream:
-        """Asks the model, and returns when its answer begins; a whole one when it has ended.
+        """Sends the request to the model, and returns when its answer begins; a whole one when it has ended.
 
         A stream goes on being read when its client has left, and is stored when it has ended."""
         epoch, start = self._cache.epoch, time.perf_counter()
@@ -205,8 +206,8 @@ class Proxy:
                 answer = read(body.so_far()) if response.status_code == 200 else None
                 if answer is not None:
                     with contextlib.suppress(UncachedError):
-                        kept = replace(answer, seconds=seconds)
-                        await self._cache.store(question, kept, replaces=miss.replaces, epoch=epoch)
+                        timed = replace(answer, seconds=seconds)
+                        await self._cache.store(question, timed, replaces=miss.replaces, epoch=epoch)
             finally:
                 landed()
 
@@ -302,8 +303,8 @@ class Proxy:
     def _unreachable(self, error: Exception) -> Response:
         self._cache.metrics.errors.labels("model").inc()
         LOG.warning("the model at %s can't be reached: %s", self._settings.upstream, type(error).__name__)
-        message = f"the model at {self._settings.upstream} can't be reached ({type(error).__name__}): start it, or set --upstream"
-        return _refusal(502, message, "upstream_error")
+        what = f"the model at {self._settings.upstream} can't be reached ({type(error).__name__})"
+        return _refusal(502, f"{what}: start it, or set --upstream", "upstream_error")
 
     async def _health(self, _: Request) -> Response:
         """Always 200 while requests are served: a cache that is down is said, and is no reason for a restart."""
@@ -391,7 +392,9 @@ class Proxy:
         return hmac.compare_digest(given.encode(), self._settings.admin_token.encode())
 
 
-_ADMINS_ONLY = "only an admin may do that: send the token that the proxy printed, or that of --admin-token, as x-cache-admin"
+_ADMINS_ONLY = (
+    "only an admin may do that: send the token that the proxy printed, or that of --admin-token, as x-cache-admin"
+)
 
 
 class _BrokenStreamError(Exception):

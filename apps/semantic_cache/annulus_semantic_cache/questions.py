@@ -17,7 +17,9 @@ from typing import Any
 
 # Fields of a chat request that don't change what the model answers. All others belong to the key,
 # also those that are not known yet.
-_NOT_IN_KEY = frozenset({"messages", "model", "stream", "stream_options", "user", "metadata", "store", "safety_identifier"})
+_NOT_IN_KEY = frozenset(
+    {"messages", "model", "stream", "stream_options", "user", "metadata", "store", "safety_identifier"}
+)
 _NAMESPACE = uuid.UUID("5d1f1c0e-7c35-4f0b-9f53-3e6c6f6a2c11")
 # Bounds of what is written next to a prompt.
 NAME_BYTES_MAX = 1_000
@@ -112,7 +114,8 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence) and all(
-        isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in content
+        isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+        for part in content
     ):
         return "\n".join(part["text"] for part in content)
     raise UncachedError("not_text", "a prompt with images, sounds or files is not cached")

@@ -131,8 +131,8 @@ class _Connection:
         wanted = schema.COLUMNS["prompt_embedding"].format(dimensions=settings.dimensions)
         if kind is not None and kind.type.replace(" ", "") != wanted.replace(" ", ""):
             raise ValueError(
-                f"{settings.keyspace}.{settings.table} has vectors of the type {kind.type}, and {settings.embedding_model} "
-                f"makes {wanted}: name another table by --table, or drop this one"
+                f"{settings.keyspace}.{settings.table} has vectors of the type {kind.type}, and "
+                f"{settings.embedding_model} makes {wanted}: name another table by --table, or drop this one"
             )
 
     def _prepare(self, settings: Settings) -> None:
@@ -169,9 +169,7 @@ def _cluster(settings: Settings) -> Cluster:
         list(settings.hosts),
         settings.cql_port,
         auth_provider=login,
-        execution_profiles={
-            EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy()))
-        },
+        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy()))},
         ssl_context=ssl.create_default_context(cafile=settings.ca) if settings.ca else None,
         connect_timeout=CONNECT_SECONDS,
         # The driver's own policy waits up to ten minutes for a node that is back.

@@ -61,7 +61,9 @@ class Settings:
     )
     embedding_model: str = _setting(BUNDLED_MODEL, "name of the embedding model; it belongs to the key")
     dimensions: int = _setting(384, "numbers in a vector of that model", int)
-    embedding_tokens: int = _setting(256, "longest text that the model reads to its end; longer ones match exactly", int)
+    embedding_tokens: int = _setting(
+        256, "longest text that the model reads to its end; longer ones match exactly", int
+    )
     embedding_timeout: float = _setting(0.5, "how long one embedding may take", seconds_of)
     # What is a hit.
     threshold: float = _setting(0.885, "least similarity of a hit, by `scale`", float)

@@ -99,9 +99,7 @@ async def judge(pairs: Sequence[Pair], embeddings: Embeddings, rules: Sequence[s
         some = texts[start : start + TEXTS_AT_ONCE]
         embedded = await embeddings.embed(some)
         vectors.update(zip(some, (one.vector for one in embedded), strict=True))
-    return [
-        Judged(pair, cosine(vectors[pair.a], vectors[pair.b]), difference(pair.a, pair.b, rules)) for pair in pairs
-    ]
+    return [Judged(pair, cosine(vectors[pair.a], vectors[pair.b]), difference(pair.a, pair.b, rules)) for pair in pairs]
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
@@ -188,7 +186,8 @@ def chart(judged: Sequence[Judged], marks: Sequence[tuple[str, float]]) -> str:
         return bottom - rate * (bottom - _TOP)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="12">',
         "<style>text{fill:#1f2937}.grid{stroke:#d1d5db}.mark{stroke:#6b7280;stroke-dasharray:2 3}",
         "@media(prefers-color-scheme:dark){text{fill:#e5e7eb}.grid{stroke:#4b5563}.back{fill:#111827}}</style>",
         f'<rect class="back" width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
@@ -200,17 +199,23 @@ def chart(judged: Sequence[Judged], marks: Sequence[tuple[str, float]]) -> str:
         threshold = 0.5 + tenth * 0.05
         label = f"{threshold:.1f} ({(1 + threshold) / 2:.2f})"
         parts.append(f'<text x="{x(threshold):.1f}" y="{bottom + 18}" text-anchor="middle">{label}</text>')
-    parts.append(f'<text x="{(_LEFT + right) / 2}" y="{bottom + 38}" text-anchor="middle">threshold: cosine (score)</text>')
+    parts.append(
+        f'<text x="{(_LEFT + right) / 2}" y="{bottom + 38}" text-anchor="middle">threshold: cosine (score)</text>'
+    )
     for with_rules in (True, False):
         curve = [rates(judged, step, with_rules) for step in STEPS]
         for name, values in (("hit", [at.hit for at in curve]), ("false", [at.false_hit for at in curve])):
             points = " ".join(f"{x(at.threshold):.1f},{y(value):.1f}" for at, value in zip(curve, values, strict=True))
             dashes = "" if with_rules else ' stroke-dasharray="5 4" stroke-opacity="0.6"'
-            parts.append(f'<polyline fill="none" stroke="{_COLOURS[name]}" stroke-width="2"{dashes} points="{points}"/>')
+            parts.append(
+                f'<polyline fill="none" stroke="{_COLOURS[name]}" stroke-width="2"{dashes} points="{points}"/>'
+            )
     for place, (name, threshold) in enumerate(marks):
         at = x(max(threshold, STEPS[0]))
         parts.append(f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{bottom}"/>')
-        parts.append(f'<text x="{at - 4:.1f}" y="{_TOP + 14 + 15 * place}" text-anchor="end">{html.escape(name)}</text>')
+        parts.append(
+            f'<text x="{at - 4:.1f}" y="{_TOP + 14 + 15 * place}" text-anchor="end">{html.escape(name)}</text>'
+        )
     parts.append(f'<text x="{_LEFT + 8}" y="18" style="fill:{_COLOURS["hit"]}">hit rate</text>')
     parts.append(f'<text x="{_LEFT + 70}" y="18" style="fill:{_COLOURS["false"]}">false-hit rate</text>')
     parts.append(f'<text x="{_LEFT + 170}" y="18">dashed: without the rules of differences</text></svg>')

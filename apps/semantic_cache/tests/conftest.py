@@ -74,7 +74,9 @@ def model() -> Iterator[StubModelServer]:
 @pytest.fixture
 def settings(server: Server) -> Settings:
     """Settings with a table of the test's own."""
-    return Settings(cql_port=server.cql_port, table=f"prompts_{next(_tables)}", database_timeout=10, embedding_timeout=30)
+    return Settings(
+        cql_port=server.cql_port, table=f"prompts_{next(_tables)}", database_timeout=10, embedding_timeout=30
+    )
 
 
 @pytest.fixture
@@ -140,7 +142,9 @@ def start_proxy(settings: Settings, model: StubModelServer) -> Iterator[StartPro
     """Starts proxies on the test's table, before the stub model."""
     with contextlib.ExitStack() as running:
 
-        def start(*arguments: str, upstream: str | None = None, variables: dict[str, str] | None = None) -> ProxyProcess:
+        def start(
+            *arguments: str, upstream: str | None = None, variables: dict[str, str] | None = None
+        ) -> ProxyProcess:
             proxy = ProxyProcess(
                 "--upstream", upstream or model.base_url,
                 "--cql-port", str(settings.cql_port),

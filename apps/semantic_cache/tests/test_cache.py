@@ -20,7 +20,13 @@ def test_the_same_text_is_an_exact_hit(cache: SemanticCache) -> None:
     key = cache.put(EGG, "Ten minutes.")
     hit = cache.get(f"  {EGG} ")
     assert hit is not None
-    assert (hit.prompt_id, hit.kind, hit.response, hit.similarity, hit.score) == (key, "exact", "Ten minutes.", 1.0, 1.0)
+    assert (hit.prompt_id, hit.kind, hit.response, hit.similarity, hit.score) == (
+        key,
+        "exact",
+        "Ten minutes.",
+        1.0,
+        1.0,
+    )
 
 
 def test_a_similar_text_is_a_hit_with_its_similarity_on_both_scales(cache: SemanticCache) -> None:
@@ -110,7 +116,9 @@ def test_small_differences_that_change_the_meaning_are_misses(cache: SemanticCac
     assert cache.get(stored) is not None
 
 
-@pytest.mark.parametrize("text", ["Wie koche ich ein Ei?", "Как сварить яйцо?", "卵のゆで方は?", "🥚❓", "é" * 300, "a\x00b"])
+@pytest.mark.parametrize(
+    "text", ["Wie koche ich ein Ei?", "Как сварить яйцо?", "卵のゆで方は?", "🥚❓", "é" * 300, "a\x00b"]
+)
 def test_texts_of_all_languages_are_exact_hits(cache: SemanticCache, text: str) -> None:
     cache.put(text, f"answer to {text}")
     hit = cache.get(text)
@@ -146,7 +154,15 @@ def test_texts_that_are_no_key_are_refused_in_words_and_missed(cache: SemanticCa
         cache.put(text, "answer")
 
 
-@pytest.mark.parametrize("key", [{"user": "\udc00"}, {"tenant": "t" * 1_001}, {"model": "m" * 1_001}, {"tags": ["t"] * 2 + [str(n) for n in range(40)]}])
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"user": "\udc00"},
+        {"tenant": "t" * 1_001},
+        {"model": "m" * 1_001},
+        {"tags": ["t"] * 2 + [str(n) for n in range(40)]},
+    ],
+)
 def test_names_that_can_not_be_stored_are_refused_in_words(cache: SemanticCache, key: dict[str, Any]) -> None:
     with pytest.raises(UncachedError, match=r"surrogate|at most|are allowed"):
         cache.put(EGG, "answer", **key)
@@ -193,7 +209,9 @@ def test_prompts_about_what_is_current_live_shortly_or_are_not_stored(
     row = cache.run(cache.asynchronous._rows.exact(cache.get(latest).prompt_id))  # type: ignore[union-attr]
     assert row is not None and row.expires_at is not None
     assert (row.expires_at - row.updated_at).total_seconds() == 300
-    with SemanticCache(dataclasses.replace(settings, volatile_ttl=0, table="none_stored"), embeddings=embeddings) as none:
+    with SemanticCache(
+        dataclasses.replace(settings, volatile_ttl=0, table="none_stored"), embeddings=embeddings
+    ) as none:
         assert none.put(latest, "3.14") is None
         assert none.get(latest) is None
 

@@ -48,7 +48,13 @@ def test_hits_tenants_and_invalidations_are_the_same(on_cassandra: SemanticCache
         assert cache.get(text, tenant="b") is None
         assert cache.get(text, tenant="a", model="other") is None
     assert cache.invalidate(tag="none") == 0
-    for which in ({"tag": "kitchen"}, {"text": EGG}, {"tenant": "a", "user": "ann"}, {"older_than": 0}, {"everything": True}):
+    for which in (
+        {"tag": "kitchen"},
+        {"text": EGG},
+        {"tenant": "a", "user": "ann"},
+        {"older_than": 0},
+        {"everything": True},
+    ):
         cache.put(EGG, "Ten minutes.", tags=["kitchen"], tenant="a", user="ann")
         assert cache.invalidate(**which) == 1, which
         assert cache.get(EGG, tenant="a") is None
@@ -58,4 +64,6 @@ def test_hits_tenants_and_invalidations_are_the_same(on_cassandra: SemanticCache
 def test_answers_expire(on_cassandra: SemanticCache) -> None:
     on_cassandra.put(EGG, "Ten minutes.", ttl=2, tenant="short")
     assert on_cassandra.get(EGG, tenant="short") is not None
-    eventually(lambda: on_cassandra.get(EGG, tenant="short") is None and on_cassandra.get(EGG_TOO, tenant="short") is None, 20)
+    eventually(
+        lambda: on_cassandra.get(EGG, tenant="short") is None and on_cassandra.get(EGG_TOO, tenant="short") is None, 20
+    )

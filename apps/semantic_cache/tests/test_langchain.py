@@ -67,7 +67,12 @@ def test_a_chat_model_is_asked_once_for_prompts_that_mean_the_same(langchain: An
 
 def test_parameters_system_prompt_and_earlier_turns_belong_to_the_key(langchain: AnnulusSemanticCache) -> None:
     model = CountingChat(cache=langchain)
-    turns: list[BaseMessage] = [SystemMessage("Be brief."), HumanMessage("I have an egg."), AIMessage("Good."), HumanMessage(EGG)]
+    turns: list[BaseMessage] = [
+        SystemMessage("Be brief."),
+        HumanMessage("I have an egg."),
+        AIMessage("Good."),
+        HumanMessage(EGG),
+    ]
     assert model.invoke(turns).content == "answer 1"
     assert model.invoke([*turns[:3], HumanMessage(EGG_TOO)]).content == "answer 1"
     assert model.invoke([SystemMessage("Be long."), *turns[1:]]).content == "answer 2"
@@ -77,7 +82,12 @@ def test_parameters_system_prompt_and_earlier_turns_belong_to_the_key(langchain:
 
 def test_a_model_of_plain_texts_has_hits(langchain: AnnulusSemanticCache) -> None:
     model = CountingText(cache=langchain)
-    assert [model.invoke(text) for text in (EGG, EGG_TOO, "[1, 2]", "[1, 2]")] == ["answer 1", "answer 1", "answer 2", "answer 2"]
+    assert [model.invoke(text) for text in (EGG, EGG_TOO, "[1, 2]", "[1, 2]")] == [
+        "answer 1",
+        "answer 1",
+        "answer 2",
+        "answer 2",
+    ]
 
 
 async def test_it_works_in_an_event_loop(langchain: AnnulusSemanticCache) -> None:

@@ -36,7 +36,9 @@ def client_of(proxy: ProxyProcess, key: str = "sk-ann") -> openai.OpenAI:
     return openai.OpenAI(base_url=proxy.base_url, api_key=key, max_retries=0)
 
 
-def ask(proxy: ProxyProcess, text: str, *, key: str = "sk-ann", headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
+def ask(
+    proxy: ProxyProcess, text: str, *, key: str = "sk-ann", headers: dict[str, str] | None = None, **more: Any
+) -> httpx2.Response:
     body = {"model": "m", "messages": [{"role": "user", "content": text}], **more}
     return httpx2.post(
         proxy.base_url + "/chat/completions",
@@ -109,7 +111,9 @@ def test_headers_say_what_happened(proxy: ProxyProcess) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_thousand_equal_requests_ask_the_model_once(proxy: ProxyProcess, model: StubModelServer, streamed: bool) -> None:
+def test_a_thousand_equal_requests_ask_the_model_once(
+    proxy: ProxyProcess, model: StubModelServer, streamed: bool
+) -> None:
     async def run() -> list[httpx2.Response]:
         limits = httpx2.Limits(max_connections=200)
         async with httpx2.AsyncClient(limits=limits, timeout=120) as client:
@@ -250,7 +254,10 @@ def test_prompts_of_100_kb_and_of_all_languages_are_hits_by_their_text(proxy: Pr
     for text in ("word " * 20_000, "Wie koche ich ein Ei?", "卵のゆで方は?", "🥚❓🍳"):
         first = ask(proxy, text)
         assert first.status_code == 200
-        assert stored(proxy, text).json()["choices"][0]["message"]["content"] == first.json()["choices"][0]["message"]["content"]
+        assert (
+            stored(proxy, text).json()["choices"][0]["message"]["content"]
+            == first.json()["choices"][0]["message"]["content"]
+        )
 
 
 def test_cache_control_passes_by_or_renews(proxy: ProxyProcess, model: StubModelServer) -> None:
@@ -266,7 +273,11 @@ def test_answers_that_are_cut_off_or_errors_are_not_stored(proxy: ProxyProcess, 
     for more in ({"max_tokens": 2}, {"model": "fail-429"}, {"model": "fail-500"}, {"model": "fail-401"}):
         before = model.calls
         first, second = ask(proxy, EGG, **more), ask(proxy, EGG, **more)
-        assert first.status_code == second.status_code == int(str(more.get("model", "x-200"))[5:] if "model" in more else 200)
+        assert (
+            first.status_code
+            == second.status_code
+            == int(str(more.get("model", "x-200"))[5:] if "model" in more else 200)
+        )
         assert {first.headers["x-cache"], second.headers["x-cache"]} == {"miss"}
         assert model.calls == before + 2
 
@@ -306,7 +317,9 @@ def test_two_proxies_at_once_share_their_answers(start_proxy: StartProxy, model:
         assert text in a.text
 
 
-def test_a_database_that_is_down_fails_no_request(start_proxy: StartProxy, model: StubModelServer, tmp_path: Any) -> None:
+def test_a_database_that_is_down_fails_no_request(
+    start_proxy: StartProxy, model: StubModelServer, tmp_path: Any
+) -> None:
     with Server(tmp_path / "data") as server:
         proxy = start_proxy("--cql-port", str(server.cql_port))
         ask(proxy, EGG)
@@ -362,7 +375,9 @@ def test_tags_and_users_are_erased_of_the_own_tenant_only(proxy: ProxyProcess) -
     assert own(proxy, "/cache/invalidate", {"any_tenant": True, "tag": "kitchen"}, **auth).status_code == 403
     everyone = own(proxy, "/cache/invalidate", {"any_tenant": True, "tag": "kitchen"}, x_cache_admin=ADMIN)
     assert everyone.json() == {"removed": 1}
-    plain = httpx2.post(proxy.url + "/cache/invalidate", content='{"everything": true}', headers={"content-type": "text/plain"})
+    plain = httpx2.post(
+        proxy.url + "/cache/invalidate", content='{"everything": true}', headers={"content-type": "text/plain"}
+    )
     assert plain.status_code == 415
 
 
@@ -395,7 +410,9 @@ def test_savings_are_in_the_metrics_and_on_the_page(proxy: ProxyProcess) -> None
     assert "<title>Semantic cache</title>" in own(proxy, "/").text
 
 
-def test_prompts_and_keys_are_in_no_log_and_keys_in_no_row(start_proxy: StartProxy, server: Server, settings: Any) -> None:
+def test_prompts_and_keys_are_in_no_log_and_keys_in_no_row(
+    start_proxy: StartProxy, server: Server, settings: Any
+) -> None:
     proxy = start_proxy()
     secret, key = "My secret is Rumpelstiltskin", "sk-very-secret-key"
     ask(proxy, secret, key=key)
@@ -406,7 +423,10 @@ def test_prompts_and_keys_are_in_no_log_and_keys_in_no_row(start_proxy: StartPro
 
     cluster = Cluster([server.host], server.cql_port)
     try:
-        rows = [str(row) for row in cluster.connect().execute(f"SELECT * FROM {settings.keyspace}.{settings.table}", timeout=30)]
+        rows = [
+            str(row)
+            for row in cluster.connect().execute(f"SELECT * FROM {settings.keyspace}.{settings.table}", timeout=30)
+        ]
     finally:
         cluster.shutdown()
     proxy.stop()

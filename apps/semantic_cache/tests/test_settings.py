@@ -53,7 +53,12 @@ def test_a_rule_for_volatile_prompts_may_come_from_a_file(tmp_path: pathlib.Path
 
 def test_prompts_about_what_is_current_are_volatile() -> None:
     rule = VolatileRule()
-    for text in ("What's the weather in Bonn?", "Who is the current president?", "Was gibt es heute?", "今天天气怎么样?"):
+    for text in (
+        "What's the weather in Bonn?",
+        "Who is the current president?",
+        "Was gibt es heute?",
+        "今天天气怎么样?",
+    ):
         assert rule.holds(text), text
     for text in ("How do I boil an egg?", "Explain current_timestamp", "What is electric power?", "How do I use Git?"):
         assert not rule.holds(text), text

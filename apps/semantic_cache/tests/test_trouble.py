@@ -115,9 +115,7 @@ def test_a_frozen_database_costs_its_timeout_once(own_server: Server, embeddings
             eventually(lambda: cache.get(EGG) is not None, 30)
 
 
-def test_without_embeddings_the_exact_text_is_still_a_hit(
-    settings: Settings, embeddings: SharedEmbeddings
-) -> None:
+def test_without_embeddings_the_exact_text_is_still_a_hit(settings: Settings, embeddings: SharedEmbeddings) -> None:
     failing = FailingEmbeddings(embeddings, EmbeddingError)
     with SemanticCache(settings, embeddings=failing) as cache:
         assert cache.put(EGG, "answer") is not None
