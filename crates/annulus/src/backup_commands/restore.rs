@@ -1,5 +1,7 @@
 //! `annulus restore`: into a running server, into a directory, or by CQL into any cluster.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -183,6 +185,7 @@ fn scratch(arguments: &RestoreArguments) -> Result<(PathBuf, Option<TempDir>), P
     let Some(directory) = &arguments.scratch else {
         let made = tempfile::Builder::new()
             .prefix("annulus-restore-")
+            .permissions(Permissions::from_mode(0o700))
             .tempdir();
         let made = made.map_err(|error| {
             ProcessFailure::Configuration(format!(
@@ -217,7 +220,6 @@ fn shown(report: &CqlRestoreReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
 
     use clap::Parser;
 
