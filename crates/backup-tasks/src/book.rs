@@ -129,7 +129,7 @@ impl BackupBook {
     ) -> Result<(), BackupTaskError> {
         let mut backups = RunSeries::new(order.backups, now_micros);
         // The run that makes the schedule is its first.
-        backups.begin(now_micros);
+        backups.announce(now_micros);
         let schedule = BackupSchedule {
             place: place.clone(),
             retention,

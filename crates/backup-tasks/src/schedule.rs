@@ -130,6 +130,9 @@ pub(crate) struct RunSeries {
     /// The time at which the last run ended, if it failed.
     #[serde(default)]
     failed_micros: Option<i64>,
+    /// Whether the run that has not ended is about to begin in this process.
+    #[serde(skip)]
+    is_announced: bool,
 }
 
 impl RunSeries {
@@ -141,7 +144,15 @@ impl RunSeries {
             is_unfinished: false,
             interrupted: 0,
             failed_micros: None,
+            is_announced: false,
         }
+    }
+
+    /// Notes that a run will begin in a moment. If the process ends before, it is made up for.
+    pub(crate) fn announce(&mut self, now_micros: i64) {
+        self.began_micros = now_micros;
+        self.is_unfinished = true;
+        self.is_announced = true;
     }
 
     /// The time of the next run, which may be past. `None` if there is none.
@@ -175,7 +186,8 @@ impl RunSeries {
     /// Notes that a run begins.
     pub(crate) fn begin(&mut self, now_micros: i64) {
         self.began_micros = now_micros;
-        self.interrupted = match self.is_unfinished {
+        let was_begun = !std::mem::take(&mut self.is_announced);
+        self.interrupted = match self.is_unfinished && was_begun {
             true => self.interrupted.saturating_add(1),
             false => 0,
         };

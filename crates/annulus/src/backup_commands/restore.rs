@@ -220,7 +220,6 @@ fn shown(report: &CqlRestoreReport) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use clap::Parser;
 
     use super::*;

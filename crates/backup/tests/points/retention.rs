@@ -76,7 +76,7 @@ async fn retention_leaves_the_point_just_made() {
     let location = open(&store).await.unwrap();
     // No id is later than one at the end of time.
     let last = server.back_up_with(&location, 0, |source| {
-        source.taken_at_micros = 253_402_207_200_999_999;
+        source.taken_at_micros = 253_402_207_200_000_000;
     });
     let last = last.await.unwrap();
     let point = server.back_up(&location, 1).await.unwrap();
