@@ -1,7 +1,7 @@
 """Makes the known-item queries of benchmarks/quality, and writes them with their embeddings to
 known_items.parquet. Each query is made of one document, which is what it should find.
 
-    make_queries.py             needs what examples/films/requirements.txt names, and pyarrow
+    make_queries.py             needs what apps/embedder/requirements.txt names, and pyarrow
     make_queries.py --preview   and then says what nDCG@10 exact search and a plain BM25 give
 
 Documents are the plots of the 10,000 films and the 50,000 dictionary senses. Of each collection
@@ -19,7 +19,7 @@ PER_KIND documents are drawn for each of two kinds of query, with a seed:
   is meant; that is the only help that vectors get. Of the content words without such a synonym
   DROPPED are dropped at random. Stop words stay.
 
-The embedding is all-MiniLM-L6-v2's of the query's text, computed as examples/films does.
+The embedding is all-MiniLM-L6-v2's of the query's text, computed by apps/embedder.
 """
 
 import collections
@@ -148,21 +148,25 @@ def paraphrased(collection, document, rng, thesaurus, embed):
 
 
 def make():
-    sys.path.append(str(ROOT / "examples/films"))
-    from minilm import Embedder
+    sys.path.append(str(ROOT / "apps/embedder"))
+    from annulus_embedder.model import Embedder
 
-    rng, embedder = random.Random(SEED), Embedder()
+    rng, model = random.Random(SEED), Embedder()
+
+    def embed(text):
+        return model.embed([text])[0].tolist()
+
     collections_of = [films(), texts()]
     thesaurus = synonyms(collections_of[1].bodies)
     rows = []
     for collection in collections_of:
         for kind, of in (("words", of_words), ("paraphrase", paraphrased)):
             drawn = rng.sample(range(len(collection.bodies)), len(collection.bodies))
-            arguments = (rng,) if kind == "words" else (rng, thesaurus, embedder.embed)
+            arguments = (rng,) if kind == "words" else (rng, thesaurus, embed)
             made = ((document, of(collection, document, *arguments)) for document in drawn)
             made = ((document, text) for document, text in made if text)
             for document, text in (next(made) for _ in range(PER_KIND)):
-                rows.append((collection.name, kind, document, text, embedder.embed(text)))
+                rows.append((collection.name, kind, document, text, embed(text)))
     names = ("collection", "kind", "document", "text")
     table = {name: [row[place] for row in rows] for place, name in enumerate(names)}
     values = pyarrow.array(np.array([row[4] for row in rows], np.float16).reshape(-1))
