@@ -143,7 +143,8 @@ def show(match: Match, heading: str) -> None:
     film = match.film
     title = f"{film.title} ({film.release_date.year})"
     level = len(heading)
-    st.html(f"<h{level}>{html.escape(title)}</h{level}><p><i>{html.escape(film.genre)}</i></p><p>{marked(film.plot, match.highlight)}</p>")
+    genre, plot = html.escape(film.genre), marked(film.plot, match.highlight)
+    st.html(f"<h{level}>{html.escape(title)}</h{level}><p class='genre'><i>{genre}</i></p><p>{plot}</p>")
     st.html(f'<p class="reasons">{html.escape(reasons(match))}</p>')
     with st.container(horizontal=True):
         for label, name in (("Like", "liked"), ("Dislike", "disliked")):

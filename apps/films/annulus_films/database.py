@@ -8,6 +8,7 @@ from cassandra import DriverException, InvalidRequest, OperationTimedOut, Reques
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.query import PreparedStatement, named_tuple_factory
 
@@ -58,7 +59,6 @@ class FilmDatabase:
         except Exception as error:
             self._cluster.shutdown()
             raise self._explained(error) from error
-        # A table that another process makes again needs its statements prepared again.
         self._prepare = lru_cache(STATEMENTS_MAX)(self._session.prepare)
 
     def __enter__(self) -> Self:
@@ -128,7 +128,7 @@ class FilmDatabase:
     def _explained(self, error: Exception) -> Exception:
         """The same error in words for the user, or the error itself where it is a fault of the program."""
         place = f"{self.settings.host}:{self.settings.port}"
-        if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionError)):
+        if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
             return DatabaseError(f"No database answers at {place}. Start one with: make run")
         if isinstance(error, InvalidRequest) and "recommend" in str(error):
             return DatabaseError(f"{place} has no films yet. Load them with: python -m annulus_films migrate ({error})")

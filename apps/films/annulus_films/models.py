@@ -46,7 +46,8 @@ class Wish(BaseModel):
     @field_validator("sentence")
     @classmethod
     def _shortened(cls, sentence: str) -> str:
-        return sentence[:SENTENCE_CHARACTERS].strip()
+        # Half a character, which JSON can carry, is no text in UTF-8.
+        return sentence[:SENTENCE_CHARACTERS].encode(errors="replace").decode().strip()
 
     @model_validator(mode="after")
     def _has_a_start(self) -> "Wish":
