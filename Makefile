@@ -315,7 +315,7 @@ smoke-apps: $(VENVS)/apps/.installed test-programs
 	for app in $(APPS); do (cd apps/$$app && $(APPS_VENV)/bin/python -m pytest -q -m smoke); done
 
 .PHONY: test-apps
-test-apps: $(VENVS)/apps/.installed test-programs ## The applications (apps/) offline: all their tests, and mypy; APPS="embedder" for some
+test-apps: $(if $(WITHOUT_CASSANDRA),,cassandra) $(VENVS)/apps/.installed test-programs ## The applications (apps/) offline: all their tests, and mypy; APPS="embedder" for some
 	for app in $(APPS); do (cd apps/$$app && $(APPS_VENV)/bin/python -m mypy && $(APPS_VENV)/bin/python -m pytest -q); done
 
 EMBEDDER_PORT ?= 8080

@@ -54,7 +54,7 @@ def film_map() -> FilmMap:
 
 
 def page() -> None:
-    st.set_page_config(page_title="Films by a sentence", page_icon=":material/movie:", layout="wide")
+    st.set_page_config(page_title="Films by a sentence", layout="wide")
     st.html(STYLE)
     st.title("Films by a sentence")
     state = st.session_state
@@ -118,7 +118,9 @@ def opinions() -> None:
     state = st.session_state
     for name, icon in ICONS.items():
         for id, title in list(state[name].items()):
-            st.button(f"Forget {title}", key=f"forget-{name}-{id}", icon=icon, on_click=state[name].pop, args=(id, None))
+            st.button(
+                f"Forget {title}", key=f"forget-{name}-{id}", icon=icon, on_click=state[name].pop, args=(id, None)
+            )
     if not (state.liked or state.disliked):
         st.caption("Films that you like or dislike move the search towards them, or away from them.")
 

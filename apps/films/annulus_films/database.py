@@ -107,7 +107,10 @@ class FilmDatabase:
     def all_films(self) -> list[FilmLabel]:
         """Ids, titles and genres of all films, by id. It reads the table once."""
         rows = self.execute(f"SELECT id, title, release_date, genres FROM {TABLE}")
-        films = (FilmLabel(row.id, f"{row.title} ({row.release_date.date().year})", tuple(sorted(row.genres or ()))) for row in rows)
+        films = (
+            FilmLabel(row.id, f"{row.title} ({row.release_date.date().year})", tuple(sorted(row.genres or ())))
+            for row in rows
+        )
         return sorted(films)
 
     def count(self) -> int:
@@ -116,14 +119,14 @@ class FilmDatabase:
 
     def embedding_model(self) -> str | None:
         """The name of the model that made the embeddings. None: no film is loaded."""
-        statement = f"SELECT model FROM {KEYSPACE}.embedding_models WHERE table_name = :table"
-        rows = self.execute(statement, {"table": TABLE})
+        statement = f"SELECT model FROM {KEYSPACE}.embedding_models WHERE table_name = :name"
+        rows = self.execute(statement, {"name": TABLE})
         return rows[0].model if rows else None
 
     def set_embedding_model(self, model: str) -> None:
         """Remembers the model that made the embeddings."""
-        statement = f"INSERT INTO {KEYSPACE}.embedding_models (table_name, model) VALUES (:table, :model)"
-        self.execute(statement, {"table": TABLE, "model": model})
+        statement = f"INSERT INTO {KEYSPACE}.embedding_models (table_name, model) VALUES (:name, :model)"
+        self.execute(statement, {"name": TABLE, "model": model})
 
     def _explained(self, error: Exception) -> Exception:
         """The same error in words for the user, or the error itself where it is a fault of the program."""

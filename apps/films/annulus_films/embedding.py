@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-
 from annulus_embedder.model import Embedder
+from numpy.typing import NDArray
 
 from .config import Settings
 from .models import DIMENSIONS
@@ -65,11 +64,17 @@ class RemoteEmbedder:
                 data = json.load(response)["data"]
             found = np.array([row["embedding"] for row in sorted(data, key=lambda row: row["index"])], np.float32)
         except urllib.error.HTTPError as error:
-            raise EmbeddingError(f"{self._url} answers {error.code}: {error.read(300).decode(errors='replace')}") from error
+            raise EmbeddingError(
+                f"{self._url} answers {error.code}: {error.read(300).decode(errors='replace')}"
+            ) from error
         except OSError as error:
-            raise EmbeddingError(f"No embedding server at {self._url}: {error}. Unset FILMS_EMBEDDINGS_URL for the bundled model") from error
+            raise EmbeddingError(
+                f"No embedding server at {self._url}: {error}. Unset FILMS_EMBEDDINGS_URL for the bundled model"
+            ) from error
         except (KeyError, TypeError, ValueError) as error:
             raise EmbeddingError(f"{self._url} does not answer in OpenAI's form: {error}") from error
         if found.shape != (len(texts), DIMENSIONS):
-            raise EmbeddingError(f"{self.name} gives vectors of shape {found.shape}, and the table takes {DIMENSIONS} dimensions")
+            raise EmbeddingError(
+                f"{self.name} gives vectors of shape {found.shape}, and the table takes {DIMENSIONS} dimensions"
+            )
         return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)

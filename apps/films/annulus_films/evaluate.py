@@ -55,7 +55,10 @@ def measure(recommender: Recommender) -> Scores:
     """The scores of all queries."""
 
     def scores(hybrid: bool) -> list[float]:
-        answers = ((query, recommender.recommend(Wish(sentence=query.query, hybrid=hybrid, limit=DEPTH))) for query in judged_queries())
+        answers = (
+            (query, recommender.recommend(Wish(sentence=query.query, hybrid=hybrid, limit=DEPTH)))
+            for query in judged_queries()
+        )
         return [ndcg([match.film.id for match in answer], query.judged) for query, answer in answers]
 
     return Scores(vectors=scores(False), hybrid=scores(True))

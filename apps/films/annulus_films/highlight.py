@@ -13,4 +13,6 @@ def marked(text: str, excerpt: str | None) -> str:
     words = "|".join(re.escape(word) for word in sorted(found, key=len, reverse=True))
     parts = re.split(rf"\b({words})\b", text, flags=re.IGNORECASE)
     # Every other part is a word that was found.
-    return "".join(f"<mark>{html.escape(part)}</mark>" if at % 2 else html.escape(part) for at, part in enumerate(parts))
+    return "".join(
+        f"<mark>{html.escape(part)}</mark>" if at % 2 else html.escape(part) for at, part in enumerate(parts)
+    )

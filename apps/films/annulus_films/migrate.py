@@ -52,7 +52,13 @@ def migrate(database: FilmDatabase, embedder: EmbeddingCreator, progress: Progre
 def film_in(row: dict[str, str | int]) -> Film:
     """The film of a row of the bundled file."""
     released = date.fromisoformat(str(row["release_date"]))
-    return Film(id=int(row["id"]), title=str(row["title"]), release_date=released, genre=str(row["genre"]), plot=str(row["plot"]))
+    return Film(
+        id=int(row["id"]),
+        title=str(row["title"]),
+        release_date=released,
+        genre=str(row["genre"]),
+        plot=str(row["plot"]),
+    )
 
 
 def sample_vectors(sample: Path = SAMPLE) -> np.ndarray:

@@ -43,8 +43,8 @@ class Recommender:
             raise DatabaseError("There are no films yet. Load them with: python -m annulus_films migrate")
         if stored != embedder.name:
             raise DatabaseError(
-                f"The plots are embedded by {stored}, and sentences would be by {embedder.name}: their vectors can't be compared. "
-                "Embed the plots again with: python -m annulus_films migrate"
+                f"The plots are embedded by {stored}, and sentences would be by {embedder.name}: "
+                "their vectors can't be compared. Embed the plots again with: python -m annulus_films migrate"
             )
 
     def recommend(self, wish: Wish) -> list[Match]:
@@ -66,7 +66,9 @@ class Recommender:
         """The vector of a wish: its sentence or film, moved towards what is liked and away from what is not.
 
         It has length 1, so that cosine and dot product are the same number."""
-        films = self._database.embeddings({*wish.liked, *wish.disliked, *([wish.like_film] if wish.like_film is not None else [])})
+        films = self._database.embeddings(
+            {*wish.liked, *wish.disliked, *([wish.like_film] if wish.like_film is not None else [])}
+        )
         if wish.sentence:
             start = self._embedder.embed([wish.sentence])[0]
         elif wish.like_film in films:

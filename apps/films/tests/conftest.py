@@ -12,15 +12,14 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tests/drivers"))
 
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
-from process import Process  # noqa: E402
-from server import READY, Server  # noqa: E402
-
 from annulus_embedder.model import Embedder  # noqa: E402
 from annulus_films.config import Settings  # noqa: E402
 from annulus_films.database import FilmDatabase  # noqa: E402
 from annulus_films.migrate import migrate  # noqa: E402
 from annulus_films.recommender import Recommender  # noqa: E402
+from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+from process import Process  # noqa: E402
+from server import READY, Server  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -24,10 +24,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running_page(command: list[str], directory: pathlib.Path, port: int, log: pathlib.Path, **variables: str) -> Iterator[str]:
+def running_page(
+    command: list[str], directory: pathlib.Path, port: int, log: pathlib.Path, **variables: str
+) -> Iterator[str]:
     """Yields the URL of a page that a command serves on a port. Ends it by its id afterwards."""
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=directory, env={**os.environ, **variables}, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            command, cwd=directory, env={**os.environ, **variables}, stdout=output, stderr=output
+        )
     url = f"http://127.0.0.1:{port}/"
 
     def answers() -> bool:

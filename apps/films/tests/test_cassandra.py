@@ -12,14 +12,13 @@ from collections.abc import Iterator
 
 import pyarrow.parquet
 import pytest
-from conftest import ROOT
-
 from annulus_embedder.model import Embedder
 from annulus_films.config import SAMPLE, Dialect, Settings
 from annulus_films.database import FilmDatabase
 from annulus_films.migrate import migrate
 from annulus_films.models import Wish
 from annulus_films.recommender import Recommender
+from conftest import ROOT
 
 sys.path.append(str(ROOT / "tests/cassandra"))
 
@@ -58,7 +57,9 @@ def test_a_sentence_finds_robots_by_vectors(recommender: Recommender) -> None:
 
 
 def test_filters_hold(recommender: Recommender) -> None:
-    matches = recommender.recommend(Wish(sentence="a monster attacks", genre="Horror", year_from=1975, year_to=1980, limit=5))
+    matches = recommender.recommend(
+        Wish(sentence="a monster attacks", genre="Horror", year_from=1975, year_to=1980, limit=5)
+    )
     assert len(matches) == 5
     for film in (match.film for match in matches):
         assert "Horror" in film.genres and 1975 <= film.release_date.year <= 1980

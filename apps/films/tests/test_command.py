@@ -7,10 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from annulus_films.database import FilmDatabase
 from pages import APPLICATION, free_port
 from server import Server
-
-from annulus_films.database import FilmDatabase
 
 
 def find(port: int, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
@@ -35,7 +34,13 @@ def test_sentences_may_be_typed_until_an_empty_line(server: Server) -> None:
     assert done.stdout.count(" · cosine ") == 2
 
 
-@pytest.mark.parametrize(("arguments", "says"), [(["find", ""], "say what the film should be about"), (["find", "x", "--limit", "0"], "greater than or equal to 1")])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["find", ""], "say what the film should be about"),
+        (["find", "x", "--limit", "0"], "greater than or equal to 1"),
+    ],
+)
 @pytest.mark.usefixtures("database")
 def test_a_query_without_a_meaning_is_one_line(server: Server, arguments: list[str], says: str) -> None:
     done = find(server.cql_port, *arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from annulus_films.database import FilmDatabase
 from annulus_films.evaluate import judged_queries, mean, measure, ndcg
 from annulus_films.recommender import Recommender

@@ -22,6 +22,9 @@ def test_films_that_are_not_bundled_have_no_place() -> None:
 
 
 def test_marks_are_only_at_words_that_were_found() -> None:
-    assert marked("Robots & a robot's love", "<b>Robots</b> &amp; a <b>love</b>") == "<mark>Robots</mark> &amp; a robot&#x27;s <mark>love</mark>"
+    assert (
+        marked("Robots & a robot's love", "<b>Robots</b> &amp; a <b>love</b>")
+        == "<mark>Robots</mark> &amp; a robot&#x27;s <mark>love</mark>"
+    )
     assert marked("<b>no</b>", None) == "&lt;b&gt;no&lt;/b&gt;"
     assert marked("a glove", "my <b>love</b>") == "a glove"

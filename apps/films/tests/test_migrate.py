@@ -8,9 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow.parquet
 import pytest
-from conftest import settings_of
-from server import Server
-
 from annulus_embedder.model import Embedder
 from annulus_films.config import SAMPLE, Dialect
 from annulus_films.database import DatabaseError, FilmDatabase
@@ -18,6 +15,8 @@ from annulus_films.embedding import Vectors
 from annulus_films.migrate import migrate, statements
 from annulus_films.models import Wish
 from annulus_films.recommender import Recommender
+from conftest import settings_of
+from server import Server
 
 FILMS = 300
 
@@ -50,7 +49,9 @@ def silent(done: int, all: int) -> None:
 
 
 def test_the_table_has_the_published_columns_with_a_change_log(database: FilmDatabase) -> None:
-    rows = database.execute("SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = 'recommend' AND table_name = 'movies'")
+    rows = database.execute(
+        "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = 'recommend' AND table_name = 'movies'"
+    )
     columns = {row.column_name: row.type for row in rows}
     assert columns.pop("genres") == "set<text>"
     assert columns == {
@@ -79,14 +80,18 @@ def test_a_second_migration_loads_nothing(empty: FilmDatabase, embedder: Embedde
     assert empty.count() == FILMS
 
 
-def test_a_load_that_was_cut_short_is_finished(empty: FilmDatabase, embedder: Embedder, few_films: pathlib.Path) -> None:
+def test_a_load_that_was_cut_short_is_finished(
+    empty: FilmDatabase, embedder: Embedder, few_films: pathlib.Path
+) -> None:
     migrate(empty, embedder, silent, few_films)
     empty.execute("DELETE FROM recommend.movies WHERE id = 7")
     migrate(empty, embedder, silent, few_films)
     assert empty.count() == FILMS
 
 
-def test_vectors_of_another_model_are_never_compared(empty: FilmDatabase, embedder: Embedder, few_films: pathlib.Path) -> None:
+def test_vectors_of_another_model_are_never_compared(
+    empty: FilmDatabase, embedder: Embedder, few_films: pathlib.Path
+) -> None:
     migrate(empty, embedder, silent, few_films)
     with pytest.raises(DatabaseError, match="embedded by all-MiniLM-L6-v2, and sentences would be by other-model"):
         Recommender(empty, OtherModel())

@@ -6,12 +6,11 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
+from annulus_films.database import FilmDatabase
 from conftest import ROOT, ServerAt
 from pages import free_port, running_app
 from playwright.sync_api import Browser, Page, expect
 from server import Server
-
-from annulus_films.database import FilmDatabase
 
 SCREENSHOTS = ROOT / "target/apps/films"
 WAIT_MS = 45_000
@@ -29,9 +28,17 @@ def page(browser: Browser, url: str) -> Iterator[Page]:
     visitor = browser.new_page(viewport={"width": 1280, "height": 1000})
     visitor.set_default_timeout(WAIT_MS)
     elsewhere: list[str] = []
-    visitor.on("request", lambda request: elsewhere.append(request.url) if "127.0.0.1" not in request.url and request.url.startswith("http") else None)
+    visitor.on(
+        "request",
+        lambda request: (
+            elsewhere.append(request.url) if "127.0.0.1" not in request.url and request.url.startswith("http") else None
+        ),
+    )
     visitor.goto(url)
     heading(visitor, "Heartbeeps (1981)").wait_for()
+    # A click while the page is still being drawn may miss what it was meant for.
+    visitor.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    visitor.locator("canvas").wait_for()
     yield visitor
     visitor.close()
     assert elsewhere == []
@@ -76,7 +83,9 @@ def test_an_empty_sentence_says_what_is_missing(page: Page) -> None:
 def test_tags_in_a_sentence_are_text(page: Page) -> None:
     page.get_by_label("A film about").fill("<img src=x onerror=document.title='broken'> robot")
     page.get_by_label("A film about").press("Enter")
-    page.wait_for_function("document.querySelectorAll('.reasons').length == 9 && !document.querySelector('[data-stale=true]')")
+    page.wait_for_function(
+        "document.querySelectorAll('.reasons').length == 9 && !document.querySelector('[data-stale=true]')"
+    )
     assert page.title() == "Films by a sentence"
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
-
 from annulus_embedder.model import Embedder
 from annulus_films.database import DatabaseError, FilmDatabase
 from annulus_films.models import Match, Wish
 from annulus_films.recommender import Recommender, moved
+from pydantic import ValidationError
 
 ROBOT = "a lonely robot learns to love"
 HEARTBEEPS, CHAPPIE, KING_KONG = 6830, 9357, 2567
@@ -47,7 +46,9 @@ def test_vectors_alone_come_in_the_order_of_their_cosines(recommender: Recommend
 
 @pytest.mark.parametrize("hybrid", [True, False])
 def test_all_films_of_an_answer_satisfy_its_filters(recommender: Recommender, hybrid: bool) -> None:
-    wish = Wish(sentence="vampires in a small town", year_from=1980, year_to=1999, genre="Horror", limit=20, hybrid=hybrid)
+    wish = Wish(
+        sentence="vampires in a small town", year_from=1980, year_to=1999, genre="Horror", limit=20, hybrid=hybrid
+    )
     matches = recommender.recommend(wish)
     assert len(matches) == 20
     for film in (match.film for match in matches):
@@ -67,7 +68,9 @@ def test_a_film_finds_others_that_are_like_it_and_not_itself(recommender: Recomm
     assert any("monster" in match.film.plot.lower() or "kong" in match.film.plot.lower() for match in matches)
 
 
-def test_what_is_liked_comes_nearer_and_what_is_disliked_goes_away(recommender: Recommender, database: FilmDatabase) -> None:
+def test_what_is_liked_comes_nearer_and_what_is_disliked_goes_away(
+    recommender: Recommender, database: FilmDatabase
+) -> None:
     vectors = {id: np.array(vector) for id, vector in database.embeddings([HEARTBEEPS, CHAPPIE]).items()}
     plain = recommender.query_vector(Wish(sentence=ROBOT))
     liked = recommender.query_vector(Wish(sentence=ROBOT, liked=frozenset({CHAPPIE})))
@@ -90,7 +93,9 @@ def test_liking_robots_gives_more_of_them(recommender: Recommender) -> None:
 def test_films_that_were_judged_do_not_come_again(recommender: Recommender) -> None:
     first = recommender.recommend(Wish(sentence=ROBOT, limit=6))
     liked, disliked = frozenset({first[0].film.id, first[1].film.id}), frozenset({first[2].film.id})
-    found = {match.film.id for match in recommender.recommend(Wish(sentence=ROBOT, limit=6, liked=liked, disliked=disliked))}
+    found = {
+        match.film.id for match in recommender.recommend(Wish(sentence=ROBOT, limit=6, liked=liked, disliked=disliked))
+    }
     assert len(found) == 6 and not found & (liked | disliked)
 
 

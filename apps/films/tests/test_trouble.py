@@ -10,11 +10,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
-from conftest import ServerAt, settings_of
-from pages import free_port
-from pydantic import ValidationError
-from server import eventually
-
 from annulus_embedder.model import Embedder
 from annulus_embedder.testing import running_embedder
 from annulus_films.config import Settings
@@ -23,6 +18,10 @@ from annulus_films.embedding import EmbeddingError, RemoteEmbedder, creator
 from annulus_films.migrate import migrate
 from annulus_films.models import Wish
 from annulus_films.recommender import Recommender
+from conftest import ServerAt, settings_of
+from pages import free_port
+from pydantic import ValidationError
+from server import eventually
 
 
 def test_no_database_is_said_with_the_remedy() -> None:
@@ -102,7 +101,9 @@ def provider() -> Iterator[Provider]:
 
 
 def remote(provider: Provider) -> RemoteEmbedder:
-    return RemoteEmbedder(Settings(embeddings_url=f"http://127.0.0.1:{provider.server_port}/v1", embeddings_key="secret"))
+    return RemoteEmbedder(
+        Settings(embeddings_url=f"http://127.0.0.1:{provider.server_port}/v1", embeddings_key="secret")
+    )
 
 
 def test_a_provider_gets_the_key_and_the_dimensions_of_the_table(provider: Provider) -> None:
@@ -125,7 +126,9 @@ def test_a_provider_gets_the_key_and_the_dimensions_of_the_table(provider: Provi
         (200, b'{"data": []}', "the table takes 384"),
     ],
 )
-def test_a_provider_that_answers_wrongly_is_an_error_in_words(provider: Provider, status: int, answer: bytes, says: str) -> None:
+def test_a_provider_that_answers_wrongly_is_an_error_in_words(
+    provider: Provider, status: int, answer: bytes, says: str
+) -> None:
     provider.status, provider.answer = status, answer
     with pytest.raises(EmbeddingError, match=says) as error:
         remote(provider).embed(["a"])

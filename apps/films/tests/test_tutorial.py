@@ -94,7 +94,9 @@ def empty_server(tmp_path: pathlib.Path) -> Server:
         yield server
 
 
-def test_each_step_of_the_tutorial_does_what_the_page_says(empty_server: Server, tmp_path: pathlib.Path, browser: Browser) -> None:
+def test_each_step_of_the_tutorial_does_what_the_page_says(
+    empty_server: Server, tmp_path: pathlib.Path, browser: Browser
+) -> None:
     reader, output, printed = Reader(tmp_path, empty_server.cql_port), "", {}
     for block in blocks():
         kind, text = block["kind"], block["text"]
