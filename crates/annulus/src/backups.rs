@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use backup::{LocationText, PointKind, ServerIdentity};
+use backup::{PointKind, ServerIdentity};
 use backup_tasks::{
     BackedUpState, BackupRunner, BackupRunnerOptions, BackupTaskError, CapturedState,
     DatabaseState, RequestBounds, SnapshotLinker,
@@ -25,8 +25,7 @@ use tasks::TaskRegistry;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::exit::ProcessFailure;
-use crate::settings::{ResolvedSettings, names};
+use crate::settings::ResolvedSettings;
 
 /// The file with the identity of an index service, in its directory.
 const IDENTITY_FILE: &str = "server.json";
@@ -175,29 +174,6 @@ impl ProcessBackups {
     }
 }
 
-/// The locations that requests may name, of a text with commas.
-///
-/// # Errors
-/// If one is none.
-pub fn locations(text: Option<&str>) -> Result<Vec<LocationText>, ProcessFailure> {
-    let parsed = names(text).into_iter().map(|name| {
-        let parsed = name.parse::<LocationText>();
-        parsed.map_err(|error| ProcessFailure::Configuration(format!("backup-locations: {error}")))
-    });
-    parsed.collect()
-}
-
-/// The locations that requests may name, as they are shown.
-pub fn shown_locations(locations: &[LocationText]) -> String {
-    match locations.is_empty() {
-        true => "any location".to_owned(),
-        false => {
-            let texts: Vec<String> = locations.iter().map(LocationText::to_string).collect();
-            texts.join(",")
-        }
-    }
-}
-
 /// The state that an index service before a cluster has of its own.
 struct GatewayState {
     identity: ServerIdentity,
@@ -315,19 +291,6 @@ mod tests {
         assert_eq!(captured.files, 1);
         let mode = target.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-    }
-
-    #[test]
-    fn locations_of_requests_are_read_at_the_start() {
-        assert!(locations(None).unwrap().is_empty());
-        assert_eq!(shown_locations(&[]), "any location");
-        let read = locations(Some("s3:backups/shop, file:/b")).unwrap();
-        assert_eq!(shown_locations(&read), "s3:backups/shop,file:///b");
-        let error = locations(Some("backups")).unwrap_err().to_string();
-        assert!(
-            error.contains("backup-locations") && error.contains("s3:"),
-            "{error}"
-        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod audit_log;
 mod backup_commands;
+mod backup_locations;
 mod backups;
 mod bench_program;
 mod certificate;

@@ -22,7 +22,7 @@ use store::{
 };
 
 use crate::audit_log;
-use crate::backups;
+use crate::backup_locations;
 use crate::exit::ProcessFailure;
 use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::{LogFormat, SyslogReceiver};
@@ -239,7 +239,7 @@ settings_table! {
         /// that need no server may name others [default: any location]
         #[arg(long, env = "ANNULUS_BACKUP_LOCATIONS", value_name = "LOCATION,...")]
         pub backup_locations: Option<String>
-            => "text", backups::shown_locations(&resolved.backup_locations),
+            => "text", backup_locations::shown_locations(&resolved.backup_locations),
 
         /// Time from one walk over all partitions to the next, if there is a threshold on them
         /// (docs/guardrails.md) [default: 1d]
@@ -511,7 +511,7 @@ impl Settings {
             repair: repairs(self.repair_interval)?,
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
             recall_checks: recall_checks(self.check_interval)?,
-            backup_locations: backups::locations(self.backup_locations.as_deref())?,
+            backup_locations: backup_locations::locations(names(self.backup_locations.as_deref()))?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             log_syslog: self.log_syslog,
