@@ -19,7 +19,7 @@ use crate::bounds::RequestBounds;
 use crate::files::{make_directory, remove_directory};
 use crate::order::{BackupOrder, DrillOrder, RestoreOrder, location_options};
 use crate::pace::QueriesFirst;
-use crate::state::{BackedUpState, checkpoint_alone, folder};
+use crate::state::{BackedUpState, CHECKPOINT, checkpoint_alone, folder};
 use crate::transfer::{ROWS, SENT_BYTES, TransferReporter};
 
 /// The interval at which due runs are looked for.
@@ -27,9 +27,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The longest time that a stop waits for the work to end. What is cut off goes on after a start.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
-
-/// The name of the checkpoint of a backup begins with this, before the task's id.
-pub(crate) const CHECKPOINT: &str = "checkpoint-";
 
 /// The counters of tasks.
 pub(crate) const SENT_OBJECTS: &str = "sent_objects";

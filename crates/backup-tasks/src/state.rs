@@ -12,7 +12,9 @@ use uuid::Uuid;
 
 use crate::BackupTaskError;
 use crate::files::{ScratchDirectory, remove_directory};
-use crate::service::CHECKPOINT;
+
+/// The name of the checkpoint of a backup begins with this, before the task's id.
+pub(crate) const CHECKPOINT: &str = "checkpoint-";
 
 /// Links the snapshots of all indexes of a service into `indexes/snapshots` below a directory.
 pub trait SnapshotLinker: Send + Sync {
