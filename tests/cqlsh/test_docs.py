@@ -39,8 +39,9 @@ ANSWERS = {
     "docs/security.md": ["SELECT", "MODIFY"],
 }
 
-# Pages whose blocks have servers and files of their own: test_cookbook.py, tests/clients/test_docs_of_drivers.py.
-ELSEWHERE = ["docs/cookbook.md", "docs/drivers.md"]
+# Pages whose blocks have servers and files of their own: test_cookbook.py, tests/clients/test_docs_of_drivers.py,
+# apps/films/tests.
+ELSEWHERE = ["docs/cookbook.md", "docs/drivers.md", "docs/films.md", "docs/tutorial-films.md"]
 
 # A block with this is for a cluster of Cassandra with users (tests/cluster).
 OF_A_CLUSTER = "CREATE ROLE gateway"
