@@ -4,6 +4,7 @@ import random
 import threading
 import time
 
+from cassandra.concurrent import execute_concurrent_with_args
 from clients import client_of_one
 from server import eventually
 
@@ -170,9 +171,8 @@ def fill_blobs(session, keyspace, first, count, size=20_000):
     session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.blobs (id bigint PRIMARY KEY, data blob)")
     insert = session.prepare(f"INSERT INTO {keyspace}.blobs (id, data) VALUES (?, ?)")
     source = random.Random(first)
-    waiting = [session.execute_async(insert, (number, source.randbytes(size))) for number in range(first, first + count)]
-    for future in waiting:
-        future.result()
+    rows = ((number, source.randbytes(size)) for number in range(first, first + count))
+    execute_concurrent_with_args(session, insert, rows, concurrency=64)
 
 
 def accepts(session, statement):

@@ -51,7 +51,7 @@ class Fault:
     hits: int = 0
 
     def takes(self, method, path):
-        if method not in self.methods or not re.search(self.path, path):
+        if method not in self.methods or not re.search(self.path, urllib.parse.unquote(path)):
             return False
         self.seen += 1
         if self.hits >= self.times or self.seen % self.every:
@@ -126,7 +126,7 @@ class Proxy:
         return [
             request
             for request in requests
-            if request.method in ("PUT", "POST") and request.status in (200, 201) and re.search(path, request.path)
+            if request.method in ("PUT", "POST") and request.status in (200, 201) and re.search(path, urllib.parse.unquote(request.path))
         ]
 
 
