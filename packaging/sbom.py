@@ -8,17 +8,30 @@ give the same bytes.
 """
 
 import json
+import os
+import subprocess
 import time
 import uuid
 
-from program import TARGET, cargo_metadata, epoch
+from program import ROOT, TARGET, cargo_metadata, epoch
 
 ROOT_CRATE = "annulus"
 NAMESPACE = uuid.UUID("5d2c7f5e-0c0f-4b7e-9a5b-1b7d0f6d3a51")
 
 
+def built():
+    """Names and versions of the crates that a build of the program links. `cargo metadata` names more: those that a feature
+    of another program of the workspace, or of a test, would bring."""
+    command = [os.environ.get("CARGO", "cargo"), "tree", "--locked", "-p", ROOT_CRATE, "--target", TARGET]
+    command += ["--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"]
+    text = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    crates = (line.split() for line in text.splitlines() if line)
+    return {(name, version.removeprefix("v")) for name, version, *_ in crates}
+
+
 def linked(metadata):
     """The ids of the crates that are linked into the program, each with those that it uses."""
+    of_build = built()
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     packages = {package["id"]: package for package in metadata["packages"]}
     root = next(package for package in packages if packages[package]["name"] == ROOT_CRATE)
@@ -31,7 +44,9 @@ def linked(metadata):
         uses = [
             other["pkg"]
             for other in nodes[package]["deps"]
-            if any(kind["kind"] is None for kind in other["dep_kinds"]) and not is_macro(packages[other["pkg"]])
+            if any(kind["kind"] is None for kind in other["dep_kinds"])
+            and (packages[other["pkg"]]["name"], packages[other["pkg"]]["version"]) in of_build
+            and not is_macro(packages[other["pkg"]])
         ]
         found[package] = sorted(uses)
         next_ones += uses
