@@ -360,11 +360,14 @@ impl ServiceMetrics {
                 "Rows read with an older vector than before",
                 INDEX,
             ),
-            searches_refused: counter(
-                &registry,
-                "annulus_search_shed_total",
-                "Searches refused, by reason: too many at once, too late, the index is behind, or short",
-                &["reason"],
+            searches_refused: from_the_start(
+                counter(
+                    &registry,
+                    "annulus_search_shed_total",
+                    "Searches refused, by reason: too many at once, too late, the index is behind, or short",
+                    &["reason"],
+                ),
+                &["admission", "behind", "deadline", "short"],
             ),
             searches_short: counter(
                 &registry,
@@ -641,6 +644,15 @@ fn histogram(registry: &MetricsRegistry, name: &str, help: &str, buckets: &[f64]
 
 fn gauge(registry: &MetricsRegistry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
     registered(registry, IntGaugeVec::new(Opts::new(name, help), labels))
+}
+
+/// A family of counters that has these values of its label from the start, so that an alert sees
+/// the first rise.
+fn from_the_start(family: IntCounterVec, values: &[&str]) -> IntCounterVec {
+    for value in values {
+        family.with_label_values(&[*value]);
+    }
+    family
 }
 
 fn counter(registry: &MetricsRegistry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {

@@ -162,7 +162,15 @@ async fn metrics_follow_the_indexes() {
         assert!(!answer.body.contains(&none), "{}", answer.body);
     }
     service.engine.remove(&identity("idx").name);
-    service.get("/metrics").await.is(200, "");
+    let left = service.get("/metrics").await;
+    assert!(
+        left.status == 200 && !left.body.contains("idx"),
+        "{}",
+        left.body
+    );
+    // An alert sees the first refusal as a rise.
+    let shed = r#"annulus_search_shed_total{reason="behind"} 0"#;
+    assert!(left.body.contains(shed), "{}", left.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
