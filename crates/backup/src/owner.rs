@@ -22,7 +22,7 @@ use crate::key::{VaultKey, sha256};
 use crate::layout::{self, MARKER};
 use crate::location::LocationText;
 use crate::objects::{ObjectPut, PutOutcome, VaultObjects};
-use crate::point::{FormatOnly, ServerIdentity};
+use crate::point::{ManifestFormat, ServerIdentity};
 
 const FORMAT: u64 = 1;
 
@@ -108,7 +108,7 @@ impl LocationMarker {
 
     fn of_bytes(location: &LocationText, bytes: &[u8]) -> Result<LocationMarker, BackupError> {
         let of_json = |error: serde_json::Error| damaged_marker(location, &error.to_string());
-        let format: FormatOnly = serde_json::from_slice(bytes).map_err(of_json)?;
+        let format: ManifestFormat = serde_json::from_slice(bytes).map_err(of_json)?;
         if format.format != FORMAT {
             return Err(BackupError::LaterFormat {
                 location: location.to_string(),

@@ -336,7 +336,7 @@ struct ManifestEnvelope {
 
 /// The format alone, which later versions have in the same place.
 #[derive(Deserialize)]
-pub struct FormatOnly {
+pub struct ManifestFormat {
     /// The number of the format.
     pub format: u64,
 }
@@ -384,7 +384,7 @@ pub fn read(
     } else {
         object
     };
-    let format: FormatOnly =
+    let format: ManifestFormat =
         serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     if format.format != FORMAT {
         return Err(BackupError::LaterFormat {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use backup::{BackupError, BackupLocation, LocationAccess};
 
 use crate::faulty::{FaultPlan, FaultyStore, Meddling};
-use crate::setup::{Server, open, options, quick, restored, tree};
+use crate::setup::{BackedUpServer, open, options, quick, restored, tree};
 
 /// A plan with a kill after so many operations.
 fn killed_after(operations: u64) -> FaultPlan {
@@ -16,19 +16,19 @@ fn killed_after(operations: u64) -> FaultPlan {
 }
 
 /// Opens the location and makes a backup.
-async fn attempt(server: &Server, store: &FaultyStore) -> Result<(), BackupError> {
+async fn attempt(server: &BackedUpServer, store: &FaultyStore) -> Result<(), BackupError> {
     let location = open(store).await?;
     server.back_up(&location, 0).await.map(|_| ())
 }
 
 #[tokio::test]
 async fn a_killed_backup_goes_on_and_sends_only_what_is_missing() {
-    let (server, counted) = (Server::new(1), FaultyStore::default());
+    let (server, counted) = (BackedUpServer::new(1), FaultyStore::default());
     counted.fail(FaultPlan::default());
     attempt(&server, &counted).await.unwrap();
     let (operations, chunks) = (counted.operations(), counted.sent_chunks());
     for killed in 0..operations {
-        let (server, store) = (Server::new(1), FaultyStore::default());
+        let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
         store.fail(killed_after(killed));
         attempt(&server, &store).await.unwrap_err();
         store.fail(FaultPlan::default());
@@ -49,13 +49,13 @@ async fn a_killed_backup_goes_on_and_sends_only_what_is_missing() {
 
 #[tokio::test]
 async fn a_point_that_has_lost_a_chunk_is_not_made() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     store.fail(FaultPlan::default());
     server.back_up(&location, 0).await.unwrap();
     let operations = store.operations();
     let (lost, store) = (store.sent_chunks().remove(0), FaultyStore::default());
-    let (server, location) = (Server::new(1), open(&store).await.unwrap());
+    let (server, location) = (BackedUpServer::new(1), open(&store).await.unwrap());
     // After the manifest come two lists and the marker.
     store.fail(FaultPlan {
         meddling: Some(Meddling {
@@ -93,7 +93,7 @@ async fn errors_and_torn_answers_are_tried_again() {
         },
     ];
     for plan in plans {
-        let (server, store) = (Server::new(1), FaultyStore::default());
+        let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
         store.fail(plan.clone());
         let location = open(&store).await.unwrap();
         let point = server.back_up(&location, 0).await.unwrap();
@@ -107,7 +107,7 @@ async fn errors_and_torn_answers_are_tried_again() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_tried_again() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let point = server.back_up(&location, 0).await.unwrap();
     let mut retries = quick();
@@ -145,7 +145,7 @@ async fn a_store_that_stays_away_is_a_transient_error_with_its_place() {
 
 #[tokio::test]
 async fn refused_credentials_end_at_once_with_the_remedy() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     store.fail(FaultPlan {
         is_denied: true,

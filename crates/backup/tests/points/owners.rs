@@ -3,11 +3,15 @@ use std::fs;
 use backup::{BackupError, LocationAccess, LocationOptions};
 
 use crate::faulty::{FaultPlan, FaultyStore, Meddling};
-use crate::setup::{Server, open, open_as, options, restored, tree};
+use crate::setup::{BackedUpServer, open, open_as, options, restored, tree};
 
 #[tokio::test]
 async fn another_server_is_refused_until_it_takes_over() {
-    let (one, two, store) = (Server::new(1), Server::new(2), FaultyStore::default());
+    let (one, two, store) = (
+        BackedUpServer::new(1),
+        BackedUpServer::new(2),
+        FaultyStore::default(),
+    );
     let location = open(&store).await.unwrap();
     one.back_up(&location, 0).await.unwrap();
     let of_two = open(&store).await.unwrap();
@@ -37,7 +41,7 @@ async fn another_server_is_refused_until_it_takes_over() {
 
 /// The marker of a location that belongs to another server.
 async fn marker_of_another() -> Vec<u8> {
-    let (other, store) = (Server::new(2), FaultyStore::default());
+    let (other, store) = (BackedUpServer::new(2), FaultyStore::default());
     let location = open(&store).await.unwrap();
     other.back_up(&location, 0).await.unwrap();
     store.bytes("annulus-backup.json").await
@@ -58,12 +62,12 @@ fn taken_at(at: u64, marker: &[u8]) -> FaultPlan {
 #[tokio::test]
 async fn a_backup_whose_location_is_taken_meanwhile_makes_no_point() {
     let marker = marker_of_another().await;
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     store.fail(FaultPlan::default());
     server.back_up(&location, 0).await.unwrap();
     for at in 1..=store.operations() {
-        let (server, store) = (Server::new(1), FaultyStore::default());
+        let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
         let location = open(&store).await.unwrap();
         store.fail(taken_at(at, &marker));
         let error = server.back_up(&location, 0).await.unwrap_err();
@@ -81,7 +85,7 @@ async fn a_backup_whose_location_is_taken_meanwhile_makes_no_point() {
 #[tokio::test]
 async fn deletions_end_when_the_location_is_taken() {
     let marker = marker_of_another().await;
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     for number in 0..2_500 {
@@ -98,7 +102,11 @@ async fn deletions_end_when_the_location_is_taken() {
 
 #[tokio::test]
 async fn a_copied_data_directory_is_refused() {
-    let (original, copy, store) = (Server::new(1), Server::new(1), FaultyStore::default());
+    let (original, copy, store) = (
+        BackedUpServer::new(1),
+        BackedUpServer::new(1),
+        FaultyStore::default(),
+    );
     let location = open(&store).await.unwrap();
     original.back_up(&location, 0).await.unwrap();
     copy_folder(&original.state(), &copy.state());
@@ -131,7 +139,11 @@ fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
 
 #[tokio::test]
 async fn points_without_a_marker_are_not_taken_by_another_server() {
-    let (one, two, store) = (Server::new(1), Server::new(2), FaultyStore::default());
+    let (one, two, store) = (
+        BackedUpServer::new(1),
+        BackedUpServer::new(2),
+        FaultyStore::default(),
+    );
     let location = open(&store).await.unwrap();
     one.back_up(&location, 0).await.unwrap();
     store.remove("annulus-backup.json").await;
@@ -144,7 +156,7 @@ async fn points_without_a_marker_are_not_taken_by_another_server() {
 
 #[tokio::test]
 async fn a_damaged_marker_is_written_again_on_request() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     store.replace("annulus-backup.json", b"{}".to_vec()).await;
@@ -168,7 +180,7 @@ async fn a_damaged_marker_is_written_again_on_request() {
 }
 
 /// Options with a key of that digit.
-fn with_key(server: &Server, digit: &str) -> LocationOptions {
+fn with_key(server: &BackedUpServer, digit: &str) -> LocationOptions {
     let file = server.folder.path().join(format!("key-{digit}"));
     fs::write(&file, digit.repeat(64)).unwrap();
     let mut options = options();
@@ -178,7 +190,7 @@ fn with_key(server: &Server, digit: &str) -> LocationOptions {
 
 #[tokio::test]
 async fn a_location_opens_by_its_own_key_alone() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let right = with_key(&server, "a");
     let access = LocationAccess::Write;
     let location = open_as(&store, &right, access).await.unwrap();
@@ -205,7 +217,7 @@ async fn a_location_opens_by_its_own_key_alone() {
     }
     let plain = FaultyStore::default();
     let location = open(&plain).await.unwrap();
-    let other = Server::new(2);
+    let other = BackedUpServer::new(2);
     other.back_up(&location, 0).await.unwrap();
     let error = open_as(&plain, &right, access).await.unwrap_err();
     assert!(matches!(error, BackupError::Encryption { .. }), "{error}");

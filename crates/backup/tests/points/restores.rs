@@ -10,11 +10,11 @@ use backup::{
 };
 
 use crate::faulty::FaultyStore;
-use crate::setup::{Server, noise, open, open_as, options, restored, tree};
+use crate::setup::{BackedUpServer, noise, open, open_as, options, restored, tree};
 
 #[tokio::test]
 async fn points_come_back_with_any_compression_and_key() {
-    let server = Server::new(1);
+    let server = BackedUpServer::new(1);
     let key_file = server.folder.path().join("key");
     fs::write(&key_file, "0a".repeat(32)).unwrap();
     for compression in [ChunkCompression::None, ChunkCompression::Zstd] {
@@ -39,7 +39,7 @@ async fn points_come_back_with_any_compression_and_key() {
 
 #[tokio::test]
 async fn a_directory_is_a_location() {
-    let server = Server::new(1);
+    let server = BackedUpServer::new(1);
     let folder = server.folder.path().join("a/backups");
     let options = LocationOptions::new(format!("file://{}", folder.display()).parse().unwrap());
     let access = LocationAccess::Write;
@@ -73,14 +73,14 @@ async fn a_directory_is_a_location() {
         restored(&reader, &second.id).await.unwrap(),
         tree(&server.root())
     );
-    let other = Server::new(2);
+    let other = BackedUpServer::new(2);
     let error = other.back_up(&location, 2).await.unwrap_err();
     assert!(matches!(error, BackupError::OtherOwner { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn only_new_pieces_are_sent() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     // Of the five files one is empty, two have the same content, and one has two pieces.
@@ -120,7 +120,7 @@ fn set_time(path: &Path, time: SystemTime) {
 
 #[tokio::test]
 async fn a_full_check_reads_files_that_seem_unchanged() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let path = server.root().join("db/short");
     settle(&path);
@@ -150,7 +150,7 @@ async fn damage(store: &FaultyStore, name: &str, how: impl FnOnce(&mut Vec<u8>))
 
 #[tokio::test]
 async fn a_full_check_sends_damaged_chunks_again() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let first = server.back_up(&location, 0).await.unwrap();
     let sent = store.sent_chunks();
@@ -180,7 +180,7 @@ async fn a_full_check_sends_damaged_chunks_again() {
 
 #[tokio::test]
 async fn a_chunk_that_was_cut_off_is_sent_again() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     settle(&server.root().join("db/7/long"));
     server.back_up(&location, 0).await.unwrap();
@@ -200,7 +200,7 @@ async fn a_chunk_that_was_cut_off_is_sent_again() {
 
 #[tokio::test]
 async fn a_restored_directory_is_its_owners_alone() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     let point = location.point(None).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_restored_directory_is_its_owners_alone() {
 
 #[tokio::test]
 async fn a_chunk_that_someone_deleted_is_sent_again() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     settle(&server.root().join("db/7/long"));
     server.back_up(&location, 0).await.unwrap();
@@ -241,7 +241,7 @@ async fn a_chunk_that_someone_deleted_is_sent_again() {
 
 #[tokio::test]
 async fn an_emptied_bucket_is_filled_by_the_next_backup() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     for name in store.names().await {
@@ -261,7 +261,7 @@ async fn an_emptied_bucket_is_filled_by_the_next_backup() {
 
 #[tokio::test]
 async fn a_selection_brings_its_folders_alone() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     let point = location.point(None).await.unwrap();
@@ -294,7 +294,7 @@ impl TransferProgress for StopAfter {
 
 #[tokio::test]
 async fn a_download_goes_on_and_repairs_what_is_damaged() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     let point = location.point(None).await.unwrap();
@@ -336,7 +336,7 @@ async fn a_download_goes_on_and_repairs_what_is_damaged() {
 
 #[tokio::test]
 async fn a_stopped_backup_goes_on() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let (root, state) = (server.root(), server.state());
     for pieces in 0..4 {

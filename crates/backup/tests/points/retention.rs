@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use backup::{BackupError, BackupLocation, NoProgress, PointId};
 
 use crate::faulty::{FaultPlan, FaultyStore};
-use crate::setup::{Server, Tree, noise, open, restored, tree};
+use crate::setup::{BackedUpServer, Tree, noise, open, restored, tree};
 
 /// Makes so many points, each with a file of its own, one that all have, and one that changes.
 async fn points(
-    server: &Server,
+    server: &BackedUpServer,
     location: &BackupLocation,
     number: u64,
 ) -> BTreeMap<PointId, Tree> {
@@ -35,7 +35,7 @@ async fn restore_all(location: &BackupLocation, points: &BTreeMap<PointId, Tree>
 
 #[tokio::test]
 async fn points_that_remain_come_back() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let points = points(&server, &location, 4).await;
     let objects = store.names().await.len();
@@ -57,7 +57,7 @@ async fn points_that_remain_come_back() {
 
 #[tokio::test]
 async fn a_point_is_the_newest_though_a_clock_had_been_ahead() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let ahead = server.back_up(&location, 7_200).await.unwrap();
     server.write("db/new", b"new");
@@ -72,7 +72,7 @@ async fn a_point_is_the_newest_though_a_clock_had_been_ahead() {
 
 #[tokio::test]
 async fn retention_leaves_the_point_just_made() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     // No id is later than one at the end of time.
     let last = server.back_up_with(&location, 0, |source| {
@@ -92,7 +92,7 @@ async fn retention_leaves_the_point_just_made() {
 #[tokio::test]
 async fn a_kill_during_retention_breaks_no_point() {
     for killed in 0..20 {
-        let (server, store) = (Server::new(1), FaultyStore::default());
+        let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
         let location = open(&store).await.unwrap();
         let points = points(&server, &location, 3).await;
         store.fail(FaultPlan {
@@ -116,7 +116,7 @@ async fn a_kill_during_retention_breaks_no_point() {
 
 #[tokio::test]
 async fn a_manifest_that_cannot_be_read_stops_the_sweep() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let points = points(&server, &location, 3).await;
     let newest = points.keys().last().unwrap();
@@ -138,7 +138,7 @@ async fn a_manifest_that_cannot_be_read_stops_the_sweep() {
 
 #[tokio::test]
 async fn retention_needs_a_backup_and_a_number() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     let error = location.retain(0).await.unwrap_err();

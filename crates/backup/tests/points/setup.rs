@@ -70,15 +70,15 @@ pub fn tree(root: &Path) -> Tree {
 }
 
 /// A server with a checkpoint.
-pub struct Server {
+pub struct BackedUpServer {
     pub identity: ServerIdentity,
     pub folder: TempDir,
 }
 
-impl Server {
+impl BackedUpServer {
     /// A server with some files: empty, short, and one of two pieces.
-    pub fn new(number: u128) -> Server {
-        let server = Server {
+    pub fn new(number: u128) -> BackedUpServer {
+        let server = BackedUpServer {
             identity: ServerIdentity {
                 id: Uuid::from_u128(number),
                 name: format!("server-{number}"),

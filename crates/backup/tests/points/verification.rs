@@ -1,11 +1,11 @@
 use backup::{BackupError, NoProgress, ProblemKind};
 
 use crate::faulty::FaultyStore;
-use crate::setup::{Server, open};
+use crate::setup::{BackedUpServer, open};
 
 #[tokio::test]
 async fn each_object_with_a_flipped_byte_is_named() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let point = server.back_up(&location, 0).await.unwrap();
     let sound = location.verify(None, &NoProgress).await.unwrap();
@@ -38,7 +38,7 @@ async fn each_object_with_a_flipped_byte_is_named() {
 
 #[tokio::test]
 async fn objects_that_are_too_long_are_named_and_not_read() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     server.back_up(&location, 0).await.unwrap();
     for name in store.names().await {
@@ -62,7 +62,7 @@ async fn objects_that_are_too_long_are_named_and_not_read() {
 
 #[tokio::test]
 async fn each_missing_object_is_named() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let point = server.back_up(&location, 0).await.unwrap();
     for name in store.names().await {
@@ -81,7 +81,7 @@ async fn each_missing_object_is_named() {
 
 #[tokio::test]
 async fn points_that_do_not_exist_are_named_with_those_that_do() {
-    let (server, store) = (Server::new(1), FaultyStore::default());
+    let (server, store) = (BackedUpServer::new(1), FaultyStore::default());
     let location = open(&store).await.unwrap();
     let error = location.point(None).await.unwrap_err();
     assert!(matches!(error, BackupError::NoPoints { .. }), "{error}");

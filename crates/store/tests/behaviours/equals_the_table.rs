@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use scylla::value::CqlValue;
 use serde_json::Value;
-use statements::{SHAPES, Shape, WORDS, statements};
+use statements::{SHAPES, TableShape, WORDS, statements};
 use store_api::types::{AnnRequest, Bm25Request};
 
 use crate::common::{self, Way, World, both_ways, euclidean_score};
 
-impl Shape {
+impl TableShape {
     async fn create(&self, world: &World) {
         let columns: Vec<String> = self.keys.iter().map(|key| format!("{key} int")).collect();
         world
@@ -128,7 +128,7 @@ async fn write(world: &World, statements: &[String]) {
     futures::future::join_all(writers).await;
 }
 
-async fn assert_equal(world: &World, shape: &Shape) {
+async fn assert_equal(world: &World, shape: &TableShape) {
     for query in [[0.5f32, -3.0], [40.0, 100.0]] {
         let mut last = None;
         let equal = common::eventually(shape.table, async || {
@@ -153,7 +153,7 @@ async fn assert_equal(world: &World, shape: &Shape) {
     }
 }
 
-async fn assert_words_equal(world: &World, shape: &Shape) {
+async fn assert_words_equal(world: &World, shape: &TableShape) {
     let mut last = None;
     let equal = common::eventually("words find the rows of the table", async || {
         let found = shape.found_words(world).await;
@@ -229,7 +229,7 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
 
 /// The rows are compared where the answers are whole. Otherwise these must say that they may not
 /// be. Returns whether one of them says so.
-async fn check_words_whole_or_short(world: &World, way: Way, shape: &Shape) -> bool {
+async fn check_words_whole_or_short(world: &World, way: Way, shape: &TableShape) -> bool {
     if way == Way::InProcess {
         let found = shape.found_words(world).await;
         assert_eq!(found, shape.expected_words(world).await, "{}", shape.table);
@@ -254,7 +254,7 @@ async fn check_words_whole_or_short(world: &World, way: Way, shape: &Shape) -> b
 }
 
 /// The distances are compared where the answer is whole. Otherwise it must say that it may not be.
-async fn check_whole_or_short(world: &World, way: Way, shape: &Shape) -> bool {
+async fn check_whole_or_short(world: &World, way: Way, shape: &TableShape) -> bool {
     let query = [0.5f32, -3.0];
     let search = AnnRequest::new(query.to_vec(), 1_000);
     let client = &world.client;

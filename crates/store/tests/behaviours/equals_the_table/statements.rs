@@ -5,27 +5,27 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 /// The primary key of a table. All key columns are `int` and named by letters.
-pub struct Shape {
+pub struct TableShape {
     pub table: &'static str,
     pub primary_key: &'static str,
     pub keys: &'static [&'static str],
     partition: usize,
 }
 
-pub const SHAPES: &[Shape] = &[
-    Shape {
+pub const SHAPES: &[TableShape] = &[
+    TableShape {
         table: "one_column",
         primary_key: "a",
         keys: &["a"],
         partition: 1,
     },
-    Shape {
+    TableShape {
         table: "clustered",
         primary_key: "a, b",
         keys: &["a", "b"],
         partition: 1,
     },
-    Shape {
+    TableShape {
         table: "composite",
         primary_key: "(a, b), c, d",
         keys: &["a", "b", "c", "d"],
@@ -142,7 +142,7 @@ fn literals(value: [i8; 2]) -> String {
     format!("{}, {text}", vector.literal(value))
 }
 
-impl Shape {
+impl TableShape {
     /// Spreads a number over the key columns.
     fn key(&self, number: u32) -> Vec<u32> {
         let columns = self.keys.len() as u32;
@@ -165,7 +165,7 @@ impl Shape {
 
     /// Returns the statement of a step. `None` if a table of this shape has no such statement.
     fn statement(&self, step: &Step) -> Option<String> {
-        let Shape { table, keys, .. } = self;
+        let TableShape { table, keys, .. } = self;
         let names = keys.join(", ");
         let values = |key: u32| {
             let values: Vec<String> = self.key(key).iter().map(u32::to_string).collect();
@@ -249,7 +249,7 @@ impl std::fmt::Display for Using {
 }
 
 /// Returns random statements, the same in each run.
-pub fn statements(shape: &Shape, count: usize) -> Vec<String> {
+pub fn statements(shape: &TableShape, count: usize) -> Vec<String> {
     let mut runner = TestRunner::deterministic();
     let tree = proptest::collection::vec(step(), count)
         .new_tree(&mut runner)
