@@ -13,6 +13,9 @@ pub(crate) struct SortedTuples<'a> {
     columns: &'a [usize],
     types: &'a [CqlType],
     tuples: Vec<Vec<&'a [u8]>>,
+    /// Those with bytes that are no values of their types. They have no order, and equal the same
+    /// bytes alone.
+    strays: Vec<Vec<&'a [u8]>>,
 }
 
 impl<'a> SortedTuples<'a> {
@@ -20,14 +23,13 @@ impl<'a> SortedTuples<'a> {
     pub fn new(
         columns: &'a [usize],
         types: &'a [CqlType],
-        mut tuples: Vec<Vec<&'a [u8]>>,
+        tuples: Vec<Vec<&'a [u8]>>,
     ) -> Option<Self> {
         let len = types.len();
         if columns.len() != len || tuples.iter().any(|tuple| tuple.len() != len) {
             return None;
         }
-        // Bytes that are no values of a type have no order, and equal no value.
-        tuples.retain(|tuple| {
+        let (mut tuples, strays): (Vec<_>, Vec<_>) = tuples.into_iter().partition(|tuple| {
             let mut values = types.iter().zip(tuple);
             values.all(|(cql_type, value)| validate(cql_type, value).is_ok())
         });
@@ -36,6 +38,7 @@ impl<'a> SortedTuples<'a> {
             columns,
             types,
             tuples,
+            strays,
         })
     }
 
@@ -46,7 +49,8 @@ impl<'a> SortedTuples<'a> {
             return false;
         };
         let order = |tuple: &Vec<&[u8]>| order(self.types, tuple, &values);
-        self.tuples.binary_search_by(order).is_ok()
+        let is_equal = |tuple: &Vec<&[u8]>| order(tuple).is_eq();
+        self.tuples.binary_search_by(order).is_ok() || self.strays.iter().any(is_equal)
     }
 }
 

@@ -365,3 +365,22 @@ proptest! {
         prop_assert!(columns.ids().iter().eq(model.keys().copied()));
     }
 }
+
+#[test]
+fn bytes_that_are_no_value_of_a_lists_type_equal_themselves() {
+    let (mut columns, mut model) = (FilterColumns::new(types()), BTreeMap::new());
+    let bytes = Bytes::from_static(b"\0\0\0");
+    let mut row = vec![None; types().len()];
+    // A text, and no tuple.
+    row[1] = Some(bytes.clone());
+    apply(&mut columns, &mut model, Step::Set(7, row));
+    let predicate = Predicate::In(OneOf::new(types()[10].clone(), vec![bytes]));
+    check(
+        &columns,
+        &model,
+        &[FilterCondition::Column {
+            column: 1,
+            predicate,
+        }],
+    );
+}
