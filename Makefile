@@ -138,11 +138,11 @@ test-programs:
 	$(if $(PROGRAMS_BUILT),,cargo test --workspace --locked --no-run --quiet)
 
 # Every driver's suite, also those that are too long for `make test`. The last three take a fixed address.
-DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
+DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-examples test-acsylla test-python-driver test-cqlengine \
 	$(if $(WITHOUT_JAVA),,test-java-driver)
 
 .PHONY: test-drivers
-test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, and the own tests of the Python and Java drivers (WITHOUT_GO=1, WITHOUT_JAVA=1)
+test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, the examples, and the own tests of the Python and Java drivers (WITHOUT_GO=1, WITHOUT_JAVA=1)
 	$(call run_parts,$@,$(DRIVER_PARTS))
 
 .PHONY: $(DRIVERS:%=test-driver-%)
@@ -387,8 +387,8 @@ $(RUST_CLIENTS:%=client-%): client-%:
 # gocql test-clients has a few. The driver scylla is in test-rust (`rust_driver`), so that only test-clients-all builds its program.
 SUITES := cdrs $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
-	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 PIECES="$(if $(WITHOUT_GO),,go)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7; the example in Python (needs Go; WITHOUT_GO=1)
+	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 PIECES="$(if $(WITHOUT_GO),,go)" EXAMPLES=python $(VENVS)/cassandra/bin/python -m pytest -q tests/clients tests/examples
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
 ALL_SUITES := scylla $(SUITES) $(if $(WITHOUT_JAVA),,java)
@@ -404,6 +404,16 @@ test-node: $(NODE_CLIENTS:%=tests/clients/%/node_modules/.installed) $(VENVS)/ca
 
 tests/clients/%/node_modules/.installed: tests/clients/%/package-lock.json
 	cd tests/clients/$* && npm ci --no-audit --no-fund --ignore-scripts --silent
+	touch $@
+
+# The programs of examples, built and run by the commands of their README. What Cargo builds is out of the sources.
+EXAMPLES := python node rust $(if $(WITHOUT_GO),,go) $(if $(WITHOUT_JAVA),,java)
+.PHONY: test-examples
+test-examples: examples/node/node_modules/.installed $(VENVS)/cassandra/.installed test-programs ## The examples in five languages (needs Node, Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
+	EXAMPLES="$(EXAMPLES)" CARGO_TARGET_DIR=$(CURDIR)/target/examples $(VENVS)/cassandra/bin/python -m pytest -q tests/examples
+
+examples/node/node_modules/.installed: examples/node/package-lock.json
+	cd examples/node && npm ci --no-audit --no-fund --ignore-scripts --silent
 	touch $@
 
 .PHONY: test-acsylla
