@@ -206,7 +206,8 @@ mod tests {
         let id = begin(&sessions, now);
         assert_eq!(id.len(), 64);
         assert!(is_open(&sessions, &id, now));
-        for other in ["", "x", &id[1..], &"0".repeat(64)] {
+        let zeros = "0".repeat(id.len());
+        for other in ["", "x", &id[1..], zeros.as_str()] {
             assert!(!is_open(&sessions, other, now), "{other}");
         }
         let elsewhere = BrowserSessions::new(6081);

@@ -118,6 +118,7 @@ async fn serve(authorizer: Option<Arc<dyn Authorizer>>) -> ServedHttpListener {
         connection: ConnectionLimits::default(),
     };
     let bound = BoundHttpListener::bind(options, None, RouteTable::default()).await;
+    let bound: BoundHttpListener = bound.unwrap();
     let rows: [RouteRow<()>; 2] = [
         RouteRow::new(MethodFilter::GET, "/free", || async { "free" })
             .needs(RequiredRight::Nothing),
@@ -135,7 +136,7 @@ async fn serve(authorizer: Option<Arc<dyn Authorizer>>) -> ServedHttpListener {
     let table = RouteTable::default()
         .with_rows(rows, &())
         .with_session(facts);
-    bound.unwrap().serve(table, authorizer)
+    bound.serve(table, authorizer)
 }
 
 /// The whole answer to a request without a body.
