@@ -11,6 +11,7 @@ use node::InternalExecutor;
 use store_api::types::TaskStatus;
 use tasks::{Task, TaskRegistry, TaskScope, TaskSpec};
 use tokio::task::JoinHandle;
+use uuid::Uuid;
 
 use crate::sample::load_movies_as_task;
 
@@ -19,7 +20,8 @@ use crate::sample::load_movies_as_task;
 pub struct SampleLoads {
     database: InternalExecutor,
     tasks: TaskRegistry,
-    running: Arc<Mutex<Option<JoinHandle<()>>>>,
+    /// The last load: its task, and what carries it out.
+    running: Arc<Mutex<Option<(Uuid, JoinHandle<()>)>>>,
 }
 
 impl SampleLoads {
@@ -49,7 +51,8 @@ impl SampleLoads {
     /// If one runs.
     fn start(&self) -> Result<TaskStatus, RouteFailure> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.as_ref().is_some_and(|load| !load.is_finished()) {
+        let before = running.as_ref().and_then(|(id, _)| self.tasks.status(*id));
+        if before.is_some_and(|task| !task.state.is_final()) {
             return Err(RouteFailure::new(
                 StatusCode::CONFLICT,
                 "the film sample is being loaded",
@@ -68,8 +71,8 @@ impl SampleLoads {
             counters: &[],
             abortable: true,
         });
-        let status = store::shown_task(task.status());
-        *running = Some(tokio::spawn(run(self.database.clone(), task)));
+        let (id, status) = (task.id(), store::shown_task(task.status()));
+        *running = Some((id, tokio::spawn(run(self.database.clone(), task))));
         Ok(status)
     }
 
@@ -79,7 +82,7 @@ impl SampleLoads {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running.take()
         };
-        if let Some(load) = running {
+        if let Some((_, load)) = running {
             load.abort();
             // It has ended in any case.
             let _ = load.await;
