@@ -22,7 +22,41 @@ macro_rules! embedded {
 
 /// All files of the page.
 pub(crate) const FILES: &[EmbeddedFile] = embedded! {
+    "api.js";
+    "app.js";
+    "css/components.css";
+    "css/views.css";
+    "format.js";
+    "icon.svg";
     "index.html";
+    "style.css";
+    "theme.js";
+    "ui.js";
+    "ui/controls.js";
+    "ui/dialog.js";
+    "ui/figures.js";
+    "ui/html.js";
+    "ui/icons.js";
+    "ui/keys.js";
+    "ui/login.js";
+    "ui/page.js";
+    "ui/route.js";
+    "ui/table.js";
+    "ui/text.js";
+    "ui/theme-switch.js";
+    "vendor/LICENSES.txt";
+    "vendor/preact-htm.js";
+    "views/connections.js";
+    "views/index.js";
+    "views/role.js";
+    "views/roles-forms.js";
+    "views/roles.js";
+    "views/settings.js";
+    "views/slow.js";
+    "views/start-sample.js";
+    "views/start-snippets.js";
+    "views/start-status.js";
+    "views/start.js";
 };
 
 /// The content type of a file by the end of its name. Examples of programs are shown as text.
