@@ -14,7 +14,7 @@ pub trait Authorizer: fmt::Debug + Send + Sync {
         operation: RequestedOperation<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), AuthorizationRefusal>> + Send + 'a>>;
 
-    /// Says whether a request's client has to log in, and has. A wrong login is as none.
+    /// Says how a request's client logs in, and whether it has. A wrong login is as none.
     ///
     /// # Errors
     /// [`AuthorizationRefusal::Busy`] if the login can't be checked now.
@@ -29,7 +29,7 @@ pub trait Authorizer: fmt::Debug + Send + Sync {
 pub struct ClientLogin {
     /// The login that is needed.
     pub kind: LoginKind,
-    /// Whether the client has logged in, or need not.
+    /// Whether the client has logged in; never where it need not.
     pub is_logged_in: bool,
     /// The role that it has logged in as; `None` where there are no roles.
     pub role: Option<String>,
@@ -52,7 +52,7 @@ impl ClientLogin {
     /// The login of a client that need not log in.
     pub const NOT_NEEDED: ClientLogin = ClientLogin {
         kind: LoginKind::Nothing,
-        is_logged_in: true,
+        is_logged_in: false,
         role: None,
         is_superuser: None,
     };
@@ -61,7 +61,6 @@ impl ClientLogin {
     pub fn missing(kind: LoginKind) -> ClientLogin {
         ClientLogin {
             kind,
-            is_logged_in: false,
             ..ClientLogin::NOT_NEEDED
         }
     }

@@ -329,7 +329,7 @@ mod tests {
             (&tokens, right, elsewhere, LoginKind::Token, true),
             (&tokens, Some("Bearer x"), loopback, LoginKind::Token, false),
             (&tokens, None, loopback, LoginKind::Token, false),
-            (&none, None, loopback, LoginKind::Nothing, true),
+            (&none, None, loopback, LoginKind::Nothing, false),
             (&none, None, elsewhere, LoginKind::Token, false),
         ] {
             let found = login(tokens, authorization, listener).await;

@@ -247,7 +247,7 @@ async fn a_server_without_logins_has_no_sessions() {
     let listening = serve(None).await;
     let address = listening.address();
     let answer = exchange(address, "GET", "/api/v1/session", "").await;
-    for part in [r#""login":"none""#, r#""logged_in":true"#] {
+    for part in [r#""login":"none""#, r#""logged_in":false"#] {
         assert!(answer.contains(part), "{answer}");
     }
     let headers = format!("{GUARD}Authorization: Basic one\r\n");

@@ -92,7 +92,7 @@ fn the_binary_has_the_page_and_tells_it_what_runs() {
     let session = get(server.http, "/api/v1/session", "").json();
     assert_eq!(session["program"], "serve");
     assert_eq!(session["login"], "none");
-    assert_eq!(session["logged_in"], true);
+    assert_eq!(session["logged_in"], false);
     assert_eq!(session["cql"], server.cql.to_string());
     assert_eq!(session["http"], server.http.to_string());
     let features = session["features"].as_object().unwrap();
