@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry};
+use http_server::{
+    AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry, SessionFacts,
+};
 use net::tls::{ServerTls, TlsOptions};
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
@@ -67,6 +69,7 @@ pub struct ApiListeners {
     authorizer: Option<Arc<dyn Authorizer>>,
     of_database: Option<AddedRoutes>,
     of_process: Vec<AddedRoutes>,
+    session: Option<SessionFacts>,
 }
 
 impl ApiListeners {
@@ -89,6 +92,7 @@ impl ApiListeners {
             authorizer: None,
             of_database: None,
             of_process: Vec::new(),
+            session: None,
         })
     }
 
@@ -106,6 +110,11 @@ impl ApiListeners {
     /// Serves these routes of the process around the service, too.
     pub fn add_routes_of_process(&mut self, routes: AddedRoutes) {
         self.of_process.push(routes);
+    }
+
+    /// Has browsers log in, and tells their page these facts about the process.
+    pub fn set_session_facts(&mut self, facts: SessionFacts) {
+        self.session = Some(facts);
     }
 
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
@@ -246,6 +255,7 @@ fn begin(
         internals: options.internals,
         of_database: bound.of_database,
         of_process: bound.of_process,
+        session: bound.session,
     };
     let recall_checks = RecallChecks::new(
         engine.clone(),

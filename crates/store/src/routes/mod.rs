@@ -36,7 +36,7 @@ mod words;
 use std::sync::Arc;
 
 use ::tasks::TaskRegistry;
-use http_server::{AddedRoutes, BodyLimits, MaintenanceMode, MetricsHistory};
+use http_server::{AddedRoutes, BodyLimits, MaintenanceMode, MetricsHistory, SessionFacts};
 use unknown_keys::UnknownKeyCheck;
 
 use crate::indexes::IndexEngine;
@@ -78,6 +78,8 @@ pub(crate) struct ApiState {
     pub of_database: Option<AddedRoutes>,
     /// The routes that the process around the service adds, whatever its database is.
     pub of_process: Vec<AddedRoutes>,
+    /// The facts that a page of the process shows. Without them browsers can't log in.
+    pub session: Option<SessionFacts>,
 }
 
 /// The state that the requests of one listener share.

@@ -140,6 +140,7 @@ fn rows_without_tables() -> [RouteRow; 5] {
 /// The routes of a listener.
 pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<ListenerContext> {
     let mut table = RouteTable::default()
+        .with_rows(web_console::pages(), &())
         .with_rows(rows(), &shared)
         .with_rows(task_rows(), of_tasks);
     if shared.api.internals {
@@ -151,6 +152,9 @@ pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listen
     };
     for added in &shared.api.of_process {
         table = table.with_rows(added.rows.iter().cloned(), &());
+    }
+    if let Some(facts) = &shared.api.session {
+        table = table.with_session(facts.clone());
     }
     table.with_direct(shared)
 }
@@ -165,7 +169,9 @@ pub(super) fn routes_before_start() -> RouteTable<ListenerContext> {
         RouteRow::new(GET, STATUS_PATH, starting),
     ];
     let refused = || async { RequestRefusal::Starting };
-    let table = RouteTable::default().with_rows(rows, &());
+    let table = RouteTable::default()
+        .with_rows(web_console::pages(), &())
+        .with_rows(rows, &());
     table.with_other_paths(RequiredRight::Nothing, refused)
 }
 
@@ -190,7 +196,10 @@ mod tests {
                 RequiredRight::Search => {
                     assert!(method == MethodFilter::POST && row.is_private(), "{path}");
                 }
-                RequiredRight::Nothing | RequiredRight::See | RequiredRight::SeeState => {
+                RequiredRight::Nothing
+                | RequiredRight::See
+                | RequiredRight::SeeSettings
+                | RequiredRight::SeeState => {
                     assert!(is_read, "{path}");
                 }
             }

@@ -158,6 +158,7 @@ impl Service {
             internals,
             of_database: None,
             of_process: Vec::new(),
+            session: None,
         };
         let listening = bound.serve(api.clone(), authorizer);
         Service {
