@@ -22,6 +22,7 @@ use crate::cluster::{RemoteDatabase, SessionTarget};
 use crate::compute::CpuExecutor;
 use crate::database::SourceDatabase;
 use crate::indexes::IndexEngine;
+use crate::maps::IndexMaps;
 use crate::memory::ProcessMemory;
 use crate::metrics::ServiceMetrics;
 use crate::options::{
@@ -232,16 +233,26 @@ fn begin(
         cancel.clone(),
     );
 
+    let (memory, memory_options) = watch_memory(options.memory, &engine, &tasks, &cancel);
+    let searches = VectorSearcher::new(
+        engine.clone(),
+        compute.clone(),
+        options.filter_values_max,
+        options.when_short,
+    );
+    let maps = IndexMaps::new(
+        searches.clone(),
+        memory.clone(),
+        work.clone(),
+        tasks.clone(),
+        cancel.clone(),
+    );
     let history = MetricsHistory::new(engine.metrics().registry().clone());
     let api = ApiState {
         engine: engine.clone(),
         history: history.clone(),
-        searches: VectorSearcher::new(
-            engine.clone(),
-            compute.clone(),
-            options.filter_values_max,
-            options.when_short,
-        ),
+        searches,
+        maps,
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),
@@ -269,7 +280,6 @@ fn begin(
     let listening = listening.map(|bound| bound.serve(api.clone(), authorizer.clone()));
     let listening = listening.collect();
 
-    let (memory, memory_options) = watch_memory(options.memory, &engine, &tasks, &cancel);
     let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
     let (damaged, damaged_receiver) = mpsc::channel(1);
     let (interrupted, interrupted_receiver) = mpsc::channel(1);

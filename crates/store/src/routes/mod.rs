@@ -19,6 +19,7 @@ mod internals;
 mod listener;
 mod local;
 mod maintenance;
+mod map;
 mod no_tables;
 mod openapi;
 mod query_string;
@@ -40,6 +41,7 @@ use http_server::{AddedRoutes, BodyLimits, MaintenanceMode, MetricsHistory, Sess
 use unknown_keys::UnknownKeyCheck;
 
 use crate::indexes::IndexEngine;
+use crate::maps::IndexMaps;
 use crate::options::ApiSocketOptions;
 use crate::repair::{IndexSchedules, Repairs};
 use crate::scrub::Scrubs;
@@ -67,6 +69,8 @@ pub(crate) struct ApiState {
     pub schedules: IndexSchedules,
     /// The checks of files.
     pub scrubs: Scrubs,
+    /// The maps of indexes.
+    pub maps: IndexMaps,
     /// Whether no new searches are taken.
     pub maintenance: MaintenanceMode,
     /// The answer of `/api/v1/info`.

@@ -34,6 +34,8 @@ use super::Shared;
         super::words::matches,
         super::words::scores,
         super::recall::measure,
+        super::map::start,
+        super::map::last,
         super::repair::start,
         super::repair::control,
         super::repair::status,
