@@ -138,7 +138,7 @@ test-programs:
 	$(if $(PROGRAMS_BUILT),,cargo test --workspace --locked --no-run --quiet)
 
 # Every driver's suite, also those that are too long for `make test`. The last three take a fixed address.
-DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-examples test-acsylla test-python-driver test-cqlengine \
+DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-examples test-typed test-acsylla test-python-driver test-cqlengine \
 	$(if $(WITHOUT_JAVA),,test-java-driver)
 
 .PHONY: test-drivers
@@ -411,6 +411,13 @@ EXAMPLES := python node rust $(if $(WITHOUT_GO),,go) $(if $(WITHOUT_JAVA),,java)
 .PHONY: test-examples
 test-examples: examples/node/node_modules/.installed $(VENVS)/cassandra/.installed test-programs ## The examples in five languages (needs Node, Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
 	EXAMPLES="$(EXAMPLES)" CARGO_TARGET_DIR=$(CURDIR)/target/examples $(VENVS)/cassandra/bin/python -m pytest -q tests/examples
+
+# trybuild checks the example's dependencies once more: three minutes the first time.
+TYPED := CARGO_TARGET_DIR=$(CURDIR)/target/typed
+.PHONY: test-typed
+test-typed: $(VENVS)/cassandra/.installed test-programs ## Tables as structs in Rust (examples/typed): what the compiler refuses, and what only a server does
+	cd examples/typed && cargo fmt --check && $(TYPED) cargo test --quiet --locked --test compile
+	$(TYPED) $(VENVS)/cassandra/bin/python -m pytest -q tests/typed
 
 examples/node/node_modules/.installed: examples/node/package-lock.json
 	cd examples/node && npm ci --no-audit --no-fund --ignore-scripts --silent
