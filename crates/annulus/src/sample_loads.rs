@@ -15,13 +15,16 @@ use uuid::Uuid;
 
 use crate::sample::load_movies_as_task;
 
+/// A load: its task, and what carries it out.
+type RunningLoad = (Uuid, JoinHandle<()>);
+
 /// The loads of the sample, of which one runs at a time.
 #[derive(Clone)]
 pub struct SampleLoads {
     database: InternalExecutor,
     tasks: TaskRegistry,
-    /// The last load: its task, and what carries it out.
-    running: Arc<Mutex<Option<(Uuid, JoinHandle<()>)>>>,
+    /// The last load.
+    running: Arc<Mutex<Option<RunningLoad>>>,
 }
 
 impl SampleLoads {

@@ -88,10 +88,13 @@ pub(crate) enum MapFault {
     NoMemory(#[from] NoMemory),
     /// The keys and filter columns of the rows are too large.
     #[error(
-        "the keys and filter columns of {0} rows take more than the {} MiB that a map may have: request fewer points",
-        MAP_BYTES_MAX >> 20
+        "the keys and filter columns of {points} rows take more than the {mib} MiB that a map may have: request fewer points",
+        mib = MAP_BYTES_MAX >> 20
     )]
-    TooLarge(usize),
+    TooLarge {
+        /// The rows that it would have.
+        points: usize,
+    },
     /// The map could not be written as JSON.
     #[error("the map has no form in JSON: {0}")]
     NoJson(String),
@@ -189,7 +192,9 @@ impl MapMaking {
             columns: sampled.column_pieces().map_err(no_json)?,
         };
         match made.bytes() > MAP_BYTES_MAX {
-            true => Err(MapFault::TooLarge(made.points)),
+            true => Err(MapFault::TooLarge {
+                points: made.points,
+            }),
             false => Ok(made),
         }
     }
@@ -217,7 +222,7 @@ impl MapMaking {
             let read = content.sample_rows(ids, self.now_s, &mut sampled);
             read.map_err(SearchError::from)?;
             if sampled.rows.bytes() > MAP_BYTES_MAX {
-                return Err(MapFault::TooLarge(points));
+                return Err(MapFault::TooLarge { points });
             }
             if !pause() {
                 return Err(MapFault::Stopped);

@@ -9,7 +9,6 @@ use tokio::sync::mpsc::{self, Receiver};
 use super::convert::vector_bytes;
 use super::feed::FeedBatch;
 use super::rows::FeedRow;
-use crate::ToolError;
 
 /// The requests in flight, of a batch of texts each.
 const REQUESTS_IN_FLIGHT: usize = 4;
