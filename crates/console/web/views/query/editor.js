@@ -189,7 +189,7 @@ function stateOf(initial, label, latest) {
       }),
       cql,
       syntaxHighlighting(cqlColours),
-      placeholder('SELECT title FROM samples.movies LIMIT 10;'),
+      placeholder('Type a statement of CQL'),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
       EditorView.updateListener.of((update) => {
