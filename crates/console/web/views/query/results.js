@@ -83,8 +83,8 @@ const headOf = (failure) => (failure.isLocal ? 'Not sent' : (HEADS[failure.kind]
 function Rows({ columns, rows }) {
   const [open, setOpen] = useState(null);
   if (rows.length === 0) return html`<${Empty} title="No rows">The statement is right, and no row satisfies it.<//>`;
-  const shown = columns.map(({ name, type }) => ({
-    key: jsonName(name),
+  const shown = columns.map(({ name, type }, at) => ({
+    key: `${at} ${name}`,
     label: name,
     detail: type,
     render: (row) => html`<${Cell} value=${row[jsonName(name)]} type=${type} />`,

@@ -1,7 +1,7 @@
 // A value of a row, as a cell of a table shows it.
 
 import { html } from '../../ui.js';
-import { shortVector } from '../../format.js';
+import { jsonText, shortVector } from '../../format.js';
 
 const NUMBERS = /^(tinyint|smallint|int|bigint|varint|counter|float|double|decimal)$/;
 
@@ -11,15 +11,13 @@ export const isNumber = (type) => NUMBERS.test(type);
 const CELL_MAX = 160;
 
 export function textOf(value) {
-  return typeof value === 'string'
-    ? value
-    : JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one));
+  return typeof value === 'string' ? value : jsonText(value);
 }
 
 export function Cell({ value, type }) {
   if (value === null || value === undefined) return html`<span class="null">null</span>`;
   if (/^vector</.test(type)) return html`<code>${shortVector(value)}</code>`;
-  const text = typeof value === 'bigint' ? String(value) : textOf(value);
+  const text = textOf(value);
   if (text === '') return html`<span class="null">empty</span>`;
   return text.length > CELL_MAX ? `${text.slice(0, CELL_MAX)}…` : text;
 }

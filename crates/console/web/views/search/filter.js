@@ -58,11 +58,21 @@ function valueType(type, compare) {
 export function valueOfText(text, type, column) {
   const trimmed = text.trim();
   if (type === 'boolean') return trimmed.toLowerCase() === 'true';
+  if (type.includes('<')) return fromJson(trimmed, column);
   if (!NUMBERS.test(type)) return text;
   const number = Number(trimmed);
   if (trimmed === '' || Number.isNaN(number)) throw new Error(`${column}: “${trimmed}” is no number`);
   // A whole number beyond 2^53 is sent as text, which the server reads exactly.
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? trimmed : number;
+}
+
+// A value of a type that has parts, which is written as JSON.
+function fromJson(text, column) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${column}: write the value as JSON`);
+  }
 }
 
 function valuesOf({ column, compare, text }, definition) {

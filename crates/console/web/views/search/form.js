@@ -42,7 +42,7 @@ export function queryOf(form) {
   const query = new URLSearchParams();
   const empty = emptyForm();
   if (form.words.trim()) query.set('words', form.words);
-  if (form.near === 'row') query.set('row', JSON.stringify(form.row));
+  if (form.near === 'row') query.set('row', JSON.stringify(form.row, asText));
   if (form.near === 'vector') query.set('vector', form.vector);
   if (form.near === 'sentence') query.set('sentence', form.sentence);
   for (const name of ['operators', 'exact', 'balance', 'rank', 'limit']) {
@@ -51,6 +51,9 @@ export function queryOf(form) {
   if (form.filter.parts.length > 0) query.set('filter', JSON.stringify(form.filter));
   return query;
 }
+
+// A number of more digits than JavaScript reads back goes as text.
+const asText = (_, value) => (typeof value === 'bigint' ? String(value) : value);
 
 // Whether there is something to search for.
 export function isAnswerable(form) {

@@ -82,7 +82,7 @@ function Row({ form, set, definition }) {
     const key = jsonName(name);
     const value = form.row[key] ?? '';
     return html`<${Field} key=${name} label=${`${name} (${typeOf(definition, name)})`}>
-      <${Input} value=${String(value)} onInput=${(event) => set({ row: { ...form.row, [key]: event.target.value } })} />
+      <${Input} value=${typeof value === 'object' ? JSON.stringify(value) : String(value)} onInput=${(event) => set({ row: { ...form.row, [key]: event.target.value } })} />
     <//>`;
   });
 }

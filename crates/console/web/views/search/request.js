@@ -43,7 +43,10 @@ function rowKey(typed, definition) {
     const text = typed[name] ?? typed[jsonName(name)];
     if (text === undefined || text === null || String(text).trim() === '')
       throw new Error(`the row: ${name} of its key is missing`);
-    return [jsonName(name), valueOfText(String(text), typeOf(definition, name), name)];
+    return [
+      jsonName(name),
+      valueOfText(typeof text === 'object' ? JSON.stringify(text) : String(text), typeOf(definition, name), name),
+    ];
   });
   return Object.fromEntries(fields);
 }
