@@ -138,6 +138,8 @@ function go(target, form, query, partner) {
   const hash = hashOf(target, form, query, partner);
   if (location.hash === hash) dispatchEvent(new CustomEvent('annulus:search-again'));
   else navigate(hash);
+  // Where the answer is below the form, it comes into sight.
+  if (matchMedia('(max-width: 1000px)').matches) document.querySelector('.search-answer')?.scrollIntoView();
 }
 
 function Answer({ target, targets, query }) {

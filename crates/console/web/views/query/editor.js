@@ -101,6 +101,21 @@ function linesOfStatement(state) {
   return Decoration.set(marks);
 }
 
+// Text typed over a selection. Left to itself, the browser gives what it types the style of what was there, as an inline
+// style, which the page's Content-Security-Policy refuses.
+const typedOverSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { from, to, empty } = view.state.selection.main;
+    const isText = event.inputType === 'insertText' && event.data;
+    if (empty || !isText || view.composing) return false;
+    event.preventDefault();
+    const insert = () => view.state.update(view.state.replaceSelection(event.data), { userEvent: 'input.type' });
+    const handlers = view.state.facet(EditorView.inputHandler);
+    if (!handlers.some((handle) => handle(view, from, to, event.data, insert))) view.dispatch(insert());
+    return true;
+  },
+});
+
 // What the page does with an editor, without knowing CodeMirror.
 export class EditorHandle {
   constructor(view) {
@@ -178,6 +193,7 @@ function stateOf(initial, label, latest) {
       closeBrackets(),
       highlightActiveLine(),
       markedStatement,
+      typedOverSelection,
       autocompletion({
         override: [
           completionsOf(

@@ -40,10 +40,11 @@ export function Outcome({ outcome, schema, shown, onShow, onPage, busy, wantsTra
 
 function Summary({ outcome }) {
   const { columns, pages, at, milliseconds } = outcome;
-  if (columns.length === 0) return html`<p class="outcome-summary"><b>Done</b> in ${duration(milliseconds)}</p>`;
+  if (columns.length === 0)
+    return html`<p class="outcome-summary" role="status"><b>Done</b> in ${duration(milliseconds)}</p>`;
   const rows = pages[at].rows.length;
   const more = pages[at].next ? ', and more follow' : '';
-  return html`<p class="outcome-summary"><b>${count(rows)} ${rows === 1 ? 'row' : 'rows'}</b> in ${duration(milliseconds)}${more}</p>`;
+  return html`<p class="outcome-summary" role="status"><b>${count(rows)} ${rows === 1 ? 'row' : 'rows'}</b> in ${duration(milliseconds)}${more}</p>`;
 }
 
 function Trace({ outcome, wantsTrace, hasRows }) {
@@ -61,7 +62,7 @@ function Problem({ outcome, schema }) {
   // A hint about the HTTP API is none for a reader of this page.
   const hint = /^(GET|PUT|POST|DELETE) \//.test(failure.hint ?? '') ? null : failure.hint;
   return html`<div class="query-problem" role="alert">
-    <h3>${headOf(failure)}</h3>
+    <h2>${headOf(failure)}</h2>
     <p>${failure.message}</p>
     ${meant && html`<p>Did you mean <code>${meant}</code>?</p>`}
     ${marked && !failure.isLocal && html`<p class="soft">It is marked in the text: <code>${marked.slice(0, 60)}</code></p>`}

@@ -34,7 +34,7 @@ export function FoundRows({ answer, form, pair, onMore }) {
 function Summary({ found, milliseconds, form }) {
   const words = wordsOfFilter(form.filter);
   const joined = words ? `, filter: ${words}` : '';
-  return html`<p class="outcome-summary"><b>${count(found)} ${found === 1 ? 'row' : 'rows'}</b> in ${duration(milliseconds)}${joined}</p>`;
+  return html`<p class="outcome-summary" role="status"><b>${count(found)} ${found === 1 ? 'row' : 'rows'}</b> in ${duration(milliseconds)}${joined}</p>`;
 }
 
 function Hits({ answer, form, definition, onMore }) {
@@ -91,7 +91,7 @@ function Hit({
   return html`<li class="hit">
     <div class="hit-head">
       <span class="hit-place" aria-hidden="true">${at + 1}</span>
-      <h3><button type="button" onClick=${() => onOpen(row)}>${head ?? keyText}</button></h3>
+      <h2><button type="button" onClick=${() => onOpen(row)}>${head ?? keyText}</button></h2>
       ${head && html`<code class="hit-key">${keyText}</code>`}
       <${Button} kind="quiet" onClick=${() => onMore(key)}>Rows like this<//>
     </div>
