@@ -120,6 +120,17 @@ def test_a_filter_by_a_column_that_no_index_has_must_be_allowed(api, path):
         assert api.ok("POST", f"{path}/search", {**search, "allow_filtering": True})["rows"] == []
 
 
+def test_a_search_is_traced_whatever_its_filter(api, path):
+    for filter in ({"colour": "red"}, {"or": [{"colour": "red"}, {"price": {"lt": 3}}]}):
+        headers = {"X-Annulus-Trace": "1"}
+        status, answered, _ = api.raw("POST", f"{path}/search", {"vector": QUERY, "filter": filter}, headers)
+        assert status == 200 and answered["X-Annulus-Trace"], filter
+        last = answered["X-Annulus-Trace"].split()[-1]
+        steps = {"query": f"SELECT activity FROM system_traces.events WHERE session_id = {last}"}
+        activities = [row["activity"] for row in api.ok("POST", "/cql", steps)["rows"]]
+        assert any(activity.startswith("Searched the index") for activity in activities), activities
+
+
 def test_words_go_with_and_without_operators(session, api, path):
     text = "SELECT id FROM searches_of_http.products ORDER BY BM25(about, 'tea AND cold') LIMIT 10"
     by_query = api.ok("POST", f"{path}/search", {"query": "tea AND cold"})

@@ -1,4 +1,5 @@
 // Requests to the server that served this page. Nothing goes anywhere else.
+import { jsonText } from './format.js';
 import { useCallback, useEffect, useRef, useState } from './vendor/preact-htm.js';
 
 // Why a request was not answered. kind: 'refused' (401, 403), 'missing' (404), 'busy' (429, 503), 'away' (no connection),
@@ -40,8 +41,16 @@ async function failureOf(response) {
   });
 }
 
-// Sends a request. `body` goes as JSON. The answer is parsed JSON, or the response itself with `raw`.
-export async function request(method, path, { body, signal, headers, raw } = {}) {
+// A whole number beyond 2^53 as a BigInt, which has all its digits. A browser that does not show a number's own text
+// here rounds it.
+function exactly(key, value, context) {
+  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isRounded && /^-?\d+$/.test(context?.source ?? '') ? BigInt(context.source) : value;
+}
+
+// Sends a request. `body` goes as JSON. The answer is parsed JSON, or the response itself with `raw`. With `exact` whole
+// numbers beyond 2^53 come as BigInt: values of rows must not be rounded.
+export async function request(method, path, { body, signal, headers, raw, exact } = {}) {
   let response;
   try {
     response = await fetch(path, {
@@ -55,7 +64,7 @@ export async function request(method, path, { body, signal, headers, raw } = {})
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : jsonText(body),
     });
   } catch (thrown) {
     if (thrown.name === 'AbortError') throw thrown;
@@ -69,7 +78,8 @@ export async function request(method, path, { body, signal, headers, raw } = {})
   if (raw) return response;
   const text = await response.text();
   if (text === '') return null;
-  return (response.headers.get('content-type') ?? '').includes('json') ? JSON.parse(text) : text;
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  return isJson ? JSON.parse(text, exact ? exactly : undefined) : text;
 }
 
 export const get = (path, options) => request('GET', path, options);
@@ -81,7 +91,8 @@ export const del = (path, options) => request('DELETE', path, options);
 // Joins a path and encoded parts: path('/api/v1/indexes', keyspace, name).
 export const path = (first, ...parts) => [first, ...parts.map((part) => encodeURIComponent(part))].join('/');
 
-// Runs a CQL statement: {columns: [{name, type}], rows, pageState, traceIds, milliseconds}. A pageState asks for the next page.
+// Runs a CQL statement: {columns: [{name, type}], rows, pageState, warnings, traceIds, milliseconds}. A pageState requests
+// the next page.
 export async function cql(query, { parameters, keyspace, pageSize = 100, pageState, signal, trace } = {}) {
   const started = performance.now();
   const response = await request('POST', '/api/v1/cql', {
@@ -90,12 +101,13 @@ export async function cql(query, { parameters, keyspace, pageSize = 100, pageSta
     headers: trace ? { 'X-Annulus-Trace': '1' } : {},
     body: { query, parameters, keyspace, page_size: pageSize, page_state: pageState ?? undefined },
   });
-  const answer = await response.json();
+  const answer = JSON.parse(await response.text(), exactly);
   return {
     columns: answer.columns ?? [],
     rows: answer.rows ?? [],
     pageState: answer.page_state ?? null,
-    traceIds: (response.headers.get('x-annulus-trace') ?? '').split(',').map((id) => id.trim()).filter(Boolean),
+    warnings: answer.warnings ?? [],
+    traceIds: (response.headers.get('x-annulus-trace') ?? '').split(/[\s,]+/).filter(Boolean),
     milliseconds: performance.now() - started,
   };
 }

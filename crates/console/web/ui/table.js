@@ -35,7 +35,8 @@ function Heading({ column, order, setOrder }) {
   const mine = order?.key === column.key;
   const style = column.width ? { width: column.width } : undefined;
   const className = column.align === 'right' ? 'right' : undefined;
-  if (!column.sort) return html`<th scope="col" role="columnheader" class=${className} style=${style}>${column.label}</th>`;
+  const detail = column.detail && html` <span class="th-detail">${column.detail}</span>`;
+  if (!column.sort) return html`<th scope="col" role="columnheader" class=${className} style=${style}>${column.label}${detail}</th>`;
   const sort = () => setOrder({ key: column.key, down: mine ? !order.down : false });
   return html`<th
     scope="col"
@@ -45,7 +46,7 @@ function Heading({ column, order, setOrder }) {
     aria-sort=${mine ? (order.down ? 'descending' : 'ascending') : 'none'}
   >
     <button type="button" class="sort" onClick=${sort}>
-      ${column.label}
+      ${column.label}${detail}
       <span class=${mine ? 'sort-mark' : 'sort-mark faint'}><${Icon} name=${mine && !order.down ? 'up' : 'down'} size="12" /></span>
     </button>
   </th>`;
@@ -100,7 +101,7 @@ function useWindow(box, count, whole) {
   return { from, to: Math.min(count, from + Math.ceil(seen.height / ROW_HEIGHT) + 2 * ROWS_AROUND) };
 }
 
-// A table. columns: {key, label, render(row), align: 'right', sort: true or (row) => value, width}. onRow(row) or
+// A table. columns: {key, label, detail, render(row), align: 'right', sort: true or (row) => value, width}. onRow(row) or
 // rowHref(row) opens a row: the first cell is then its button or link. Under 600 px each row is a card.
 export function Table({ columns, rows, rowKey, onRow, rowHref, caption, empty, order: first, selected }) {
   const [order, setOrder] = useState(first ?? null);

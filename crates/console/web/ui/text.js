@@ -1,5 +1,5 @@
 import { html, useEffect, useState } from './html.js';
-import { ago } from '../format.js';
+import { ago, jsonText } from '../format.js';
 import { Copy } from './controls.js';
 
 const KEYWORDS = {
@@ -48,7 +48,7 @@ export function Code({ text, language, label = 'Code', bare }) {
 }
 
 export function Json({ value, label = 'JSON' }) {
-  return html`<${Code} text=${JSON.stringify(value, null, 2) ?? 'null'} language="json" label=${label} />`;
+  return html`<${Code} text=${jsonText(value, 2) ?? 'null'} language="json" label=${label} />`;
 }
 
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", '#x27': "'", '#39': "'", '#x2F': '/', nbsp: ' ' };

@@ -50,9 +50,12 @@ struct SessionState {
     sessions: RequestSessions,
     session: ClientSession,
     client: SessionClient,
-    /// The ids of the traces of its statements.
-    traces: Mutex<Vec<Uuid>>,
+    /// The ids of the traces of its statements, and of those of sessions that were made of it.
+    traces: TraceIds,
 }
+
+/// The ids of the traces of a client's request.
+type TraceIds = Arc<Mutex<Vec<Uuid>>>;
 
 impl RequestSessions {
     /// Sessions for statements of this service. `tasks` are waited for when it stops.
@@ -74,6 +77,15 @@ impl RequestSessions {
         client: SessionClient,
         condition: Option<Arc<AddedCondition>>,
     ) -> Result<StatementSession, CqlError> {
+        self.open_traced(client, condition, TraceIds::default())
+    }
+
+    fn open_traced(
+        &self,
+        client: SessionClient,
+        condition: Option<Arc<AddedCondition>>,
+        traces: TraceIds,
+    ) -> Result<StatementSession, CqlError> {
         let (remote, local) = client.addresses;
         let peer = ConnectionInfo {
             local,
@@ -93,7 +105,7 @@ impl RequestSessions {
             sessions: self.clone(),
             session,
             client,
-            traces: Mutex::default(),
+            traces,
         })))
     }
 }
@@ -141,9 +153,13 @@ impl StatementSession {
     /// As [`RequestSessions::open`].
     pub fn with_condition(&self, condition: AddedCondition) -> Result<StatementSession, CqlError> {
         let SessionState {
-            sessions, client, ..
+            sessions,
+            client,
+            traces,
+            ..
         } = &*self.0;
-        sessions.open(client.clone(), Some(Arc::new(condition)))
+        let condition = Some(Arc::new(condition));
+        sessions.open_traced(client.clone(), condition, Arc::clone(traces))
     }
 
     /// The account that statements are charged to.
