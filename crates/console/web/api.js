@@ -1,4 +1,5 @@
 // Requests to the server that served this page. Nothing goes anywhere else.
+import { parseJson, toJson } from './json.js';
 import { useCallback, useEffect, useRef, useState } from './vendor/preact-htm.js';
 
 // Why a request was not answered. kind: 'refused' (401, 403), 'missing' (404), 'busy' (429, 503), 'away' (no connection),
@@ -55,7 +56,7 @@ export async function request(method, path, { body, signal, headers, raw } = {})
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : toJson(body),
     });
   } catch (thrown) {
     if (thrown.name === 'AbortError') throw thrown;
@@ -69,7 +70,7 @@ export async function request(method, path, { body, signal, headers, raw } = {})
   if (raw) return response;
   const text = await response.text();
   if (text === '') return null;
-  return (response.headers.get('content-type') ?? '').includes('json') ? JSON.parse(text) : text;
+  return (response.headers.get('content-type') ?? '').includes('json') ? parseJson(text) : text;
 }
 
 export const get = (path, options) => request('GET', path, options);
@@ -90,7 +91,7 @@ export async function cql(query, { parameters, keyspace, pageSize = 100, pageSta
     headers: trace ? { 'X-Annulus-Trace': '1' } : {},
     body: { query, parameters, keyspace, page_size: pageSize, page_state: pageState ?? undefined },
   });
-  const answer = await response.json();
+  const answer = parseJson(await response.text());
   return {
     columns: answer.columns ?? [],
     rows: answer.rows ?? [],

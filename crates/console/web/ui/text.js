@@ -1,5 +1,6 @@
 import { html, useEffect, useState } from './html.js';
 import { ago } from '../format.js';
+import { toJson } from '../json.js';
 import { Copy } from './controls.js';
 
 const KEYWORDS = {
@@ -48,7 +49,7 @@ export function Code({ text, language, label = 'Code', bare }) {
 }
 
 export function Json({ value, label = 'JSON' }) {
-  return html`<${Code} text=${JSON.stringify(value, null, 2) ?? 'null'} language="json" label=${label} />`;
+  return html`<${Code} text=${toJson(value, 2) ?? 'null'} language="json" label=${label} />`;
 }
 
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", '#x27': "'", '#39': "'", '#x2F': '/', nbsp: ' ' };
