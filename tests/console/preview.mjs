@@ -161,6 +161,8 @@ export async function startPreview({ upstream, web, port = 0 }) {
     const share = one.aborted ? 0.5 : Math.min(1, 1 - (one.at - Date.now()) / MAP_MS);
     return {
       id: MAP_TASK,
+      sequence_number: 1000000,
+      children_ids: [],
       kind: 'map',
       scope: 'index',
       state: one.aborted ? 'aborted' : share < 1 ? 'running' : 'done',
@@ -222,6 +224,11 @@ export async function startPreview({ upstream, web, port = 0 }) {
     try {
       if (HAVE_STAND_INS.test(pathname)) return await standIn(request, response, pathname, headers, body);
       const answer = await ask(upstream, request.method, request.url, headers, body);
+      if (pathname === '/api/v1/tasks' && answer.status === 200) {
+        const made = [...maps].map(([path, one]) => ({ ...taskOf(one), keyspace: path.split('/')[4], index: path.split('/')[5] }));
+        answer.content = JSON.stringify([...JSON.parse(answer.content), ...made]);
+        delete answer.headers['content-length'];
+      }
       if (headers['x-requested-with']) delete answer.headers['www-authenticate'];
       response.writeHead(answer.status, answer.headers);
       response.end(answer.content);

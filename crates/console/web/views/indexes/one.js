@@ -109,7 +109,8 @@ export function OneIndex({ keyspace, index }) {
   const { features } = useSession();
   const data = useData(
     async (signal) => {
-      const [state, found] = await Promise.all([stateOf(keyspace, index, signal), definitionOf(features, keyspace, index, signal)]);
+      const found = await definitionOf(features, keyspace, index, signal);
+      const state = found?.index.kind === 'secondary' ? null : await stateOf(keyspace, index, signal);
       if (state || found) return { state, found };
       throw Object.assign(new Error(`There is no index ${keyspace}.${index}.`), { kind: 'missing' });
     },

@@ -13,14 +13,9 @@ export function useMap(keyspace, index) {
   useEffect(() => () => (alive.current = false), []);
 
   const data = useData(async (signal) => {
-    try {
-      const answer = await get(base, { signal });
-      if (answer.x) return { map: prepared(answer) };
-      setTask(answer.task);
-    } catch (failure) {
-      if (failure.kind !== 'missing' || /missing index/.test(failure.message)) throw failure;
-    }
-    return { map: null };
+    const last = await lastTask(keyspace, index, signal);
+    if (last?.state === 'running') setTask(last);
+    return { map: last ? await mapOf(base, signal) : null };
   }, [base]);
 
   // Follows the task until it has ended. It may go on after this page is left.
@@ -55,6 +50,26 @@ export function useMap(keyspace, index) {
     [base],
   );
   return { ...data, map: data.data?.map, task, start, startFailure };
+}
+
+// The last work on a map of an index that has not failed. Maps and tasks are both in the server's memory: without such a task
+// there is no map to request.
+async function lastTask(keyspace, index, signal) {
+  const tasks = await get('/api/v1/tasks', { signal });
+  const mine = tasks.filter((task) => task.kind === 'map' && task.keyspace === keyspace && task.index === index);
+  const good = mine.filter(({ state }) => state === 'running' || state === 'done');
+  return good.sort((one, other) => other.sequence_number - one.sequence_number)[0] ?? null;
+}
+
+// The map that is there; null if there is none yet, or it had to make room.
+async function mapOf(base, signal) {
+  try {
+    const answer = await get(base, { signal });
+    return answer.x ? prepared(answer) : null;
+  } catch (failure) {
+    if (failure.kind === 'missing' && !/missing index/.test(failure.message)) return null;
+    throw failure;
+  }
 }
 
 // Coordinates as plain arrays of numbers are slow to draw.
