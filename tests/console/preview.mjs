@@ -25,13 +25,22 @@ function send(response, status, body, headers = {}) {
   response.end(json ? JSON.stringify(body) : body);
 }
 
+const EXAMPLES = {
+  python: 'python/quickstart.py',
+  java: 'java/src/main/java/Quickstart.java',
+  go: 'go/main.go',
+  node: 'node/quickstart.mjs',
+  rust: 'rust/src/main.rs',
+};
+
 async function file(response, web, path) {
   const name = path === '/' ? 'index.html' : normalize(path.slice('/console/'.length));
+  const example = EXAMPLES[/^examples\/(\w+)$/.exec(name)?.[1]];
   try {
     if (name.startsWith('..')) throw new Error('outside');
-    const content = await readFile(join(web, name));
+    const content = await readFile(example ? join(process.env.EXAMPLES ?? join(web, '../../../examples'), example) : join(web, name));
     send(response, 200, content, {
-      'Content-Type': TYPES[extname(name)] ?? 'application/octet-stream',
+      'Content-Type': example ? TYPES['.txt'] : TYPES[extname(name)] ?? 'application/octet-stream',
       'Content-Security-Policy': CSP,
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',

@@ -164,13 +164,14 @@ export const session = {
     return this.current;
   },
 
-  // `credentials`: {name, password}, or {token}.
+  // By {name, password} or by {token}.
   async login({ name, password, token }) {
-    const authorization = token === undefined ? `Basic ${base64(`${name}:${password}`)}` : `Bearer ${token}`;
+    const authorization = !token ? `Basic ${base64(`${name}:${password}`)}` : `Bearer ${token}`;
     await request('POST', '/api/v1/session', { headers: { Authorization: authorization } });
     return this.load();
   },
 
+  // Ends the login on the server, too: the cookie is of no use to anyone afterwards.
   async logout() {
     await del('/api/v1/session');
     return this.load();

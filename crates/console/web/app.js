@@ -1,6 +1,23 @@
 // The console's shell: navigation, login, and the view that the address names.
 import { session, useSession } from './api.js';
-import { Button, Card, Empty, Failure, Icon, Loading, Page, Toasts, html, render, useEffect, useErrorBoundary, useMedia, useRef, useState } from './ui.js';
+import {
+  Button,
+  Card,
+  Empty,
+  Failure,
+  Icon,
+  Loading,
+  Mark,
+  Page,
+  Toasts,
+  html,
+  render,
+  useEffect,
+  useErrorBoundary,
+  useMedia,
+  useRef,
+  useState,
+} from './ui.js';
 import { Keys, useKeys } from './ui/keys.js';
 import { Login } from './ui/login.js';
 import { useRoute } from './ui/route.js';
@@ -15,13 +32,7 @@ const PROGRAMS = { serve: 'annulus serve', store: 'annulus store', gateway: 'ann
 
 function Brand() {
   return html`<a class="brand" href="#/start">
-    <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
-      <path
-        fill="currentColor"
-        fill-rule="evenodd"
-        d="M16 2a14 14 0 1 1 0 28a14 14 0 0 1 0-28zm2.500 6a7.500 7.500 0 1 0 0 15a7.500 7.500 0 0 0 0-15z"
-      />
-    </svg>
+    <${Mark} />
     Annulus
   </a>`;
 }
@@ -159,13 +170,12 @@ function Waiting() {
 }
 
 function needsLogin(current) {
-  return current.login === 'password' && !current.logged_in;
+  return current.login !== 'none' && !current.logged_in;
 }
 
 function App() {
   const current = useSession();
   const [stale, setStale] = useState(false);
-  const wasIn = useRef(false);
   useEffect(() => {
     session.load();
     // A login has ended, or was never there. The session says which.
@@ -176,7 +186,6 @@ function App() {
     window.addEventListener('annulus:login', onLogin);
     return () => window.removeEventListener('annulus:login', onLogin);
   }, []);
-  wasIn.current = current?.logged_in ?? false;
   let page = html`<${Waiting} />`;
   if (current && needsLogin(current)) page = html`<${Login} current=${current} stale=${stale} />`;
   else if (current) page = html`<${Shell} key=${current.role ?? ''} current=${current} />`;

@@ -1,6 +1,6 @@
 // Everything that views draw with. The parts are in ui/.
 export * from './ui/html.js';
-export { Icon } from './ui/icons.js';
+export { Icon, Mark } from './ui/icons.js';
 export { Async, Card, Empty, Failure, Loading, Page } from './ui/page.js';
 export {
   Button,

@@ -6,7 +6,7 @@ const PATHS = {
   query: 'M5 7l5 5-5 5M12 18h7',
   search: 'M10.5 4a6.5 6.5 0 1 0 0 13a6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20',
   map: 'M6 5v.01M11 8v.01M7 11v.01M17 6v.01M18.5 10v.01M14 14v.01M17.5 18v.01M12 19v.01M6 17v.01M9 15v.01',
-  indexes: 'M12 5a2 2 0 1 0 0 .01M5 18a2 2 0 1 0 0 .01M19 18a2 2 0 1 0 0 .01M11 8.500L6.200 15M13 8.500L17.800 15M8 18h8',
+  indexes: 'M10 6a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM3 17.5a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM17 17.5a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM11 8l-4.800 8M13 8l4.800 8M7 17.500h10',
   tables: 'M4 5h16v14H4zM4 10h16M4 14.500h16M10 10v9',
   tasks: 'M4 6.500l1.500 1.500L8 5.500M11 7h9M4 12.500l1.500 1.500L8 11.500M11 13h9M4 18.500l1.500 1.500L8 17.500M11 19h9',
   metrics: 'M4 19h16M4 15l5-5 4 3 7-8',
@@ -34,12 +34,14 @@ const PATHS = {
   minus: 'M5 12h14',
   trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
   edit: 'M4 20l1-4L16 5l3 3L8 19z',
-  key: 'M8 11.500a4 4 0 1 0 0 .01M11.500 11.500H21M17.500 11.500v3.500M21 11.500v2.500',
+  key: 'M3.5 15.5a4 4 0 1 0 8 0a4 4 0 1 0-8 0zM10.500 12.500L19 4M15.500 7.500l3.500 3.500',
   logout: 'M10 4H4v16h6M15 8l4 4-4 4M19 12H9',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   eye: 'M2.500 12S6 5.500 12 5.500 21.500 12 21.500 12 18 18.500 12 18.500 2.500 12 2.500 12zM12 9.500a2.500 2.500 0 1 0 0 5a2.500 2.500 0 0 0 0-5z',
-  similar: 'M12 10a2 2 0 1 0 0 4a2 2 0 0 0 0-4zM12 4v.01M18 7v.01M20 14v.01M6 7v.01M4 14v.01M8 19v.01M16 19v.01',
+  similar: 'M10 12a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM12 4v.01M18 7v.01M20 14v.01M6 7v.01M4 14v.01M8 19v.01M16 19v.01',
 };
+
+const MARK = 'M16 2a14 14 0 1 1 0 28a14 14 0 0 1 0-28zm2.500 6a7.500 7.500 0 1 0 0 15a7.500 7.500 0 0 0 0-15z';
 
 // A picture that says nothing which the text next to it doesn't: screen readers pass it over.
 export function Icon({ name, size = 18 }) {
@@ -56,5 +58,12 @@ export function Icon({ name, size = 18 }) {
     focusable="false"
   >
     <path d=${PATHS[name] ?? PATHS.right} />
+  </svg>`;
+}
+
+// The mark of Annulus.
+export function Mark({ size = 22 }) {
+  return html`<svg width=${size} height=${size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+    <path fill="currentColor" fill-rule="evenodd" d=${MARK} />
   </svg>`;
 }

@@ -2,14 +2,15 @@ import { html, useEffect } from './html.js';
 import { Button } from './controls.js';
 import { Icon } from './icons.js';
 
-// A view: its heading, a sentence about it, buttons, and what it shows.
-export function Page({ title, lead, actions, children }) {
+// A view: its heading, a sentence about it, buttons, and what it shows. `back`: {href, label} of the list that it is from.
+export function Page({ title, lead, actions, back, children }) {
   useEffect(() => {
     document.title = `${title} · Annulus`;
   }, [title]);
   return html`<div class="page">
     <header class="page-head">
       <div>
+        ${back && html`<a class="page-back" href=${back.href}>${back.label}</a>`}
         <h1>${title}</h1>
         ${lead && html`<p class="page-lead">${lead}</p>`}
       </div>

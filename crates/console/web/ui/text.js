@@ -22,7 +22,7 @@ function piecesOf(text, language) {
   if (!keywords || text.length > LONGEST_COLOURED) return [text];
   const comment = COMMENTS[language] ?? '//[^\\n]*|/\\*[\\s\\S]*?\\*/';
   const token = new RegExp(
-    `(${comment})|("(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.)*'|\`[^\`]*\`)|(\\b\\d[\\d_.]*(?:e[+-]?\\d+)?\\b)|([A-Za-z_]\\w*)`,
+    `(${comment})|("""[^]*?"""|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.)*'|\`[^\`]*\`)|(\\b\\d[\\d_.]*(?:e[+-]?\\d+)?\\b)|([A-Za-z_]\\w*)`,
     'g',
   );
   const pieces = [];
@@ -82,7 +82,8 @@ export function Time({ at }) {
     return () => clearInterval(timer);
   }, []);
   if (at === null || at === undefined) return html`<span class="soft">never</span>`;
-  const date = new Date(at);
+  // CQL writes a space between the day and the time.
+  const date = new Date(typeof at === 'string' ? at.replace(' ', 'T') : at);
   if (Number.isNaN(date.getTime())) return html`<span>${String(at)}</span>`;
   return html`<time datetime=${date.toISOString()} title=${date.toLocaleString()}>${ago(date)}</time>`;
 }

@@ -1,0 +1,97 @@
+import { session } from '../api.js';
+import { Card, Icon, Page, html } from '../ui.js';
+import { Sample } from './start-sample.js';
+import { Snippets, reachable } from './start-snippets.js';
+import { Status, useStatus } from './start-status.js';
+
+const PROGRAMS = { serve: 'annulus serve', store: 'annulus store', gateway: 'annulus gateway' };
+
+const FILMS = { keyspace: 'samples', index: 'movies_by_plot' };
+const FILM_QUERY = `SELECT title, year, genre FROM samples.movies
+WHERE year >= 1990 ALLOW FILTERING LIMIT 20`;
+const TABLE_QUERY = `CREATE KEYSPACE IF NOT EXISTS shop
+    WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+
+CREATE TABLE shop.products (id int PRIMARY KEY, name text, v vector<float, 3>);`;
+
+const linkTo = (view, { keyspace, index }) => `#/${view}/${encodeURIComponent(keyspace)}/${encodeURIComponent(index)}`;
+const queryLink = (text) => `#/query?${new URLSearchParams({ cql: text })}`;
+
+const isOnVectors = (index) => !/text/i.test(index.options?.type ?? '');
+
+// Three things that work on what is there.
+function triesOf({ indexes }, features) {
+  const films = indexes.find((one) => one.keyspace === FILMS.keyspace && one.index === FILMS.index);
+  const index = films ?? indexes.find(isOnVectors) ?? indexes[0];
+  const of = films ? 'the films' : index && `${index.keyspace}.${index.index}`;
+  const query = {
+    icon: 'query',
+    title: films || !features.cql ? 'Ask in CQL' : 'Make a table in CQL',
+    text: films ? 'Films since 1990, page by page, with how long it took.' : 'Statements with completion, their history and their trace.',
+    href: queryLink(films ? FILM_QUERY : TABLE_QUERY),
+  };
+  return [
+    index &&
+      features.search && {
+        icon: 'search',
+        title: films ? 'Find films that are alike' : 'Search an index',
+        text: `Pick a row of ${of}, see its neighbours, and why each ranks there.`,
+        href: linkTo('search', index),
+      },
+    index &&
+      features.search &&
+      isOnVectors(index) && {
+        icon: 'map',
+        title: films ? 'See the films on a map' : 'See an index on a map',
+        text: `What is alike in ${of} is near. Draw a line around a group to list its rows.`,
+        href: linkTo('map', index),
+      },
+    features.cql && query,
+    { icon: 'external', title: 'Read the API', text: 'Every route with its fields. The page sends requests, too.', href: '/docs' },
+    features.metrics && { icon: 'metrics', title: 'See the last hours', text: 'Searches, their times, memory and disk.', href: '#/metrics' },
+    features.settings && { icon: 'settings', title: 'See the settings', text: 'What this server runs with, and from where it has it.', href: '#/settings' },
+  ]
+    .filter(Boolean)
+    .slice(0, 3);
+}
+
+function Tries({ data, features }) {
+  return html`<section aria-labelledby="tries" class="stack">
+    <h2 id="tries">Three things to try</h2>
+    <ul class="grid">
+      ${triesOf(data, features).map(
+        (one) => html`<li key=${one.title}>
+          <a class="card try" href=${one.href}>
+            <${Icon} name=${one.icon} size="22" />
+            <span class="try-title">${one.title}</span>
+            <span class="soft">${one.text}</span>
+          </a>
+        </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+function lead({ program, version, cql, http }) {
+  const name = `${PROGRAMS[program] ?? program} ${version}`;
+  const served = reachable(http ?? location.host);
+  if (!cql) return html`${name} serves HTTP at <code>${served}</code>.`;
+  return html`${name} serves CQL drivers at <code>${reachable(cql)}</code> and HTTP at <code>${served}</code>.`;
+}
+
+function View() {
+  const { current } = session;
+  const { features } = current;
+  const status = useStatus(features);
+  const { data } = status;
+  const hasFilms = data?.tables?.some((table) => table.keyspace === 'samples' && table.table === 'movies');
+  const maySample = features.sample && current.superuser !== false;
+  return html`<${Page} title="Start" lead=${lead(current)}>
+    <${Status} of=${status} features=${features} />
+    ${data && !hasFilms && maySample && html`<${Sample} onLoaded=${status.reload} />`}
+    ${data && html`<${Tries} data=${data} features=${features} />`}
+    <${Snippets} />
+  <//>`;
+}
+
+export default { id: 'start', title: 'Start', icon: 'start', group: 'Use', needs: () => true, View };
