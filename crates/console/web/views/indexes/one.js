@@ -62,10 +62,12 @@ function Memory({ state }) {
   <//>`;
 }
 
+const labelOf = (name) => name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
 function Definition({ keyspace, found, state }) {
   const statements = useData((signal) => (found ? createStatements(keyspace, found.table, signal) : []), [found?.table]);
   const { type: _, ...options } = state?.options ?? found?.index.options ?? {};
-  const text = statements.data?.find((row) => row.type === 'index' && row.name === found.index.name)?.create_statement;
+  const text = statements.data?.find((row) => row.type === 'index' && row.name === found.index.name)?.create_statement.replace(/ (USING|WITH OPTIONS) /g, '\n    $1 ');
   return html`<${Card} title="Definition">
     <div class="stack">
       <dl class="facts">
@@ -74,7 +76,7 @@ function Definition({ keyspace, found, state }) {
           <dt>Column</dt><dd><code>${found.index.column}</code></dd>
           ${found.index.localKey.length > 0 && html`<dt>Searches within</dt><dd><code>${found.index.localKey.join(', ')}</code></dd>`}
           ${found.index.filters.length > 0 && html`<dt>Filters by</dt><dd><code>${found.index.filters.join(', ')}</code></dd>`}`}
-        ${Object.entries(options).map(([name, value]) => html`<dt key=${name}>${name.replaceAll('_', ' ')}</dt><dd><code>${String(value).toLowerCase()}</code></dd>`)}
+        ${Object.entries(options).map(([name, value]) => html`<dt key=${name}>${labelOf(name)}</dt><dd><code>${String(value).toLowerCase()}</code></dd>`)}
         ${state?.version && html`<dt>Version</dt><dd><code>${state.version}</code></dd>`}
       </dl>
       ${text && html`<${Code} language="cql" label="Statement that makes the index" text=${text} />`}

@@ -13,6 +13,8 @@ const SCHEDULES = [
 ];
 const INTENSITY_HINT = 'Token ranges that are compared at a time. 0 is as many as the nodes allow.';
 
+const labelOf = (name) => name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
 function Last({ task, base, reload }) {
   if (!task) return html`<p class="soft">No repair since the server started.</p>`;
   const faster = () => patch(base, { intensity: 0 }).then(() => toast('The repair goes as fast as the nodes allow.', 'good'), (failure) => toast(failure.message, 'bad'));
@@ -21,7 +23,7 @@ function Last({ task, base, reload }) {
       <dt>Last repair</dt><dd><${TaskState} task=${task} /></dd>
       <dt>Began</dt><dd><${Time} at=${task.start_time} /></dd>
       <dt>Progress</dt><dd><${TaskProgress} task=${task} /></dd>
-      ${counters.map(([name, value]) => html`<dt key=${name}>${name.replaceAll('_', ' ')}</dt><dd class="number">${count(value)}</dd>`)}
+      ${counters.map(([name, value]) => html`<dt key=${name}>${labelOf(name)}</dt><dd class="number">${count(value)}</dd>`)}
     </dl>
     ${task.state === 'running' && html`<div class="row">${stoppable(task, reload)}<${Button} onClick=${faster}>As fast as it can<//></div>`}`;
 }

@@ -111,8 +111,8 @@ export function MapChart({ map, colours, selected, onSelect, onHover, label, nam
       <div class="map-tools">
         <${Button} icon="plus" label="Zoom in" onClick=${act((drawing) => drawing.zoom(1.4))} />
         <${Button} icon="minus" label="Zoom out" onClick=${act((drawing) => drawing.zoom(1 / 1.4))} />
-        <${Button} icon="screen" label="Show all" onClick=${act((drawing) => drawing.fit())} />
-        <${Button} icon="edit" label="Lasso: draw around rows" aria-pressed=${String(isLasso)} onClick=${() => setLasso(!isLasso)} />
+        <${Button} icon="fit" label="Show all" onClick=${act((drawing) => drawing.fit())} />
+        <${Button} icon="lasso" label="Lasso: draw around rows" aria-pressed=${String(isLasso)} onClick=${() => setLasso(!isLasso)} />
       </div>
       <${HoverCard} hover=${hover} field=${canvas} label=${label} />
     </div>

@@ -1,8 +1,13 @@
 // Draws points on a canvas, and finds them again. It knows nothing of rows.
 
+import { DiscRaster } from './raster.js';
+
 // Cells of the grid in which points are looked up, along each side.
 const GRID = 64;
-const RING = { color: '--ink', width: 2 };
+// How opaque points are: all of them, and those that are not selected while others are.
+const PLAIN = 0.85;
+const FAINT = 0.14;
+const MARK_WIDTH = 2;
 export const SCALE_MAX = 200;
 
 export class MapDrawing {
@@ -11,7 +16,11 @@ export class MapDrawing {
   #x;
   #y;
   #cells;
-  #stamps = new Map();
+  #raster = new DiscRaster();
+  // Of one pixel: it turns the name of a colour into numbers.
+  #probe = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+  #channels = null;
+  #ground = null;
   // What a redraw took of script time, and how many points it drew.
   lastMs = 0;
   view = { scale: 1, x: 0, y: 0 };
@@ -39,11 +48,8 @@ export class MapDrawing {
   setColours(groups, colours) {
     this.groups = groups;
     this.colours = colours;
-    this.#stamps.clear();
-  }
-
-  forgetColours() {
-    this.#stamps.clear();
+    this.#channels = null;
+    this.#ground = null;
   }
 
   get size() {
@@ -127,12 +133,12 @@ export class MapDrawing {
     const began = performance.now();
     const ratio = globalThis.devicePixelRatio || 1;
     const { width, height } = this.size;
+    if (width === 0 || height === 0) return;
     if (this.#canvas.width !== Math.round(width * ratio)) this.#canvas.width = Math.round(width * ratio);
     if (this.#canvas.height !== Math.round(height * ratio)) this.#canvas.height = Math.round(height * ratio);
     this.#context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.#context.clearRect(0, 0, width, height);
     if (this.#x) {
-      this.#points(width, height, ratio);
+      this.#points(ratio);
       this.#marks();
     }
     this.lastMs = performance.now() - began;
@@ -143,42 +149,31 @@ export class MapDrawing {
     return Math.min(6, crowd * Math.sqrt(Math.max(1, this.view.scale)) ** 0.7);
   }
 
-  // A point's picture is drawn once for each colour, and then stamped: a path for each of 20,000 points takes ten times as long.
-  #points(width, height, ratio) {
-    const radius = this.#radius();
-    const unit = this.#unit();
-    const half = Math.ceil(radius + 1);
-    const [dx, dy] = [width / 2 - this.view.x * unit - half, height / 2 + this.view.y * unit - half];
+  // Selected points come last, over the others, which are faint.
+  #points(ratio) {
+    const unit = this.#unit() * ratio;
+    const [dx, dy] = [this.#canvas.width / 2 - this.view.x * unit, this.#canvas.height / 2 + this.view.y * unit];
+    const { width, height } = this.#canvas;
+    const raster = this.#raster;
+    const radius = this.#radius() * ratio;
+    this.#channels ??= this.colours.map((name) => this.#channelsOf(name));
+    raster.begin(this.#context, width, height, (this.#ground ??= this.#channelsOf('--raised')), radius);
     const dims = this.selected.size > 0;
-    for (const isSelected of dims ? [false, true] : [true]) {
-      this.#context.globalAlpha = isSelected ? 0.88 : 0.16;
-      for (let i = 0; i < this.#x.length; i += 1) {
-        if (dims && this.selected.has(i) !== isSelected) continue;
-        const left = dx + this.#x[i] * unit;
-        const top = dy - this.#y[i] * unit;
-        if (left < -2 * half || top < -2 * half || left > width || top > height) continue;
-        const stamp = this.#stamp(this.groups ? this.groups[i] : 0, radius, ratio, half);
-        this.#context.drawImage(stamp, left, top, 2 * half, 2 * half);
-      }
-    }
-    this.#context.globalAlpha = 1;
+    const paint = (i, opacity) => {
+      const x = dx + this.#x[i] * unit;
+      const y = dy - this.#y[i] * unit;
+      if (x < -radius || y < -radius || x > width + radius || y > height + radius) return;
+      raster.disc(x, y, this.#channels[this.groups ? this.groups[i] : 0], opacity);
+    };
+    for (let i = 0; i < this.#x.length; i += 1) if (!dims || !this.selected.has(i)) paint(i, dims ? FAINT : PLAIN);
+    for (const i of this.selected) paint(i, 1);
+    raster.end(this.#context);
   }
 
-  #stamp(group, radius, ratio, half) {
-    const key = `${group} ${radius.toFixed(2)} ${ratio}`;
-    let stamp = this.#stamps.get(key);
-    if (stamp) return stamp;
-    stamp = document.createElement('canvas');
-    stamp.width = stamp.height = Math.ceil(2 * half * ratio);
-    const context = stamp.getContext('2d');
-    context.scale(ratio, ratio);
-    context.fillStyle = this.colour(this.colours[group] ?? '--accent');
-    context.beginPath();
-    context.arc(half, half, radius, 0, 2 * Math.PI);
-    context.fill();
-    if (this.#stamps.size > 200) this.#stamps.clear();
-    this.#stamps.set(key, stamp);
-    return stamp;
+  #channelsOf(name) {
+    this.#probe.fillStyle = this.colour(name);
+    this.#probe.fillRect(0, 0, 1, 1);
+    return [...this.#probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
   }
 
   colour(name) {
@@ -188,8 +183,8 @@ export class MapDrawing {
   // The ring of the keyboard, the lasso, and the point under the pointer.
   #marks() {
     const context = this.#context;
-    context.lineWidth = RING.width;
-    context.strokeStyle = this.colour(RING.color);
+    context.lineWidth = MARK_WIDTH;
+    context.strokeStyle = this.colour('--ink');
     if (this.hovered >= 0) {
       const [x, y] = this.toScreen(this.hovered);
       context.beginPath();

@@ -7,7 +7,7 @@ import { queryHref, tableHref } from '../tables/links.js';
 import { Cell } from '../tables/values.js';
 import { keyValue, rowsOf, statementOf } from './rows.js';
 
-// So many rows are read with all their columns; of others the map's own values are shown.
+// So many rows are read with all their columns; of others what the map has is shown.
 const ROWS_READ = 100;
 const ROWS_SHOWN = 1000;
 
@@ -16,7 +16,11 @@ function columnsOf(map, from, column) {
     const shown = orderedColumns(from.definition).filter(({ type }) => !isVector(type));
     const own = { ...map.column_values, ...(column ? { [column.name]: column.values } : {}) };
     const cell = ({ name }, { point, row }) => (row ? valueOf(row, name) : (map.primary_keys[name]?.[point] ?? own[name]?.[point]));
-    return shown.map((one) => ({ key: one.name, label: one.name, render: (line) => html`<${Cell} value=${cell(one, line)} type=${one.type} />` }));
+    const drawn = (one, line) => {
+      const value = cell(one, line);
+      return value === undefined ? html`<span class="soft">not read</span>` : html`<${Cell} value=${value} type=${one.type} />`;
+    };
+    return shown.map((one) => ({ key: one.name, label: one.name, render: (line) => drawn(one, line) }));
   }
   return [
     ...Object.keys(map.primary_keys).map((name) => ({ key: name, label: name, render: ({ point }) => html`<${Cell} value=${keyValue(map, name, point)} />` })),
@@ -50,14 +54,14 @@ export function Selection({ map, from, column, points, onClear }) {
     ${from && html`<a class="button primary" href=${queryHref(statementOf(map, from, points).text, from.keyspace)}>Open as CQL</a>`}`;
   return html`<${Card} title=${`${count(points.length)} selected ${points.length === 1 ? 'row' : 'rows'}`} actions=${actions} flush>
       ${rows.failure && html`<${Failure} failure=${rows.failure} retry=${rows.reload} />`}
-      <${Table}
+      <div class="selection"><${Table}
         caption="Selected rows"
         columns=${columnsOf(map, from, column)}
         rows=${lines}
         rowKey="point"
         rowHref=${from ? (line) => rowHref(map, from, line) : undefined}
-      />
-      ${points.length > ROWS_SHOWN && html`<p class="soft small selection-more">The first ${count(ROWS_SHOWN)} are listed. The CQL of a part of them is in the button above.</p>`}
+      /></div>
+      ${points.length > ROWS_SHOWN && html`<p class="soft small selection-more">The first ${count(ROWS_SHOWN)} are listed.</p>`}
     <//>
     ${from && html`<details class="selection-cql"><summary>These rows as CQL</summary><${AsCql} map=${map} from=${from} points=${points} /></details>`}`;
 }

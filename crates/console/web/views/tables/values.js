@@ -6,6 +6,8 @@ import { isVector } from './definition.js';
 
 // The most characters of a cell. The dialog of the row has all.
 const CELL_MAX = 140;
+// A value of at most so many characters stays on one line: a uuid, a time, a shortened vector.
+const SHORT_MAX = 40;
 
 export const isText = (type) => /^(ascii|text|varchar)$/.test(type);
 
@@ -23,7 +25,7 @@ export function Cell({ value, type, whole }) {
   if (text === '') return html`<span class="soft">empty</span>`;
   const shown = !whole && text.length > CELL_MAX ? `${text.slice(0, CELL_MAX)}…` : text;
   if (isText(type)) return html`<span class="value-text">${shown}</span>`;
-  return html`<code class="value">${shown}</code>`;
+  return html`<code class=${text.length > SHORT_MAX ? 'value' : 'value short'}>${shown}</code>`;
 }
 
 // A value as a form shows it to be edited.
