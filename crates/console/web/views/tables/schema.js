@@ -35,7 +35,7 @@ function Columns({ keyspace, definition }) {
       render: (row) => row.indexes.map((index) => html`<a class="inline-link" href=${indexHref(keyspace, index.name)}>${index.name}</a>`),
     },
   ];
-  return html`<${Card} title="Columns" flush><${Table} caption="Columns" columns=${columns} rows=${rows} rowKey="name" /><//>`;
+  return html`<${Card} title="Columns" flush><${Table} caption="Columns of the table" columns=${columns} rows=${rows} rowKey="name" /><//>`;
 }
 
 export function Schema({ keyspace, table, definition }) {
