@@ -132,7 +132,7 @@ test('the row under the pointer is named, with its values', async () => {
     await settled(page);
     const box = await canvas(page).boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-    // The fourth key of the square is that of a film, which is read from its table.
+    // The key in the middle of the square is that of a film, which is read from its table.
     await page.getByText('id 4', { exact: true }).waitFor();
     const { rows } = await server.cql('SELECT title FROM samples.movies WHERE id = 4');
     await page.locator('.map-hover').getByText(rows[0].title, { exact: true }).waitFor();

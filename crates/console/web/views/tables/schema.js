@@ -57,7 +57,7 @@ export function IndexesOfTable({ keyspace, table, definition }) {
     { key: 'kind', label: 'Finds by', sort: true, render: (row) => KINDS[row.kind] },
     { key: 'column', label: 'Column', sort: true, render: (row) => html`<code>${row.column}</code>` },
     { key: 'localKey', label: 'Within', render: (row) => (row.localKey.length ? html`<code>${row.localKey.join(', ')}</code>` : 'all rows') },
-    { key: 'filters', label: 'Filters by', render: (row) => html`<code>${[...key, ...row.filters].join(', ')}</code>` },
+    { key: 'filters', label: 'Filters by', render: (row) => row.kind !== 'secondary' && html`<code>${[...key, ...row.filters].join(', ')}</code>` },
   ];
   return html`<${Card} title="Indexes" actions=${create} flush>
     <${Table}
