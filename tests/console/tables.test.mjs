@@ -163,9 +163,14 @@ test('pages go on and back', async () => {
     await page.getByRole('button', { name: 'Next' }).click();
     await page.getByText('Page 2').waitFor();
     await settled(page);
-    await page.waitForFunction((before) => document.querySelectorAll('tbody tr')[0].textContent !== before, first);
+    const firstIs = (text, isIt) => {
+      const row = document.querySelector('tbody tr');
+      return row !== null && (row.textContent === text) === isIt;
+    };
+    const waitForFirst = (isIt) => page.waitForFunction(`(${firstIs})(${JSON.stringify(first)}, ${isIt})`);
+    await waitForFirst(false);
     await page.getByRole('button', { name: 'Previous' }).click();
-    await page.waitForFunction((before) => document.querySelectorAll('tbody tr')[0].textContent === before, first);
+    await waitForFirst(true);
   });
 });
 
