@@ -5,7 +5,7 @@ import { Button, Card, Failure, Field, Progress, Select, Stat, html, useEffect, 
 const QUERIES = [20, 100, 1000];
 
 function Measured({ measured }) {
-  return html`<dl class="stats" role="status">
+  return html`<div role="status"><dl class="stats">
     <${Stat}
       label="Recall, measured"
       value=${percent(measured.recall)}
@@ -14,7 +14,7 @@ function Measured({ measured }) {
     />
     <${Stat} label="Self-recall" value=${percent(measured.self_recall)} note="rows that their own search answers first" />
     <${Stat} label="Rows as queries" value=${count(measured.queries)} note=${`in ${duration(measured.milliseconds)}`} />
-  </dl>`;
+  </dl></div>`;
 }
 
 // What the samples of the index say, in `children`, and what a check of all vectors finds.

@@ -10,7 +10,7 @@ const COLUMNS = (reload) => [
   { key: 'progress', label: 'Progress', render: (task) => html`<${TaskProgress} task=${task} />` },
   { key: 'start_time', label: 'Began', sort: true, render: (task) => html`<${Time} at=${task.start_time} />` },
   { key: 'end_time', label: 'Ended', sort: true, render: (task) => (task.end_time ? html`<${Time} at=${task.end_time} />` : '') },
-  { key: 'stop', label: '', render: (task) => stoppable(task, reload) },
+  { key: 'stop', label: 'Stop', render: (task) => stoppable(task, reload) },
 ];
 
 // The builds and the other long work of an index.

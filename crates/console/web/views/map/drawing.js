@@ -18,7 +18,7 @@ export class MapDrawing {
   #cells;
   #raster = new DiscRaster();
   // Of one pixel: it turns the name of a colour into numbers.
-  #probe = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+  #probe = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   #channels = null;
   #ground = null;
   // What a redraw took of script time, and how many points it drew.
