@@ -1,5 +1,5 @@
 // One index: its state, its memory, its recall, its definition, its repair and its tasks.
-import { del, get, path, useData, useSession } from '../../api.js';
+import { ApiFailure, del, get, path, useData, useSession } from '../../api.js';
 import { bytes, count, cqlName, percent } from '../../format.js';
 import { Async, Badge, Bar, Button, Card, Code, Confirm, Page, Progress, Stat, html, navigate, toast, useState } from '../../ui.js';
 import { KINDS, indexOf } from '../tables/definition.js';
@@ -114,7 +114,7 @@ export function OneIndex({ keyspace, index }) {
       const found = await definitionOf(features, keyspace, index, signal);
       const state = found?.index.kind === 'secondary' ? null : await stateOf(keyspace, index, signal);
       if (state || found) return { state, found };
-      throw Object.assign(new Error(`There is no index ${keyspace}.${index}.`), { kind: 'missing' });
+      throw new ApiFailure('missing', `There is no index ${keyspace}.${index}.`);
     },
     [],
     { every: REFRESH_MS },

@@ -117,7 +117,7 @@ export function MapChart({ map, colours, selected, onSelect, onHover, label, nam
       <${HoverCard} hover=${hover} field=${canvas} label=${label} />
     </div>
     <p id="map-keys" class="hidden">${KEYS_TEXT}</p>
-    <p class="soft small map-drawn"><span ref=${drawn} data-redraw></span> <span class="map-hint">Drag to move, scroll to zoom, hold Shift and drag for a lasso. By keyboard: arrows, <kbd>+</kbd> <kbd>-</kbd> <kbd>0</kbd>, <kbd>Enter</kbd> takes the rows in the ring, <kbd>[</kbd> <kbd>]</kbd> change it.</span></p>
+    <p class="soft small map-drawn"><span ref=${drawn} data-redraw></span> <span class="map-hint">Drag to move, scroll to zoom, hold Shift and drag for a lasso. By keyboard: arrows, <kbd>+</kbd> <kbd>-</kbd> <kbd>0</kbd>, <kbd>Enter</kbd> takes the rows in the ring, <kbd>[</kbd> <kbd>]</kbd> change it.</span><span class="map-hint touch">Drag to move, pinch to zoom, tap a point to select it. The lasso takes the rows that you draw around.</span></p>
   </div>`;
 }
 

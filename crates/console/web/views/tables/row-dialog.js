@@ -1,5 +1,5 @@
 // One row: all its values, and the forms to edit, insert and delete it.
-import { del, path, put } from '../../api.js';
+import { ApiFailure, del, path, put } from '../../api.js';
 import { toJson } from '../../json.js';
 import { Button, Copy, Dialog, Failure, html, toast, useEffect, useState } from '../../ui.js';
 import { keyColumns, keyOfRow, orderedColumns, typeOf, valueOf } from './definition.js';
@@ -70,7 +70,7 @@ function useRowWork({ keyspace, table, definition, shown, onChanged }) {
     const options = { rows, if_not_exists: row === null ? true : undefined };
     return run(async () => {
       const answer = await put(path('/api/v1/tables', keyspace, table, 'rows'), options);
-      if (answer.applied?.[0] === false) throw Object.assign(new Error('A row with this key is there already. Edit that one, or choose another key.'), { kind: 'wrong' });
+      if (answer.applied?.[0] === false) throw new ApiFailure('wrong', 'A row with this key is there already. Edit that one, or choose another key.');
     }, row === null ? 'The row is inserted.' : 'The row is saved.');
   };
   const remove = () => run(() => deleteRow({ keyspace, table, definition, row }), 'The row is deleted.');
