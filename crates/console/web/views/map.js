@@ -108,8 +108,8 @@ function useColour(map, from) {
 function firstColour(map, choices) {
   if (!map) return '';
   const own = Object.keys(map.column_values)[0];
-  const likely = choices.find((one) => /^(genre|category|kind|type|colour|color|topic|label|class|lang|language|country|brand)$/i.test(one.name));
-  return own ?? likely?.name ?? '';
+  const likely = choices.find((name) => /^(genre|category|kind|type|colour|color|topic|label|class|lang|language|country|brand)$/i.test(name));
+  return own ?? likely ?? '';
 }
 
 // The row under the pointer, once it has rested there.
@@ -174,7 +174,7 @@ function OneMap({ keyspace, index, state, choose }) {
 
 function ColourChoice({ colour, onSelectGroup }) {
   const { wanted, setName, choices, column, colours } = colour;
-  const options = [{ value: '', label: 'none' }, ...choices.map(({ name }) => ({ value: name, label: name }))];
+  const options = [{ value: '', label: 'none' }, ...choices.map((name) => ({ value: name, label: name }))];
   const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   return html`<div class="stack tight">
     <${Field} label="Colour by"><${Select} value=${wanted} options=${options} onChange=${(event) => setName(event.target.value)} /><//>

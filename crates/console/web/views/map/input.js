@@ -18,10 +18,11 @@ export function listen(canvas, drawing, on) {
   const down = (event) => {
     if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
-    fingers.set(event.pointerId, place(event));
+    const here = place(event);
+    fingers.set(event.pointerId, here);
     const isLasso = fingers.size === 1 && (event.shiftKey || on.isLasso());
-    drag = { isLasso, adds: event.ctrlKey || event.metaKey, moved: 0, line: [] };
-    drawing.lasso = [];
+    drag = { isLasso, adds: event.ctrlKey || event.metaKey, moved: 0, line: [drawing.toMap(...here)] };
+    drawing.lasso = isLasso ? [here] : [];
   };
 
   const move = (event) => {

@@ -38,15 +38,15 @@ export function keyTextOf(map, point) {
   return Object.entries(map.primary_keys).map(([name, values]) => `${name} ${typeof values[point] === 'object' ? toJson(values[point]) : values[point]}`).join(', ');
 }
 
-// The columns by which points can be coloured: those of the map, and those of the table.
+// The names of the columns by which points can be coloured: those of the map, and those of the table.
 export function colourColumns(map, from) {
   const names = [...Object.keys(map.column_values), ...(from ? textColumns(from) : Object.keys(map.primary_keys))];
-  return [...new Set(names)].map((name) => ({ name, type: from ? typeOf(from.definition, name) : undefined }));
+  return [...new Set(names)];
 }
 
 // The values of a column for all points: {values, type}. Those that the map doesn't have are read from the table.
 export async function columnValues(map, from, name, signal) {
-  const type = from ? typeOf(from.definition, name) : undefined;
+  const type = from?.definition.columns.find((column) => column.name === name)?.type;
   const there = map.column_values[name] ?? map.primary_keys[name];
   if (there) return { values: there, type };
   const rows = await (singleKey(from) ? readByKeys(map, from, name, signal) : scan(from, name, signal));
