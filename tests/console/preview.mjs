@@ -69,37 +69,42 @@ function ask(upstream, method, path, headers, body) {
   });
 }
 
-// Three clouds of points.
-function standInMap(points) {
-  const gauss = () => Array.from({ length: 6 }, Math.random).reduce((a, b) => a + b) / 3 - 1;
-  const x = [];
-  const y = [];
-  const ids = [];
-  const colours = [];
-  for (let i = 0; i < points; i += 1) {
-    const cloud = i % 8;
-    x.push(Number((Math.cos(cloud) * 0.6 + gauss() * 0.2).toFixed(4)));
-    y.push(Number((Math.sin(cloud * 1.7) * 0.6 + gauss() * 0.2).toFixed(4)));
-    ids.push(i);
-    colours.push(1950 + cloud * 9);
-  }
+// Clouds of films, one for each genre.
+function standInMap(points, rows, seed) {
+  let state = seed + 1;
+  const chance = () => {
+    state = (state * 48271) % 2147483647;
+    return state / 2147483647;
+  };
+  const gauss = () => Array.from({ length: 6 }, chance).reduce((a, b) => a + b) / 3 - 1;
+  const genres = [...new Set(rows.map((row) => row.genre))];
+  const some = rows.slice(0, points);
+  const round = (place) => Number(Math.max(-1, Math.min(1, place)).toFixed(4));
+  const at = some.map(({ genre }) => {
+    const cloud = genres.indexOf(genre);
+    const [angle, distance] = [cloud * 2.4, 0.78 * Math.sqrt((cloud % 37) / 37)];
+    return [round(Math.cos(angle) * distance + gauss() * 0.16), round(Math.sin(angle) * distance + gauss() * 0.16)];
+  });
   return {
-    method: 'A stand-in of the preview: random clouds.',
-    points,
-    rows: points * 2,
-    seed: 0,
+    method: 'A stand-in of the preview: a cloud for each genre.',
+    points: some.length,
+    rows: rows.length,
+    seed,
     made_at: new Date().toISOString(),
     age_s: 0,
-    seconds: 0.1,
+    seconds: 1.5,
     neighbours_kept: 0.31,
     neighbours_kept_by_pca: 0.05,
     neighbours: 10,
-    x,
-    y,
-    primary_keys: { id: ids },
-    column_values: { year: colours },
+    x: at.map(([x]) => x),
+    y: at.map(([, y]) => y),
+    primary_keys: { id: some.map((row) => row.id) },
+    column_values: {},
   };
 }
+
+const MAP_TASK = '00000000-0000-1000-8000-000000000000';
+const MAP_MS = 1500;
 
 export async function startPreview({ upstream, web, port = 0 }) {
   const sessions = new Map();
@@ -161,37 +166,61 @@ export async function startPreview({ upstream, web, port = 0 }) {
     send(response, 200, { model: 'stand-in', dimensions: 384, vectors });
   }
 
-  function map(request, path, body, response) {
-    if (request.method === 'POST' && path.endsWith('/map')) {
-      maps.set(path, { made: standInMap(JSON.parse(body || '{}').points ?? 5000), at: Date.now() + 1500 });
-    }
-    const key = path.replace(/\/points$/, '');
-    const one = maps.get(key);
-    if (!one) return send(response, 404, 'there is no map of this index yet');
-    const share = Math.max(0, one.at - Date.now()) / 1500;
-    const task = {
-      id: '00000000-0000-1000-8000-000000000000',
+  function taskOf(one) {
+    const share = one.aborted ? 0.5 : Math.min(1, 1 - (one.at - Date.now()) / MAP_MS);
+    return {
+      id: MAP_TASK,
+      sequence_number: 1000000,
+      children_ids: [],
       kind: 'map',
       scope: 'index',
-      state: share > 0 ? 'running' : 'done',
+      state: one.aborted ? 'aborted' : share < 1 ? 'running' : 'done',
       is_abortable: true,
+      abort_requested: false,
+      start_time: new Date(one.at - MAP_MS).toISOString(),
       progress_units: 'rounds',
-      progress_completed: Math.round(200 * (1 - share)),
+      progress_completed: Math.round(200 * share),
       progress_total: 200,
     };
-    if (share > 0 || path.endsWith('/map') === (request.method === 'POST')) return send(response, share > 0 && request.method === 'GET' ? 202 : 200, { task });
-    return send(response, 200, one.made);
+  }
+
+  async function map(request, path, body, response, headers) {
+    const before = maps.get(path);
+    if (request.method === 'GET') {
+      const last = before && taskOf(before);
+      if (last?.state === 'done') return send(response, 200, before.made);
+      if (before?.held) return send(response, 200, before.held);
+      return last?.state === 'running' ? send(response, 202, { task: last, ready: false }) : send(response, 404, 'no map of this index');
+    }
+    const { points = 5000, seed = 0, fresh = false } = JSON.parse(body || '{}');
+    if (before && taskOf(before).state === 'done' && !fresh && before.points === points) return send(response, 200, { task: taskOf(before), ready: true });
+    const sent = { ...headers, 'content-type': 'application/json', 'x-requested-with': 'annulus' };
+    delete sent['content-length'];
+    const query = { query: 'SELECT id, genre FROM samples.movies', page_size: 10000 };
+    const answer = await ask(upstream, 'POST', '/api/v1/cql', sent, JSON.stringify(query));
+    if (answer.status !== 200) return send(response, answer.status, answer.content);
+    const held = before && taskOf(before).state === 'done' ? before.made : before?.held;
+    const one = { made: standInMap(points, JSON.parse(answer.content).rows, seed), points, held, at: Date.now() + MAP_MS };
+    maps.set(path, one);
+    return send(response, 200, { task: taskOf(one), ready: false });
+  }
+
+  function mapTask(request, response) {
+    const one = [...maps.values()].at(-1);
+    if (request.method === 'DELETE') one.aborted = true;
+    send(response, 200, taskOf(one));
   }
 
   const standIn = async (request, response, path, headers, body) => {
     if (path === '/api/v1/session') return session(request, response);
     if (path === '/api/v1/settings') return settings(request, response, headers);
     if (path === '/api/v1/embed') return embed(body, response);
-    if (/^\/api\/v1\/indexes\/[^/]+\/[^/]+\/map(\/points)?$/.test(path)) return map(request, path, body, response);
+    if (/^\/api\/v1\/indexes\/[^/]+\/[^/]+\/map$/.test(path)) return map(request, path, body, response, headers);
+    if (path.endsWith(MAP_TASK)) return mapTask(request, response);
     return send(response, 404, `unknown path: ${path}`);
   };
 
-  const HAVE_STAND_INS = /^\/api\/v1\/(session|settings|embed|indexes\/[^/]+\/[^/]+\/map(\/points)?)$/;
+  const HAVE_STAND_INS = /^\/api\/v1\/(session|settings|embed|indexes\/[^/]+\/[^/]+\/map|tasks\/0{8}-0{4}-1000-8000-0{12})$/;
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, 'http://preview');
     if (pathname === '/' || pathname.startsWith('/console/')) return file(response, web, pathname);
@@ -204,6 +233,11 @@ export async function startPreview({ upstream, web, port = 0 }) {
     try {
       if (HAVE_STAND_INS.test(pathname)) return await standIn(request, response, pathname, headers, body);
       const answer = await ask(upstream, request.method, request.url, headers, body);
+      if (pathname === '/api/v1/tasks' && answer.status === 200) {
+        const made = [...maps].map(([path, one]) => ({ ...taskOf(one), keyspace: path.split('/')[4], index: path.split('/')[5] }));
+        answer.content = JSON.stringify([...JSON.parse(answer.content), ...made]);
+        delete answer.headers['content-length'];
+      }
       if (headers['x-requested-with']) delete answer.headers['www-authenticate'];
       response.writeHead(answer.status, answer.headers);
       response.end(answer.content);

@@ -26,7 +26,7 @@ export async function searchRows(form, targets, { signal }) {
   const { keyspace, table } = queries[0].target;
   const route = path('/api/v1/tables', keyspace, table, 'search');
   const began = performance.now();
-  const answer = await post(route, body, { signal, exact: true });
+  const answer = await post(route, body, { signal });
   const milliseconds = performance.now() - began;
   const highlights = await highlightsOf(answer.rows, queries, signal);
   return { ...answer, highlights, queries, body, route, milliseconds };
@@ -73,7 +73,7 @@ export async function searchIndex(form, target, { signal }) {
   if (filter) body.filter = filter;
   const route = path('/api/v1/indexes', keyspace, index, kind === 'words' ? 'bm25' : 'ann');
   const began = performance.now();
-  const answer = await post(route, body, { signal, exact: true });
+  const answer = await post(route, body, { signal });
   const milliseconds = performance.now() - began;
   const columns = Object.keys(answer.primary_keys);
   const scores = answer.similarity_scores ?? answer.scores;
@@ -86,9 +86,6 @@ export async function valueOfRow({ target, field }, { signal }) {
   const { keyspace, table, column } = target;
   const query = new URLSearchParams(Object.entries(field.row).map(([name, value]) => [name, String(value)]));
   query.set('columns', jsonName(column));
-  const { rows } = await request('GET', `${path('/api/v1/tables', keyspace, table, 'rows')}?${query}`, {
-    signal,
-    exact: true,
-  });
+  const { rows } = await request('GET', `${path('/api/v1/tables', keyspace, table, 'rows')}?${query}`, { signal });
   return rows[0] ? valueOf(rows[0], column) : null;
 }
