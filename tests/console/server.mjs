@@ -27,10 +27,11 @@ export async function startServer({ login = false, sample = true, args = [], htt
   const ended = new Promise((resolve) => child.once('exit', resolve));
   let log = '';
   const listening = new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`not listening after ${START_MS} ms:\n${log}`)), START_MS);
+    const timer = setTimeout(() => reject(new Error(`not ready after ${START_MS} ms:\n${log}`)), START_MS);
     const read = (piece) => {
       log += piece;
-      const found = /listening cql=(\S+) http=(\S+)/.exec(log);
+      // It listens before it has its first superuser and the sample.
+      const found = /annulus is ready: CQL on (\S+), HTTP on (\S+)/.exec(log);
       if (!found) return;
       clearTimeout(timer);
       resolve(found);
