@@ -166,7 +166,7 @@ test('a fault of a view leaves the navigation, and says that it is one', async (
 
 test('each failure of the server is said in words', async () => {
   const cases = [
-    [403, { error: 'no right', hint: 'have it granted' }, 'You have no right to this', 'have it granted'],
+    [403, { error: 'no right', hint: 'have it granted' }, 'You have no right to this', 'Have it granted.'],
     [404, 'unknown path', 'This is not there', 'unknown path'],
     [503, { reason: 'INDEX_BUILDING', message: 'it is built' }, 'The server has too much to do', 'it is built'],
     [400, 'wrong', 'The server refused this request', 'wrong'],

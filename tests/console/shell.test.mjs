@@ -113,7 +113,7 @@ test('each thing that has the focus shows it', async () => {
 
 test('on a phone the navigation opens and closes by keyboard', async () => {
   await withPage({ width: widths.phone, path: '#/start' }, async ({ page }) => {
-    const menu = page.getByRole('button', { name: 'Views' });
+    const menu = page.getByRole('button', { name: 'Views', exact: true });
     await menu.focus();
     await page.keyboard.press('Enter');
     assert.equal(await menu.getAttribute('aria-expanded'), 'true');

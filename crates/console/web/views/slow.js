@@ -61,9 +61,9 @@ function Details({ row, onClose }) {
   return html`<${Dialog} title="Slow statement" open=${row !== null} onClose=${onClose} actions=${link} wide>
     ${row &&
     html`<div class="stack">
-      <${Code} text=${row.statement} language="cql" label="Statement" />
+      <${Code} text=${row.statement} language="cql" label="Statement" wrap />
       <dl class="facts">${facts.filter(Boolean).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
-      ${row.plan && html`<h3>How the search was done</h3><${Code} text=${row.plan} label="Plan" />`}
+      ${row.plan && html`<h3>How the search was done</h3><${Code} text=${row.plan} label="Plan" wrap />`}
     </div>`}
   <//>`;
 }
