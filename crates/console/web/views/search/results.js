@@ -149,7 +149,7 @@ function Why({ parts, score, best, isFused, rank }) {
 }
 
 function Reasons({ parts, score, isFused, rank }) {
-  return html`<div class="why-reasons">
+  return html`<div class="why-reasons" tabindex="0" role="region" aria-label="Parts of the score">
     <table>
       <thead><tr><th scope="col">By</th><th scope="col" class="number">Place</th><th scope="col" class="number">Score</th>${isFused && html`<th scope="col">Adds</th><th scope="col" class="number">Sum</th>`}</tr></thead>
       <tbody>
