@@ -144,7 +144,7 @@ test('commands to restore name the location and the point, as a shell takes them
     await location(page, "file:///back ups/it's").getByRole('button', { name: 'Commands to restore' }).click();
     const dialog = page.getByRole('dialog', { name: 'Restore from this location' });
     const command = await dialog.getByRole('region', { name: 'All into this server' }).textContent();
-    assert.match(command, /^annulus restore --location 'file:\/\/\/back ups\/it'\\''s' --point 20261130T030000Z-d664ed9a --http http:\/\/127/);
+    assert.match(command, /^annulus restore --location 'file:\/\/\/back ups\/it'\\''s' \\\n {4}--point 20261130T030000Z-d664ed9a \\\n {4}--http http:\/\/127/);
     await dialog.getByRole('tab', { name: 'List and verify' }).click();
     await dialog.getByText(/annulus backup verify/).waitFor();
     await page.keyboard.press('Escape');

@@ -78,7 +78,7 @@ test('rates come from counters, and latencies are means', async () => {
     const key = (title, label) => chart(page, title).locator('.chart-key li', { hasText: label }).locator('.number');
     await chart(page, 'Searches').waitFor();
     assert.equal(await key('Searches', 'text').textContent(), '5/s');
-    assert.equal(await key('Latency of searches, mean', 'vector').textContent(), '20 ms');
+    assert.equal(await key('Mean latency of searches', 'vector').textContent(), '20 ms');
     assert.equal(await key('How far indexes are behind', 'products_v').textContent(), '39 s');
     assert.equal(await key('Memory, by owner', 'indexes').textContent(), '160 MiB');
     assert.equal(await key('Memory, by owner', 'other').textContent(), '18.0 MiB');
@@ -107,13 +107,13 @@ test('a chart has a twin that screen readers read, and a table for all', async (
   await withPage({}, async ({ page }) => {
     await page.route(history, ring(busy()));
     await page.goto(`/${path}`);
-    const twin = page.getByRole('table', { name: /^Latency of searches, mean: means of 8 pieces/ });
+    const twin = page.getByRole('table', { name: /^Mean latency of searches: means of 8 pieces/ });
     await twin.waitFor({ state: 'attached' });
     assert.deepEqual(await twin.getByRole('cell').allTextContents(), Array(8).fill('20 ms'));
-    await page.getByRole('button', { name: 'Latency of searches, mean as a table' }).focus();
+    await page.getByRole('button', { name: 'Mean latency of searches as a table' }).focus();
     await page.keyboard.press('Enter');
-    await chart(page, 'Latency of searches, mean').getByRole('region', { name: 'Latency of searches, mean, means' }).waitFor();
-    await page.getByRole('button', { name: 'Latency of searches, mean as a chart' }).waitFor();
+    await chart(page, 'Mean latency of searches').getByRole('region', { name: 'Mean latency of searches, means' }).waitFor();
+    await page.getByRole('button', { name: 'Mean latency of searches as a chart' }).waitFor();
   });
 });
 

@@ -72,7 +72,7 @@ export const CHARTS = [
   {
     id: 'search-latency',
     group: 'Requests',
-    title: 'Latency of searches, mean',
+    title: 'Mean latency of searches',
     form: ofSeconds,
     lines: means('annulus_search_duration_seconds'),
     needs: 'annulus_search_duration_seconds_count',
@@ -83,7 +83,7 @@ export const CHARTS = [
   {
     id: 'statement-latency',
     group: 'Requests',
-    title: 'Latency of CQL statements, mean',
+    title: 'Mean latency of CQL',
     form: ofSeconds,
     lines: means('annulus_cql_request_duration_seconds'),
     needs: 'annulus_cql_request_duration_seconds_count',
@@ -94,7 +94,7 @@ export const CHARTS = [
   {
     id: 'gateway-search',
     group: 'Gateway',
-    title: 'Latency of searches, mean',
+    title: 'Mean latency of searches',
     form: ofSeconds,
     lines: means('annulus_gateway_search_duration_seconds'),
     needs: 'annulus_gateway_search_duration_seconds_count',
@@ -103,7 +103,7 @@ export const CHARTS = [
   {
     id: 'gateway-write',
     group: 'Gateway',
-    title: 'Latency of writes, mean',
+    title: 'Mean latency of writes',
     form: ofSeconds,
     lines: means('annulus_gateway_write_duration_seconds'),
     needs: 'annulus_gateway_write_duration_seconds_count',
