@@ -36,7 +36,7 @@ function Heading({ column, order, setOrder }) {
   const style = column.width ? { width: column.width } : undefined;
   const className = column.align === 'right' ? 'right' : undefined;
   const detail = column.detail && html` <span class="th-detail">${column.detail}</span>`;
-  if (!column.sort) return html`<th scope="col" role="columnheader" class=${className} style=${style}>${column.label}${detail}</th>`;
+  if (!column.sort) return html`<th scope="col" role="columnheader" class=${className} style=${style}><span>${column.label}${detail}</span></th>`;
   const sort = () => setOrder({ key: column.key, down: mine ? !order.down : false });
   return html`<th
     scope="col"
@@ -46,7 +46,7 @@ function Heading({ column, order, setOrder }) {
     aria-sort=${mine ? (order.down ? 'descending' : 'ascending') : 'none'}
   >
     <button type="button" class="sort" onClick=${sort}>
-      ${column.label}${detail}
+      <span>${column.label}${detail}</span>
       <span class=${mine ? 'sort-mark' : 'sort-mark faint'}><${Icon} name=${mine && !order.down ? 'up' : 'down'} size="12" /></span>
     </button>
   </th>`;

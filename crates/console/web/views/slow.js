@@ -57,7 +57,7 @@ function Details({ row, onClose }) {
     ['Keyspace', row.keyspace_name ?? 'none in use'],
     row.request_id && ['Request', html`<code>${row.request_id}</code>`],
   ];
-  const link = row && html`<a class="button quiet" href=${`#/query?${new URLSearchParams({ cql: row.statement })}`}>Open as a query</a>`;
+  const link = row && html`<a class="button quiet" href=${`#/query?${new URLSearchParams({ text: row.statement })}`}>Open as a query</a>`;
   return html`<${Dialog} title="Slow statement" open=${row !== null} onClose=${onClose} actions=${link} wide>
     ${row &&
     html`<div class="stack">

@@ -80,9 +80,8 @@ function Hit({
   onOpen,
   onMore,
 }) {
-  const key = keyOfRow(definition, row);
-  const keyText = Object.entries(key)
-    .map(([name, value]) => `${name} ${textOf(value)}`)
+  const keyText = keyOf(definition)
+    .map((name) => `${name} ${textOf(valueOf(row, name))}`)
     .join(', ');
   const head = title ? valueOf(row, title) : null;
   const excerpt = words ?? names.find((name) => name !== title && String(valueOf(row, name) ?? '').length > 80);
@@ -93,7 +92,7 @@ function Hit({
       <span class="hit-place" aria-hidden="true">${at + 1}</span>
       <h2><button type="button" onClick=${() => onOpen(row)}>${head ?? keyText}</button></h2>
       ${head && html`<code class="hit-key">${keyText}</code>`}
-      <${Button} kind="quiet" onClick=${() => onMore(key)}>Rows like this<//>
+      <${Button} kind="quiet" onClick=${() => onMore(keyOfRow(definition, row))}>Rows like this<//>
     </div>
     ${excerpt && html`<p class="hit-text"><${Excerpt} highlight=${highlight} text=${valueOf(row, excerpt)} /></p>`}
     <${Others} row=${row} names=${others} definition=${definition} />
@@ -150,9 +149,9 @@ function Why({ parts, score, best, isFused, rank }) {
 }
 
 function Reasons({ parts, score, isFused, rank }) {
-  return html`<div class="why-reasons">
+  return html`<div class="why-reasons" tabindex="0" role="region" aria-label="Parts of the score">
     <table>
-      <thead><tr><th scope="col">By</th><th scope="col" class="number">Place</th><th scope="col" class="number">Score</th>${isFused && html`<th scope="col">Adds</th><th scope="col" class="number" aria-label="Sum" />`}</tr></thead>
+      <thead><tr><th scope="col">By</th><th scope="col" class="number">Place</th><th scope="col" class="number">Score</th>${isFused && html`<th scope="col">Adds</th><th scope="col" class="number">Sum</th>`}</tr></thead>
       <tbody>
         ${parts.map(
           ({ by, column, rank: place, score: own, weight, part }, at) => html`<tr key=${at}>

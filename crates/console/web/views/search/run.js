@@ -1,10 +1,11 @@
 // Carries out a search: by rows where the server has tables, by the routes of an index elsewhere.
 
-import { ApiFailure, path, post, request } from '../../api.js';
+import { ApiFailure, cql, path, post } from '../../api.js';
+import { cqlName } from '../../format.js';
 import { serviceFilter } from './filter.js';
 import { hasNear, vectorOf } from './form.js';
 import { bodyOf, queriesOf } from './request.js';
-import { jsonName, valueOf } from './targets.js';
+import { jsonName, keyOf, valueOf } from './targets.js';
 
 // The characters around words of a highlight, which no text has by chance.
 export const MARKS = { pre: '\u0001', post: '\u0002' };
@@ -83,12 +84,10 @@ export async function searchIndex(form, target, { signal }) {
 
 // The value by which a row is searched: its vector or its text.
 export async function valueOfRow({ target, field }, { signal }) {
-  const { keyspace, table, column } = target;
-  const query = new URLSearchParams(Object.entries(field.row).map(([name, value]) => [name, String(value)]));
-  query.set('columns', jsonName(column));
-  const { rows } = await request('GET', `${path('/api/v1/tables', keyspace, table, 'rows')}?${query}`, {
-    signal,
-    exact: true,
-  });
+  const { keyspace, table, column, definition } = target;
+  const key = keyOf(definition);
+  const where = key.map((name) => `${cqlName(name)} = ?`).join(' AND ');
+  const statement = `SELECT ${cqlName(column)} FROM ${cqlName(keyspace)}.${cqlName(table)} WHERE ${where}`;
+  const { rows } = await cql(statement, { parameters: key.map((name) => field.row[jsonName(name)]), signal });
   return rows[0] ? valueOf(rows[0], column) : null;
 }
