@@ -53,7 +53,7 @@ function FirstBackup({ places, onBackup }) {
       only what is new.
     <//>
     <div class="stack first-backup">
-      <h3>From a shell, with a schedule and drills</h3>
+      <h2>From a shell, with a schedule and drills</h2>
       <${Code} text=${FIRST} language="bash" label="First backup" />
       ${places.length === 0
         ? html`<p class="soft">

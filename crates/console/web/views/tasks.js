@@ -57,7 +57,7 @@ const RUNNING = (reload) => [
     align: 'right',
     render: (task) => {
       if (task.abort_requested) return html`<${Badge} tone="warn">Stopping<//>`;
-      return task.is_abortable ? html`<${Stop} task=${task} onStopped=${reload} />` : html`<span class="soft small">by itself not</span>`;
+      return task.is_abortable ? html`<${Stop} task=${task} onStopped=${reload} />` : html`<span class="soft">no</span>`;
     },
   },
 ];
@@ -94,20 +94,21 @@ function Tasks({ tasks, reload }) {
   const shown = tasks.filter((task) => matches(task, words));
   const running = shown.filter((task) => task.state === 'running');
   const ended = shown.filter((task) => task.state !== 'running' && (!result || task.state === result));
-  const nothing = html`<${Empty} title="No task matches">Another word may be in the kind of work, a table or an index.<//>`;
+  const isFiltered = words.length > 0 || result !== '';
+  const nothing = !isFiltered ? html`<p class="task-none soft">Nothing has ended yet.</p>` : html`<${Empty} title="No task matches">Another word may be in the kind of work, a table or an index.<//>`;
   return html`<div class="row spread">
       <${Filter} value=${filter} onChange=${setFilter} placeholder="Filter tasks" />
       <${Select} aria-label="Results" options=${RESULTS} value=${result} onChange=${(event) => setResult(event.target.value)} />
     </div>
     <${Card} title="Running now" flush>
-      <${Table}
+      <div class="running-tasks"><${Table}
         caption="Running tasks"
         columns=${RUNNING(reload)}
         rows=${running}
         rowKey="id"
         rowHref=${hrefOf}
         empty=${html`<p class="task-none soft">${words.length > 0 ? 'No task that runs matches.' : 'Nothing runs.'}</p>`}
-      />
+      /></div>
     <//>
     <${Card} title="Ended lately" flush>
       <${Table}

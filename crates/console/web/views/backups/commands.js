@@ -2,6 +2,8 @@
 import { session } from '../../api.js';
 
 const USUAL_HTTP = '127.0.0.1:6080';
+// A command of one line would not be seen whole.
+const NEXT_LINE = ' \\\n    ';
 
 // A word of a shell as it is.
 export function quoted(word) {
@@ -12,18 +14,18 @@ export function quoted(word) {
 function serverFlag() {
   const http = session.current?.http;
   const scheme = location.protocol === 'https:' ? 'https' : 'http';
-  return !http || http === USUAL_HTTP ? '' : ` --http ${scheme}://${http}`;
+  return !http || http === USUAL_HTTP ? '' : `${NEXT_LINE}--http ${scheme}://${http}`;
 }
 
 // Ways to restore: {title, about, text}.
 export function restores(place, point) {
   const at = `--location ${quoted(place)}`;
-  const of = point ? ` --point ${quoted(point)}` : '';
+  const of = point ? `${NEXT_LINE}--point ${quoted(point)}` : '';
   return [
     {
       title: 'A table as it was, next to the present one',
       about: 'Name the keyspace and the table. They appear once they are complete; nothing is overwritten.',
-      text: `annulus restore ${at}${of} --keyspace shop --table products --to-keyspace shop_before${serverFlag()}`,
+      text: `annulus restore ${at}${of}${NEXT_LINE}--keyspace shop --table products --to-keyspace shop_before${serverFlag()}`,
     },
     {
       title: 'All into this server',
@@ -33,12 +35,12 @@ export function restores(place, point) {
     {
       title: 'A new server',
       about: 'The directory must be missing or empty. No running server is needed.',
-      text: `annulus restore ${at}${of} --data /var/lib/annulus-copy\nannulus serve --data-dir /var/lib/annulus-copy`,
+      text: `annulus restore ${at}${of}${NEXT_LINE}--data /var/lib/annulus-copy\nannulus serve --data-dir /var/lib/annulus-copy`,
     },
     {
       title: 'Any CQL cluster, Cassandra too',
       about: 'Rows go by CQL, with their write times and TTLs.',
-      text: `annulus restore ${at}${of} --cql 10.0.0.1:9042,10.0.0.2:9042`,
+      text: `annulus restore ${at}${of}${NEXT_LINE}--cql 10.0.0.1:9042,10.0.0.2:9042`,
     },
   ];
 }

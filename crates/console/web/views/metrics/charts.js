@@ -8,7 +8,7 @@ const LINES_MAX = 7;
 const small = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const aSecond = (value) => `${value >= 1000 ? count(Math.round(value)) : small.format(value)}/s`;
 const ofSeconds = (value) => (value === 0 ? '0' : duration(value * 1000));
-const cores = (value) => (value === 0 ? '0' : `${value.toFixed(2)} cores`);
+const cores = (value) => value.toFixed(2);
 
 const words = (text) => text.replaceAll('_', ' ');
 
@@ -66,13 +66,13 @@ function disk(names) {
   return same && first ? [{ ...first, label: 'free' }] : free;
 }
 
-// title, group, and lines(names). `worst`: which lines are shown of many. `empty`: what to say where there is no line.
+// title, group, and lines(names). `isWhole`: the values are whole numbers. `worst`: which lines are shown of many. `empty`: what to say where there is no line.
 export const CHARTS = [
   { id: 'searches', group: 'Requests', title: 'Searches', form: aSecond, lines: rates('annulus_search_requests_total') },
   {
     id: 'search-latency',
     group: 'Requests',
-    title: 'Latency of searches, mean',
+    title: 'Mean latency of searches',
     form: ofSeconds,
     lines: means('annulus_search_duration_seconds'),
     needs: 'annulus_search_duration_seconds_count',
@@ -83,7 +83,7 @@ export const CHARTS = [
   {
     id: 'statement-latency',
     group: 'Requests',
-    title: 'Latency of CQL statements, mean',
+    title: 'Mean latency of CQL',
     form: ofSeconds,
     lines: means('annulus_cql_request_duration_seconds'),
     needs: 'annulus_cql_request_duration_seconds_count',
@@ -94,7 +94,7 @@ export const CHARTS = [
   {
     id: 'gateway-search',
     group: 'Gateway',
-    title: 'Latency of searches, mean',
+    title: 'Mean latency of searches',
     form: ofSeconds,
     lines: means('annulus_gateway_search_duration_seconds'),
     needs: 'annulus_gateway_search_duration_seconds_count',
@@ -103,7 +103,7 @@ export const CHARTS = [
   {
     id: 'gateway-write',
     group: 'Gateway',
-    title: 'Latency of writes, mean',
+    title: 'Mean latency of writes',
     form: ofSeconds,
     lines: means('annulus_gateway_write_duration_seconds'),
     needs: 'annulus_gateway_write_duration_seconds_count',
@@ -133,13 +133,14 @@ export const CHARTS = [
     id: 'rows',
     group: 'Indexes',
     title: 'Rows in indexes',
+    isWhole: true,
     form: count,
     lines: (names) => lines(names, 'annulus_index_rows'),
     worst: (line) => maximumOf(line.points),
     needs: 'annulus_index_rows',
   },
   { id: 'memory', group: 'Machine', title: 'Memory, by owner', form: bytes, isBytes: true, isStacked: true, lines: memory },
-  { id: 'cpu', group: 'Machine', title: 'Processor', form: cores, lines: (names) => lines(names, 'annulus_process_cpu_seconds_total', rateOf, () => 'busy') },
+  { id: 'cpu', group: 'Machine', title: 'Processor, cores in use', form: cores, lines: (names) => lines(names, 'annulus_process_cpu_seconds_total', rateOf, () => 'this server') },
   { id: 'disk', group: 'Machine', title: 'Room on the disk', form: bytes, isBytes: true, lines: disk, needs: 'annulus_disk_free_bytes' },
   {
     id: 'storage',
@@ -153,6 +154,7 @@ export const CHARTS = [
     id: 'connections',
     group: 'Machine',
     title: 'Connections',
+    isWhole: true,
     form: count,
     lines: (names) => lines(names, 'annulus_connection_open'),
   },
@@ -160,6 +162,7 @@ export const CHARTS = [
     id: 'work',
     group: 'Machine',
     title: 'Work in the background',
+    isWhole: true,
     form: count,
     lines: (names) =>
       moving([...lines(names, 'annulus_task_running'), ...lines(names, 'annulus_compaction_running', undefined, () => 'compaction')]),

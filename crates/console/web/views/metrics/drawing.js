@@ -6,6 +6,7 @@ const HEIGHT = 176;
 const CURSOR = { key: 'metrics', scales: ['x', null] };
 // Bytes are counted by powers of two, and so are the lines of the grid.
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
+const WHOLE = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((first) => first * 10 ** power)).flat();
 // Below this a share would seem to fall off a cliff that is none.
 const SHARE_MIN = 0.9;
 
@@ -87,7 +88,7 @@ export function draw(element, { chart, lines, data, window: timeWindow, onMove, 
         font: font(),
         size: 26,
         gap: 6,
-        space: 72,
+        space: 56,
         grid: { show: false },
         ticks: { show: false },
         values: (plot, splits, axis, space, step) => splits.map((time) => timeText(time, step)),
@@ -100,7 +101,7 @@ export function draw(element, { chart, lines, data, window: timeWindow, onMove, 
         space: 36,
         grid,
         ticks: { show: false },
-        incrs: chart.isBytes ? POWERS_OF_TWO : undefined,
+        incrs: chart.isBytes ? POWERS_OF_TWO : chart.isWhole ? WHOLE : undefined,
         values: (plot, splits) => splits.map((value) => chart.form(value)),
       },
     ],
