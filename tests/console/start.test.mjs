@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inAllForms, settled, widths, withPage } from './browser.mjs';
+import { serves } from './movies.mjs';
 
 test('the state of the server is shown in all forms', async () => {
   await inAllForms({ path: '#/start' }, 'start', async ({ page }) => {
@@ -74,6 +75,7 @@ test('the films are loaded by a click, with their words and their map', async ()
     assert.equal(films.rows[0].title, 'Frankenstein');
     const tasks = await server.api('GET', '/api/v1/tasks');
     assert.ok(tasks.some((task) => task.kind === 'map' && task.index === 'movies_by_plot'));
+    await serves(server, 'movies_by_words');
     const words = await server.api('POST', '/api/v1/indexes/samples/movies_by_words/bm25', { query: 'monster', limit: 3 });
     assert.equal(words.primary_keys.id.length, 3);
   });
