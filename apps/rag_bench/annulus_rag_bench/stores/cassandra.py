@@ -16,7 +16,7 @@ class CassandraStore(CqlStore):
     name: ClassVar[str] = "cassandra"
     title: ClassVar[str] = "Apache Cassandra"
     durability: ClassVar[str] = (
-        "In the commit log in memory when an insert returns, synced to the disk every 10 s (`commitlog_sync: periodic`)."
+        "In the commit log in memory when an insert returns, and synced every 10 s (`commitlog_sync: periodic`)."
     )
     index: ClassVar[str] = "SAI on the vector (cosine) and on the date, defaults. No index of words."
     has_hybrid: ClassVar[bool] = False
