@@ -1,0 +1,47 @@
+"""The function of the series: a question to the articles that are related to it."""
+
+from datetime import datetime
+
+from .article import FoundArticle
+from .embeddings import Embeddings
+from .stores.store import Query, Store, StoreError
+
+# More than the model reads (256 tokens), and less than anything that a person types.
+QUESTION_CHARACTERS = 2_000
+ARTICLES_MAX = 100
+
+
+def related_articles(
+    store: Store,
+    embeddings: Embeddings,
+    text: str,
+    limit: int = 5,
+    *,
+    published_from: datetime | None = None,
+    published_until: datetime | None = None,
+    hybrid: bool = False,
+) -> list[FoundArticle]:
+    """The articles nearest to a question, which its first 2,000 characters are. Raises `ValueError` for a bad one."""
+    query = query_of(embeddings, text, published_from, published_until, hybrid)
+    if not 1 <= limit <= ARTICLES_MAX:
+        raise ValueError(f"the limit must be 1 to {ARTICLES_MAX}, not {limit}")
+    if hybrid and not store.has_hybrid:
+        raise StoreError(f"{store.title} does not search by words as well: leave hybrid out")
+    return store.related_articles(query, limit)
+
+
+def query_of(
+    embeddings: Embeddings,
+    text: str,
+    published_from: datetime | None = None,
+    published_until: datetime | None = None,
+    hybrid: bool = False,
+) -> Query:
+    """The query of a question."""
+    # Half a character, which JSON can carry, is no text in UTF-8; and PostgreSQL takes no zero character.
+    question = text[:QUESTION_CHARACTERS].encode(errors="replace").decode().replace("\0", " ").strip()
+    if not question:
+        raise ValueError("the question is empty: say what the articles should be about")
+    if published_from is not None and published_until is not None and published_from > published_until:
+        raise ValueError(f"no date is both after {published_from:%Y-%m-%d} and before {published_until:%Y-%m-%d}")
+    return Query(question, embeddings.embed([question])[0], published_from, published_until, hybrid)
