@@ -5,6 +5,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -46,16 +47,20 @@ def embeddings_of(settings: Settings) -> Embeddings:
 
 
 class BundledModel:
-    """all-MiniLM-L6-v2 in this process."""
+    """all-MiniLM-L6-v2 in this process, loaded with the first text."""
 
     model = NAME
 
     def __init__(self, threads: int | None = None) -> None:
-        self._embedder = Embedder(threads)
+        self._threads = threads
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         # Half a character, which JSON can carry, is no text in UTF-8.
         return self._embedder.embed([text.encode(errors="replace").decode() for text in texts])
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        return Embedder(self._threads)
 
 
 class RemoteModel:

@@ -49,6 +49,10 @@ class AnnulusStore(CqlStore):
             server.stop()
             raise
 
+    def version(self) -> str:
+        # `system.local` has the version of Cassandra that drivers are to take it for.
+        return self._server.version if self._server is not None else super().version()
+
     def sizes(self) -> StoreSizes:
         if self._server is None:
             raise StoreError("The sizes of a server that was not started here are not known: set RAG_OWN_SERVERS=true")

@@ -63,6 +63,9 @@ class ClickHouseStore:
     def start(cls, directory: Path, settings: Settings) -> Self:
         return cls(directory)
 
+    def version(self) -> str:
+        return str(self._rows("SELECT version()")[0][0])
+
     def create(self) -> None:
         for statement in CREATE:
             self._execute(statement)

@@ -66,6 +66,9 @@ class CqlStore:
     def close(self) -> None:
         self._cluster.shutdown()
 
+    def version(self) -> str:
+        return str(self.execute("SELECT release_version FROM system.local")[0].release_version)
+
     def create(self) -> None:
         models = f"CREATE TABLE IF NOT EXISTS {MODELS} (table_name text PRIMARY KEY, model text)"
         for statement in (CREATE_KEYSPACE, CREATE_TABLE, *self.indexes, models):

@@ -77,6 +77,11 @@ class PgvectorStore:
         except (OSError, RuntimeError, psycopg.Error) as error:
             raise StoreError(f"PostgreSQL does not start in {directory}: {error}") from error
 
+    def version(self) -> str:
+        statement = "SELECT split_part(version(), ' ', 2), extversion FROM pg_extension WHERE extname = 'vector'"
+        postgres, pgvector = self._execute(statement)[0]
+        return f"{postgres}, pgvector {pgvector}"
+
     def create(self) -> None:
         for statement in CREATE:
             self._execute(statement)

@@ -1,5 +1,6 @@
 """Qdrant in this process (Qdrant Edge): one shard, with indexes of the date and of the words."""
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -52,6 +53,9 @@ class QdrantStore:
     @classmethod
     def start(cls, directory: Path, settings: Settings) -> Self:
         return cls(directory)
+
+    def version(self) -> str:
+        return f"Edge {importlib.metadata.version('qdrant-edge-py')}"
 
     def create(self) -> None:
         if self._shard is not None:

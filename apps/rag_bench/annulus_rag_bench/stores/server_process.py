@@ -36,11 +36,17 @@ class AnnulusProcess:
             build = "Build it with: cargo build --release -p annulus"
             raise StoreError(f"{binary} does not start: {error}. {build}, or set ANNULUS_BINARY") from error
         self.pid = self._process.pid
+        self._binary = binary
         try:
             self.port = self._port_of_ready_line(directory)
         except BaseException:
             self.stop()
             raise
+
+    @property
+    def version(self) -> str:
+        """The version of the program."""
+        return subprocess.check_output([self._binary, "--version"], text=True).split()[1]
 
     def stop(self) -> None:
         """Ends the server, and waits until it has ended."""

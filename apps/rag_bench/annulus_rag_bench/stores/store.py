@@ -59,6 +59,9 @@ class Store(Protocol):
     def start(cls, directory: Path, settings: Settings) -> Self:
         """Connects to the store, or starts it with its files in a directory."""
 
+    def version(self) -> str:
+        """The version of the store."""
+
     def create(self) -> None:
         """Makes the tables and indexes that are not there yet."""
 
