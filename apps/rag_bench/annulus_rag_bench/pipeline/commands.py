@@ -7,12 +7,9 @@ import textwrap
 from datetime import date
 from typing import TYPE_CHECKING
 
-from annulus_embedder.openai_form import serve
-
 from ..config import APPLICATION, Settings
+from ..stores import STORES
 from .answer import Answer, Outcome, Question, Source
-from .pipeline import Pipeline
-from .service import service_of
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -37,6 +34,8 @@ def add_commands(subparsers: "Subparsers") -> None:
     page = subparsers.add_parser("page", help="the same as a page in the browser")
     page.add_argument("--port", type=int, default=PAGE_PORT)
     page.set_defaults(run=run_page)
+    for command in (ask, service, page):
+        command.add_argument("--store", choices=list(STORES), help="the store instead of RAG_STORE")
 
 
 def day(text: str) -> date:
@@ -46,9 +45,22 @@ def day(text: str) -> date:
         raise argparse.ArgumentTypeError(f"{text!r} is no day: write it as 1999-12-31") from error
 
 
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The settings of the environment, with the store of the command line."""
+    if options.store is not None:
+        # In the environment, as the page is a process of its own.
+        os.environ["RAG_STORE"] = options.store
+    return Settings()
+
+
+# What the commands need is imported when they run: LangGraph alone takes a second.
 def run_ask(options: argparse.Namespace) -> None:
-    pipeline = Pipeline.of(Settings())
+    from .pipeline import Pipeline
+
+    pipeline = Pipeline.of(settings_of(options))
+    print("Loading the model that embeds questions ...", file=sys.stderr, flush=True)
     try:
+        pipeline.warm()
         question = Question.between(options.question, options.limit, options.first, options.last, options.hybrid)
         answer = pipeline.answer(question)
     finally:
@@ -79,11 +91,16 @@ def lines_of_source(source: Source) -> list[str]:
 
 
 def run_serve(options: argparse.Namespace) -> None:
-    serve(service_of(Settings()), options.host, options.port)
+    from annulus_embedder.openai_form import serve
+
+    from .service import service_of
+
+    serve(service_of(settings_of(options)), options.host, options.port)
 
 
 def run_page(options: argparse.Namespace) -> None:
     """Becomes the page's process. Streamlit reads `.streamlit/config.toml` in the folder where it starts."""
+    settings_of(options)
     os.chdir(APPLICATION)
     page = "annulus_rag_bench/pipeline/page.py"
     command = [sys.executable, "-m", "streamlit", "run", page, "--server.port", str(options.port)]

@@ -12,7 +12,8 @@ class StoreConnection:
 
     def __init__(self, settings: Settings, connect: Callable[[Settings], Store] | None = None) -> None:
         self._settings, self._connect = settings, connect or connected
-        self._lock, self._store = Lock(), None
+        self._lock = Lock()
+        self._store: Store | None = None
 
     def __call__(self) -> Store:
         """The store. Raises `StoreError` where nothing answers; the next call tries again."""
@@ -30,4 +31,4 @@ class StoreConnection:
 
 def connected(settings: Settings) -> Store:
     """The store that the settings name."""
-    return store_class(settings.store).start(settings.directory / settings.store, settings)
+    return store_class(settings.store).start(settings.directory / "stores" / settings.store, settings)

@@ -10,13 +10,13 @@ Three questions, each with its own measure:
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from langchain_core.documents import Document
 
-from ..questions import DEPTH, JudgedQuestion, judged_questions, ndcg
-from ..stores import Store
+from ..evaluate import scores_of
+from ..questions import DEPTH, JudgedQuestion, judged_questions
 from .answer import Answer, Outcome, Question
 from .model import ChatModel, ModelError
 from .pipeline import Pipeline
@@ -27,6 +27,9 @@ STUB_IS_FAITHFUL = (
     "Faithfulness is measured with a real model alone. The stub repeats a sentence of an article, so that its answers "
     "are always faithful and say nothing of a model. Name a model by RAG_MODEL_URL and RAG_MODEL."
 )
+
+# Of what points the other way.
+FARTHEST = 2.0
 
 Progress = Callable[[int, int], None]
 
@@ -98,35 +101,24 @@ def unanswerable_questions(path: Path = UNANSWERABLE) -> list[str]:
     return path.read_text().splitlines()
 
 
-def measure_retrieval(
-    pipeline: Pipeline,
-    questions: Sequence[JudgedQuestion] | None = None,
-    progress: Progress = lambda done, all: None,
-) -> Retrieval:
-    """What the store finds. Raises what `Pipeline.articles` raises."""
+def measure_retrieval(pipeline: Pipeline, questions: Sequence[JudgedQuestion] | None = None) -> Retrieval:
+    """What the store finds. Raises `StoreError`, `EmbeddingError`."""
     judged = judged_questions() if questions is None else questions
-    unanswerable, store = unanswerable_questions(), pipeline.check()
-    scores, nearest = [], []
-    everything = len(judged) + len(unanswerable)
-    for done, question in enumerate(judged, 1):
-        scores.append(score_of(pipeline, store, question))
-        progress(done, everything)
-    for done, text in enumerate(unanswerable, 1 + len(judged)):
-        nearest.append((text, pipeline.articles(Question(text, 1))[0].distance))
-        progress(done, everything)
-    return Retrieval(scores, nearest)
-
-
-def score_of(pipeline: Pipeline, store: Store, judged: JudgedQuestion) -> QuestionScore:
-    question = question_of(judged)
-    found = pipeline.articles(question)
-    by_both = None
+    store, embeddings = pipeline.check(), pipeline.embeddings
+    by_vectors = scores_of(store, embeddings, judged, hybrid=False)
+    by_both: Sequence[float | None] = [None] * len(judged)
     if store.has_hybrid:
-        both = pipeline.articles(replace(question, hybrid=True))
-        by_both = ndcg([article.url for article in both], judged.relevant)
-    by_vectors = ndcg([article.url for article in found], judged.relevant)
-    nearest = min((article.distance for article in found), default=2.0)
-    return QuestionScore(judged.question, judged.has_dates, by_vectors, by_both, nearest)
+        by_both = scores_of(store, embeddings, judged, hybrid=True)
+    scores = [
+        QuestionScore(question.question, question.has_dates, vectors, both, nearest_to(pipeline, question_of(question)))
+        for question, vectors, both in zip(judged, by_vectors, by_both, strict=True)
+    ]
+    return Retrieval(scores, [(text, nearest_to(pipeline, Question(text))) for text in unanswerable_questions()])
+
+
+def nearest_to(pipeline: Pipeline, question: Question) -> float:
+    """The distance of the nearest article."""
+    return min((article.distance for article in pipeline.articles(question)), default=FARTHEST)
 
 
 def question_of(judged: JudgedQuestion) -> Question:

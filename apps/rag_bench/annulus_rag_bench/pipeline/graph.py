@@ -6,7 +6,7 @@
 
 import operator
 from collections.abc import Callable
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from langchain_core.documents import Document
 from langgraph.graph import END, START, StateGraph
@@ -123,14 +123,10 @@ def after_grade(state: State) -> str:
 def graph_of(steps: Steps) -> Graph:
     """The steps as a graph."""
     graph: StateGraph[State, None, State, State] = StateGraph(State)
-    nodes: dict[str, Callable[[State], Any]] = {
-        "retrieve": steps.retrieve,
-        "grade": steps.grade,
-        "answer": steps.answer,
-        "decline": steps.decline,
-    }
-    for name, node in nodes.items():
-        graph.add_node(name, node)
+    graph.add_node("retrieve", steps.retrieve)
+    graph.add_node("grade", steps.grade)
+    graph.add_node("answer", steps.answer)
+    graph.add_node("decline", steps.decline)
     graph.add_edge(START, "retrieve")
     graph.add_edge("retrieve", "grade")
     graph.add_conditional_edges("grade", after_grade, ["answer", "decline", END])

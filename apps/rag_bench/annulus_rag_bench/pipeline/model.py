@@ -76,7 +76,7 @@ class RemoteModel:
         url = f"{self._url}/chat/completions"
         answer = self._json(url, {"model": self.name, "messages": list(messages)})
         try:
-            text = answer["choices"][0]["message"]["content"]  # type: ignore[index, call-overload]
+            text = answer["choices"][0]["message"]["content"]  # type: ignore[index]
         except (LookupError, TypeError) as error:
             raise ModelError(f"{url} does not answer in OpenAI's form: {str(answer)[:SAID_CHARACTERS]}") from error
         if not isinstance(text, str) or not text.strip():
@@ -102,7 +102,7 @@ class RemoteModel:
             said = error.response.text[:SAID_CHARACTERS]
             raise ModelError(f"{url} answers {error.response.status_code}: {said}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            why = str(error) or type(error).__name__
+            why = str(error).rstrip(".") or type(error).__name__
             raise ModelError(f"No model answers at {url}: {why}. Unset RAG_MODEL_URL for the stub") from error
         except ValueError as error:
             raise ModelError(f"{url} does not answer in OpenAI's form: {error}") from error

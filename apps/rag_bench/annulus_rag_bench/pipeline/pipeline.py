@@ -1,13 +1,13 @@
 """The whole pipeline: a question to its answer, with a store, an embedding model and a language model."""
 
 import time
-from typing import Self
+from typing import Self, cast
 
 from langchain_core.documents import Document
 
 from ..article import FoundArticle
 from ..config import Settings
-from ..embeddings import EmbeddingError, Embeddings, embeddings_of
+from ..embeddings import BundledModel, EmbeddingError, Embeddings, embeddings_of
 from ..retrieval import QUESTION_CHARACTERS, QuestionError, question_text
 from ..stores import Store, StoreError, check_model
 from .answer import Answer, Question, Source
@@ -40,6 +40,11 @@ class Pipeline:
         pipeline.metrics.build.labels(settings.store, pipeline.embeddings.model, model.name).set(1)
         return pipeline
 
+    def warm(self) -> None:
+        """Loads the embedding model where it is in this process, so that no question waits for it."""
+        if isinstance(self.embeddings, BundledModel):
+            self.embeddings.embed(["a question"])
+
     def close(self) -> None:
         self.connection.close()
         self.model.close()
@@ -51,7 +56,7 @@ class Pipeline:
         try:
             store = self._store_for(question)
             state: State = {"question": question}
-            found = self._graph.invoke(state)
+            found = cast(State, self._graph.invoke(state))
         except FAILURES as error:
             self.metrics.failed(error)
             raise

@@ -56,6 +56,7 @@ def service_of(settings: Settings, pipeline: Pipeline | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        asked_of.warm()
         yield
         asked_of.close()
 
