@@ -12,6 +12,7 @@ from .pipeline.commands import add_commands
 from .stores import STORES, StoreError, opened_store
 
 STORE_HELP = "the store instead of RAG_STORE"
+ARTICLES_HELP = "how many articles; all 10,000 by default"
 
 
 def main() -> None:
@@ -24,9 +25,11 @@ def main() -> None:
         command = commands.add_parser(name, help=text)
         command.add_argument("--store", choices=list(STORES), help=STORE_HELP)
         command.set_defaults(run=run)
+        if name == "load":
+            command.add_argument("--articles", type=positive, help=ARTICLES_HELP)
     bench = commands.add_parser("bench", help="measure stores one after the other, and write a report")
     bench.add_argument("--stores", nargs="+", choices=list(STORES), default=list(STORES))
-    bench.add_argument("--articles", type=positive, help="how many articles; all by default")
+    bench.add_argument("--articles", type=positive, help=ARTICLES_HELP)
     bench.set_defaults(run=run_bench)
     measure = commands.add_parser("measure", help="measure one store, and print the result as JSON; a part of bench")
     measure.add_argument("store", choices=list(STORES))
@@ -53,7 +56,7 @@ def run_load(options: argparse.Namespace) -> None:
 
     settings = settings_of(options)
     with opened_store(settings) as store:
-        count = load(store, load_articles(), embeddings_of(settings), show_progress)
+        count = load(store, load_articles(limit=options.articles), embeddings_of(settings), show_progress)
         print(f"{count} articles are in {store.title}")
 
 

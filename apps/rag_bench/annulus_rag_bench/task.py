@@ -25,10 +25,8 @@ def benchmark_task(count: int | None, embeddings: Embeddings, progress: Progress
     """The task with so many articles, or with all of them."""
     judged = judged_questions()
     everything = load_articles()
-    # Vectors of all, as they are known from one file whatever the number.
-    all_vectors = embed_articles(everything, embeddings, progress)
-    chosen = chosen_places(everything, judged, count or len(everything))
-    articles = [everything[at] for at in chosen]
+    articles = [everything[at] for at in chosen_places(everything, judged, count or len(everything))]
+    article_vectors = embed_articles(articles, embeddings, progress)
     sentences = first_sentences(articles, QUERIES - len(judged))
     texts = [question.question for question in judged] + sentences
     vectors = embed_cached(embeddings, texts)
@@ -38,7 +36,7 @@ def benchmark_task(count: int | None, embeddings: Embeddings, progress: Progress
         for question, query in zip(judged, queries, strict=False)
     ]
     rounds = ROUNDS if len(articles) >= WHOLE_CORPUS else QUICK_ROUNDS
-    return Task(articles, all_vectors[chosen], queries, with_dates, rounds)
+    return Task(articles, article_vectors, queries, with_dates, rounds)
 
 
 def chosen_places(articles: Sequence[Article], judged: Sequence[JudgedQuestion], count: int) -> list[int]:

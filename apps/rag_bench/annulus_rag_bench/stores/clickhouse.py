@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 from ..article import Article, FoundArticle
@@ -51,24 +52,20 @@ class ClickHouseStore:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory, self._last = directory, LastInsert()
         self._memory_before = memory_bytes([os.getpid()])
-        # Not before its memory is measured: the program of the database comes with this module.
-        from chdb.session import Session
-
-        try:
-            self._session = Session(str(directory))
-        except Exception as error:
-            raise explained(error) from error
+        self._reader = Connection(directory)
+        # Of its own, so that a search need not wait for an insert.
+        self._writer = Connection(directory)
 
     @classmethod
     def start(cls, directory: Path, settings: Settings) -> Self:
         return cls(directory)
 
     def version(self) -> str:
-        return str(self._rows("SELECT version()")[0][0])
+        return str(self._reader.rows("SELECT version()")[0][0])
 
     def create(self) -> None:
         for statement in CREATE:
-            self._execute(statement)
+            self._reader.execute(statement)
 
     def insert(self, articles: Sequence[Article], vectors: Vectors) -> None:
         if not articles:
@@ -76,29 +73,29 @@ class ClickHouseStore:
         self._remove(articles)
         # In one INSERT, as its documentation advises. JSON, as the values of parameters have an escaping of their own.
         rows = "\n".join(map(row_of, articles, vectors.tolist()))
-        self._execute(f"INSERT INTO {TABLE} ({COLUMNS}, embedding) FORMAT JSONEachRow {rows}")
+        self._writer.execute(f"INSERT INTO {TABLE} ({COLUMNS}, embedding) FORMAT JSONEachRow {rows}")
         self._last.remember(articles, vectors)
 
     def remove_all(self) -> None:
-        self._execute(f"DROP TABLE IF EXISTS {TABLE}")
-        self._execute(f"DROP TABLE IF EXISTS {MODELS}")
+        self._reader.execute(f"DROP TABLE IF EXISTS {TABLE}")
+        self._reader.execute(f"DROP TABLE IF EXISTS {MODELS}")
 
     def count(self) -> int:
-        return int(self._rows(f"SELECT count() FROM {TABLE}")[0][0])
+        return int(self._reader.rows(f"SELECT count() FROM {TABLE}")[0][0])
 
     def wait_until_searchable(self, count: int, timeout: float) -> None:
         self._last.wait(self, count, timeout)
 
     def embedding_model(self) -> str | None:
-        if not int(self._rows("SELECT count() FROM system.tables WHERE database = 'vectorembeds'")[0][0]):
+        if not int(self._reader.rows("SELECT count() FROM system.tables WHERE database = 'vectorembeds'")[0][0]):
             return None
-        rows = self._rows(f"SELECT model FROM {MODELS} WHERE table_name = '{TABLE}'")
+        rows = self._reader.rows(f"SELECT model FROM {MODELS} WHERE table_name = '{TABLE}'")
         return str(rows[0][0]) if rows else None
 
     def set_embedding_model(self, model: str) -> None:
-        self._execute(f"TRUNCATE TABLE {MODELS}")
+        self._reader.execute(f"TRUNCATE TABLE {MODELS}")
         row = json.dumps({"table_name": TABLE, "model": model})
-        self._execute(f"INSERT INTO {MODELS} FORMAT JSONEachRow {row}")
+        self._reader.execute(f"INSERT INTO {MODELS} FORMAT JSONEachRow {row}")
 
     def related_articles(self, query: Query, limit: int = 5) -> list[FoundArticle]:
         values: dict[str, object] = {"vector": query.vector.tolist(), "articles": limit}
@@ -110,33 +107,54 @@ class ClickHouseStore:
             conditions.append("publication_date <= {published_until:DateTime64(3, 'UTC')}")
             values["published_until"] = date_text(query.published_until)
         if not conditions:
-            return list(map(found_in, self._rows(SELECT.replace("$WHERE", ""), values)))
+            return list(map(found_in, self._reader.rows(SELECT.replace("$WHERE", ""), values)))
         statement = SELECT.replace("$WHERE", "WHERE " + " AND ".join(conditions)) + DATES_FIRST
-        return list(map(found_in, self._rows(statement, values)))
+        return list(map(found_in, self._reader.rows(statement, values)))
 
     def sizes(self) -> StoreSizes:
         memory = memory_bytes([os.getpid()]) - self._memory_before
         return StoreSizes(disk_bytes(self._directory), memory, "what this process grew by, its client included")
 
     def close(self) -> None:
-        self._session.close()
+        self._writer.close()
+        self._reader.close()
 
     def _remove(self, articles: Sequence[Article]) -> None:
         """Removes the articles of these addresses, as the table may have an address twice."""
         values = {"urls": "[" + ", ".join(quoted(article.url) for article in articles) + "]"}
         where = "WHERE url IN {urls:Array(String)}"
-        if int(self._rows(f"SELECT count() FROM {TABLE} {where}", values)[0][0]):
-            self._execute(f"ALTER TABLE {TABLE} DELETE {where} SETTINGS mutations_sync = 1", values)
+        if int(self._writer.rows(f"SELECT count() FROM {TABLE} {where}", values)[0][0]):
+            self._writer.execute(f"ALTER TABLE {TABLE} DELETE {where} SETTINGS mutations_sync = 1", values)
 
-    def _rows(self, statement: str, values: Mapping[str, object] | None = None) -> list[list[Any]]:
-        found: list[list[Any]] = json.loads(str(self._execute(statement, values)))["data"]
-        return found
 
-    def _execute(self, statement: str, values: Mapping[str, object] | None = None) -> object:
+class Connection:
+    """A session of chdb, which one thread at a time may use: the values of a statement are the whole session's."""
+
+    def __init__(self, directory: Path) -> None:
+        # Not at the top, so that the memory of the database, which comes with this module, can be measured.
+        from chdb.session import Session
+
+        self._lock = Lock()
         try:
-            return self._session.query(statement, "JSONCompact", params=values)
+            self._session = Session(str(directory))
         except Exception as error:
             raise explained(error) from error
+
+    def rows(self, statement: str, values: Mapping[str, object] | None = None) -> list[list[Any]]:
+        """The rows of a statement."""
+        found: list[list[Any]] = json.loads(str(self.execute(statement, values)))["data"]
+        return found
+
+    def execute(self, statement: str, values: Mapping[str, object] | None = None) -> object:
+        """The answer to a statement, with values for its parameters. Raises `StoreError`."""
+        try:
+            with self._lock:
+                return self._session.query(statement, "JSONCompact", params=values)
+        except Exception as error:
+            raise explained(error) from error
+
+    def close(self) -> None:
+        self._session.close()
 
 
 def explained(error: Exception) -> Exception:

@@ -81,8 +81,8 @@ class CassandraProcess:
         self._directory = directory / "ring"
         yaml = directory / "more.yaml"
         yaml.write_text(CASSANDRA_YAML)
-        network = f"127.{random.randint(1, 254)}.{random.randint(1, 254)}"
-        self.host, self.port = f"{network}.1", free_port(f"{network}.1")
+        network, self.port = network_of(self._directory)
+        self.host = f"{network}.1"
         self._settings = {
             "CASSANDRA_NET": network,
             "CASSANDRA_CQL_PORT": str(self.port),
@@ -116,6 +116,16 @@ class CassandraProcess:
         )
         if ended.returncode != 0:
             raise StoreError(f"Cassandra: {ended.stderr.strip()}")
+
+
+def network_of(ring: Path) -> tuple[str, int]:
+    """The first three parts of a node's address, and its port: those that it had before, or free ones."""
+    known = ring / "cluster.conf"
+    if known.exists():
+        settings = dict(line.split("=", 1) for line in known.read_text().splitlines() if "=" in line)
+        return settings["NET"], int(settings["CQL_PORT"])
+    network = f"127.{random.randint(1, 254)}.{random.randint(1, 254)}"
+    return network, free_port(f"{network}.1")
 
 
 def free_port(host: str) -> int:

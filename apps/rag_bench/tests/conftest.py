@@ -1,0 +1,62 @@
+"""Articles with vectors, and each store with its files in a directory of the tests."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.append(str(ROOT / "tests/drivers"))
+
+from annulus_rag_bench.article import Article  # noqa: E402
+from annulus_rag_bench.config import Settings  # noqa: E402
+from annulus_rag_bench.corpus import CORPUS, load_articles  # noqa: E402
+from annulus_rag_bench.embeddings import BundledModel, Vectors  # noqa: E402
+from annulus_rag_bench.stores import STORES, Store, store_class  # noqa: E402
+from process import BINARY  # noqa: E402
+
+# Every twentieth: articles of all decades, and few enough for a node of Cassandra.
+EVERY = 20
+
+
+def own_settings(**others: object) -> Settings:
+    """Settings by which a store starts a server of its own: the program that the tests of the server start, too."""
+    return Settings(own_servers=True, annulus_binary=BINARY, **others)
+
+
+def skip_without(name: str) -> None:
+    """Leaves out Cassandra where Java 17 and Maven are not there."""
+    if name == "cassandra" and os.environ.get("WITHOUT_CASSANDRA"):
+        pytest.skip("WITHOUT_CASSANDRA is set")
+
+
+@pytest.fixture(scope="session")
+def articles() -> list[Article]:
+    return load_articles()[::EVERY]
+
+
+@pytest.fixture(scope="session")
+def vectors() -> Vectors:
+    """Those of the film sample, which are of the bodies alone: a test of a store needs any vectors."""
+    column = pyarrow.parquet.read_table(CORPUS, columns=["plot_embedding"])["plot_embedding"]
+    return np.stack(column.to_numpy()).astype(np.float32)[::EVERY]
+
+
+@pytest.fixture(scope="session")
+def embeddings() -> BundledModel:
+    return BundledModel(threads=2)
+
+
+@pytest.fixture(scope="module", params=list(STORES))
+def empty_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Each store in turn, without tables."""
+    skip_without(request.param)
+    store = store_class(request.param).start(tmp_path_factory.mktemp(request.param), own_settings())
+    yield store
+    store.close()
