@@ -50,8 +50,10 @@ def question_of_controls() -> Question | None:
     text = st.text_input("Question", EXAMPLE, key="question")
     with st.sidebar:
         limit = st.slider("Articles", 1, SOURCES_MAX, 5, key="limit", help="How many are found and graded.")
-        first = st.date_input("Published from", None, min_value=FIRST_DAY, max_value="today", key="first")
-        last = st.date_input("Published until", None, min_value=FIRST_DAY, max_value="today", key="last")
+        first, last = (
+            st.date_input(label, None, FIRST_DAY, "today", key=label, format="YYYY-MM-DD")
+            for label in ("Published from", "Published until")
+        )
         hybrid = store.has_hybrid and st.toggle("Search by words as well", value=True, key="hybrid")
         model = "a stub that repeats sentences" if settings.model_url is None else settings.model
         st.caption(f"Store: {store.title}. Answers by {model}.")

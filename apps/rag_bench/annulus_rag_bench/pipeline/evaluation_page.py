@@ -76,7 +76,7 @@ def show_declining(retrieval: Retrieval) -> None:
         .encode(
             x=alt.X("distance", title="largest distance of an article that helps", scale=alt.Scale(domain=[0.2, 1])),
             y=alt.Y("share", title="share of questions", axis=alt.Axis(format="%")),
-            color=alt.Color("questions", scale=colours, legend=alt.Legend(orient="top", title=None)),
+            color=alt.Color("questions", scale=colours, legend=alt.Legend(orient="top", title=None, labelLimit=0)),
             tooltip=["questions", "distance", alt.Tooltip("share", format=".0%")],
         )
     )

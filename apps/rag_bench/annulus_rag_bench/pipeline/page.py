@@ -11,7 +11,8 @@ from annulus_rag_bench.pipeline.evaluation_page import evaluation_page
 STYLE = """
 <style>
   .answer { font-size: 1.15rem; line-height: 1.5; margin: 0; }
-  .answer a { text-decoration: none; font-weight: 600; }
+  .answer a, .source a { color: inherit; text-underline-offset: .2em; text-decoration-thickness: 1px; }
+  .answer a { font-weight: 600; }
   .source h4 { margin: 0; padding: 0; }
   .source p { margin: .35rem 0 0; }
   .facts { opacity: .75; font-size: .85rem; }
@@ -24,7 +25,8 @@ STYLE = """
 st.set_page_config(page_title="Answers from articles", layout="wide")
 st.html(STYLE)
 pages = [
-    st.Page(ask_page, title="Ask", icon=":material/search:", default=True),
-    st.Page(evaluation_page, title="Evaluation", icon=":material/monitoring:", url_path="evaluation"),
+    # Without icons: Streamlit has the icon of a page fetched from elsewhere, as that of the browser's tab.
+    st.Page(ask_page, title="Ask", default=True),
+    st.Page(evaluation_page, title="Evaluation", url_path="evaluation"),
 ]
 st.navigation(pages).run()
