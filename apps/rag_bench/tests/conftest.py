@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Iterator
 
@@ -53,10 +55,30 @@ def embeddings() -> BundledModel:
     return BundledModel(threads=2)
 
 
-@pytest.fixture(scope="module", params=list(STORES))
+# The store of ANOTHER_STORE.md, which is not a part of the application.
+EXAMPLE = "sqlite"
+
+
+def example_class(directory: pathlib.Path) -> type[Store]:
+    """The class that ANOTHER_STORE.md shows, as a file next to the other stores would have it."""
+    page = (ROOT / "apps/rag_bench/ANOTHER_STORE.md").read_text()
+    code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert code is not None
+    file = directory / "sqlite.py"
+    file.write_text(code[1])
+    spec = importlib.util.spec_from_file_location("annulus_rag_bench.stores.sqlite", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.SqliteStore
+
+
+@pytest.fixture(scope="module", params=[*STORES, EXAMPLE])
 def empty_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Each store in turn, without tables."""
     skip_without(request.param)
-    store = store_class(request.param).start(tmp_path_factory.mktemp(request.param), own_settings())
+    directory = tmp_path_factory.mktemp(request.param)
+    kind = example_class(directory) if request.param == EXAMPLE else store_class(request.param)
+    store = kind.start(directory / "store", own_settings())
     yield store
     store.close()
