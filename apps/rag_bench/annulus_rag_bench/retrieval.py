@@ -43,8 +43,7 @@ def query_of(
 ) -> Query:
     """The query of a question. Raises `QuestionError`."""
     question = question_text(text)
-    if published_from is not None and published_until is not None and published_from > published_until:
-        raise QuestionError(f"no date is both after {published_from:%Y-%m-%d} and before {published_until:%Y-%m-%d}")
+    check_dates(published_from, published_until)
     return Query(question, embeddings.embed([question])[0], published_from, published_until, hybrid)
 
 
@@ -55,3 +54,9 @@ def question_text(text: str) -> str:
     if not question:
         raise QuestionError("the question is empty: say what the articles should be about")
     return question
+
+
+def check_dates(published_from: datetime | None, published_until: datetime | None) -> None:
+    """Raises `QuestionError` where no date is in a range."""
+    if published_from is not None and published_until is not None and published_from > published_until:
+        raise QuestionError(f"no date is both after {published_from:%Y-%m-%d} and before {published_until:%Y-%m-%d}")

@@ -57,11 +57,14 @@ def settings_of(options: argparse.Namespace) -> Settings:
 def run_ask(options: argparse.Namespace) -> None:
     from .pipeline import Pipeline
 
+    question = Question.between(options.question, options.limit, options.first, options.last, options.hybrid)
     pipeline = Pipeline.of(settings_of(options))
-    print("Loading the model that embeds questions ...", file=sys.stderr, flush=True)
     try:
+        # What is wrong is said before the model is loaded.
+        pipeline.store_for(question)
+        pipeline.check()
+        print("Loading the model that embeds questions ...", file=sys.stderr, flush=True)
         pipeline.warm()
-        question = Question.between(options.question, options.limit, options.first, options.last, options.hybrid)
         answer = pipeline.answer(question)
     finally:
         pipeline.close()

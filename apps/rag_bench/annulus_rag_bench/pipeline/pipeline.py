@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from ..article import FoundArticle
 from ..config import Settings
 from ..embeddings import BundledModel, EmbeddingError, Embeddings, embeddings_of
-from ..retrieval import QUESTION_CHARACTERS, QuestionError, question_text
+from ..retrieval import QUESTION_CHARACTERS, QuestionError, check_dates, question_text
 from ..stores import Store, StoreError, check_model
 from .answer import Answer, Question, Source
 from .connection import StoreConnection
@@ -54,7 +54,7 @@ class Pipeline:
         the answer, as the articles are."""
         started = time.perf_counter()
         try:
-            store = self._store_for(question)
+            store = self.store_for(question)
             state: State = {"question": question}
             found = cast(State, self._graph.invoke(state))
         except FAILURES as error:
@@ -67,7 +67,7 @@ class Pipeline:
     def articles(self, question: Question) -> list[FoundArticle]:
         """The articles nearest to a question, without an answer. Raises what `answer` raises."""
         try:
-            self._store_for(question)
+            self.store_for(question)
             found = Steps(self.connection, self.embeddings, self.grader, self.model).retrieve({"question": question})
         except FAILURES as error:
             self.metrics.failed(error)
@@ -86,9 +86,10 @@ class Pipeline:
         self.metrics.up.set(1)
         return store
 
-    def _store_for(self, question: Question) -> Store:
-        """The store, if the question has a meaning to it. What is wrong is said before anything is embedded."""
+    def store_for(self, question: Question) -> Store:
+        """The store, if the question has a meaning to it. Raises `QuestionError`, before anything is embedded."""
         question_text(question.text)
+        check_dates(question.published_from, question.published_until)
         if not 1 <= question.limit <= SOURCES_MAX:
             raise QuestionError(f"the limit must be 1 to {SOURCES_MAX} articles, not {question.limit}")
         store = self.connection()
