@@ -1,4 +1,4 @@
-"""The command line: `python -m annulus_rag_bench load | bench | evaluate ...`."""
+"""The command line: `python -m annulus_rag_bench load | ask | serve | page | evaluate | bench ...`."""
 
 import argparse
 import sys
@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from .config import Settings
 from .corpus import load_articles
 from .embeddings import EmbeddingError, embeddings_of
+from .pipeline.commands import add_commands
 from .stores import STORES, StoreError, opened_store
 
 STORE_HELP = "the store instead of RAG_STORE"
@@ -34,6 +35,7 @@ def main() -> None:
     measure.add_argument("store", choices=list(STORES))
     measure.add_argument("--articles", type=positive)
     measure.set_defaults(run=run_measure)
+    add_commands(commands)
     options = parser.parse_args()
     try:
         options.run(options)

@@ -4,7 +4,7 @@ Each has a default for a server on this machine, and an environment variable in 
 """
 
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -40,6 +40,10 @@ class Settings(BaseSettings):
     model_url: str | None = None
     model: str = "gpt-4o-mini"
     model_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    # What sorts out articles that don't help: their distance from the question, or the model, in one more call.
+    grader: Literal["distance", "model"] = "distance"
+    # Articles that are farther don't help. Measured for the bundled embeddings: the page's evaluation shows how.
+    distance_max: float = Field(default=0.6, gt=0, le=2)
 
     @model_validator(mode="after")
     def _login_is_whole(self) -> Self:

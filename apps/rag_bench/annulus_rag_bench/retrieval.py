@@ -11,6 +11,10 @@ QUESTION_CHARACTERS = 2_000
 ARTICLES_MAX = 100
 
 
+class QuestionError(ValueError):
+    """The question has no answer, whatever the articles. The text says what is wrong with it."""
+
+
 def related_articles(
     store: Store,
     embeddings: Embeddings,
@@ -21,10 +25,10 @@ def related_articles(
     published_until: datetime | None = None,
     hybrid: bool = False,
 ) -> list[FoundArticle]:
-    """The articles nearest to a question, which its first 2,000 characters are. Raises `ValueError` for a bad one."""
+    """The articles nearest to a question, which its first 2,000 characters are. Raises `QuestionError`."""
     query = query_of(embeddings, text, published_from, published_until, hybrid)
     if not 1 <= limit <= ARTICLES_MAX:
-        raise ValueError(f"the limit must be 1 to {ARTICLES_MAX}, not {limit}")
+        raise QuestionError(f"the limit must be 1 to {ARTICLES_MAX}, not {limit}")
     if hybrid and not store.has_hybrid:
         raise StoreError(f"{store.title} does not search by words as well: leave hybrid out")
     return store.related_articles(query, limit)
@@ -37,11 +41,22 @@ def query_of(
     published_until: datetime | None = None,
     hybrid: bool = False,
 ) -> Query:
-    """The query of a question."""
+    """The query of a question. Raises `QuestionError`."""
+    question = question_text(text)
+    check_dates(published_from, published_until)
+    return Query(question, embeddings.embed([question])[0], published_from, published_until, hybrid)
+
+
+def question_text(text: str) -> str:
+    """What is read of a question. Raises `QuestionError` where that is nothing."""
     # Half a character, which JSON can carry, is no text in UTF-8; and PostgreSQL takes no zero character.
     question = text[:QUESTION_CHARACTERS].encode(errors="replace").decode().replace("\0", " ").strip()
     if not question:
-        raise ValueError("the question is empty: say what the articles should be about")
+        raise QuestionError("the question is empty: say what the articles should be about")
+    return question
+
+
+def check_dates(published_from: datetime | None, published_until: datetime | None) -> None:
+    """Raises `QuestionError` where no date is in a range."""
     if published_from is not None and published_until is not None and published_from > published_until:
-        raise ValueError(f"no date is both after {published_from:%Y-%m-%d} and before {published_until:%Y-%m-%d}")
-    return Query(question, embeddings.embed([question])[0], published_from, published_until, hybrid)
+        raise QuestionError(f"no date is both after {published_from:%Y-%m-%d} and before {published_until:%Y-%m-%d}")
