@@ -33,7 +33,7 @@ await fullTextIndex(server);
 
 // Of the films those like "Chappie", and about robots in love.
 test('a search by words and a film', async () => {
-  const fields = new URLSearchParams({ words: 'robots in love', row: JSON.stringify({ id: 9357 }), balance: '60' });
+  const fields = new URLSearchParams({ words: 'robots in love', row: JSON.stringify({ id: 9357 }), balance: '30' });
   await withPage({ ...SIZE, path: `#/search/samples/movies_by_words?${fields}` }, async ({ page }) => {
     await page.locator('.hit').first().waitFor();
     await shoot(page, 'search');

@@ -7,8 +7,10 @@ import { objectOf, progressOf, titleOf, tookText } from './tasks/words.js';
 
 const RUNNING_MS = 2000;
 const QUIET_MS = 10000;
-const FIRST = 'annulus backup --location file:///var/backups/annulus --retention 7 --interval 1d --drill-interval 7d';
-const BOUND = 'annulus serve --backup-locations file:///var/backups/annulus,s3:backups/shop';
+const FIRST = `annulus backup --location file:///var/backups/annulus \\
+    --retention 7 --interval 1d --drill-interval 7d`;
+const BOUND = `annulus serve \\
+    --backup-locations file:///var/backups/annulus,s3:backups/shop`;
 
 // The locations that the setting --backup-locations names, where the login may read settings.
 async function allowedPlaces(signal) {
