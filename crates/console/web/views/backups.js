@@ -12,8 +12,9 @@ const FIRST = `annulus backup --location file:///var/backups/annulus \\
 const BOUND = `annulus serve \\
     --backup-locations file:///var/backups/annulus,s3:backups/shop`;
 
-// The locations that the setting --backup-locations names, where the login may read settings.
+// The locations that the setting --backup-locations names. Only who may back up has a use for them.
 async function allowedPlaces(signal) {
+  if (!mayOperate()) return [];
   try {
     const { settings } = await get('/api/v1/settings', { signal });
     const value = settings.find(({ name }) => name === 'backup-locations')?.value ?? '';
