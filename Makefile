@@ -236,6 +236,11 @@ tests/console/node_modules/.installed: tests/console/package-lock.json
 	cd tests/console && npm ci --no-audit --no-fund --ignore-scripts --silent
 	touch $@
 
+# test-console makes them, too, and throws them away: each has its own times.
+.PHONY: console-screenshots
+console-screenshots: tests/console/node_modules/.installed test-programs ## The pictures of the console in README and docs: docs/images/console-*.png
+	cd tests/console && CHROMIUM=$(CHROMIUM) SCREENSHOTS=$(CURDIR)/docs/images node --test screenshots.test.mjs
+
 # The libraries of the console, as they are committed in crates/console/web/vendor.
 .PHONY: console-vendor
 console-vendor: ## Make crates/console/web/vendor again from npm's packages
