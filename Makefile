@@ -84,7 +84,7 @@ WITHOUT_JAVA ?=
 
 # In this order, so that what fails soonest fails first. Of the second Python driver it has a part (`make test-drivers` has all).
 TEST_PARTS := check test-rust test-driver-cassandra smoke-driver-scylla smoke-monitoring smoke-apps test-cqlsh test-shell test-load test-compat test-differential test-histories \
-	test-filters test-full-text test-http-tables test-backup-smoke test-mcp test-frameworks test-annulus-db test-clients \
+	test-filters test-full-text test-http-tables smoke-console test-backup-smoke test-mcp test-frameworks test-annulus-db test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 # Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS). Parts after test-rust and
@@ -212,6 +212,34 @@ test-full-text: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-http-tables
 test-http-tables: $(VENVS)/cassandra/.installed test-programs ## Rows, searches and CQL over HTTP, next to the same by a driver
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/http_tables
+
+# The console in a real browser: Debian's chromium (apt-get install chromium), driven from Node by playwright-core.
+CHROMIUM ?= $(shell command -v chromium)
+CONSOLE_LACKS := $(if $(shell command -v npm),,Node with npm) $(if $(CHROMIUM),,chromium)
+RUN_CONSOLE := cd tests/console && CHROMIUM=$(CHROMIUM) node --test --test-concurrency=2
+CONSOLE_TESTS := $(filter-out smoke.test.mjs,$(notdir $(wildcard tests/console/*.test.mjs)))
+
+.PHONY: test-console
+test-console: tests/console/node_modules/.installed test-programs ## The console in a real browser: every view, both themes, both widths, by keyboard, axe's rules, hostile strings (Node, chromium)
+	$(RUN_CONSOLE) $(CONSOLE_TESTS)
+
+.PHONY: smoke-console
+ifeq ($(strip $(CONSOLE_LACKS)),)
+smoke-console: tests/console/node_modules/.installed test-programs
+	$(RUN_CONSOLE) smoke.test.mjs
+else
+smoke-console:
+	@echo "smoke-console: skipped, as this machine has no $(strip $(CONSOLE_LACKS))"
+endif
+
+tests/console/node_modules/.installed: tests/console/package-lock.json
+	cd tests/console && npm ci --no-audit --no-fund --ignore-scripts --silent
+	touch $@
+
+# The libraries of the console, as they are committed in crates/console/web/vendor.
+.PHONY: console-vendor
+console-vendor: ## Make crates/console/web/vendor again from npm's packages
+	cd crates/console/vendor-build && npm ci --no-audit --no-fund --ignore-scripts --silent && npm run --silent build
 
 # Into a directory only. `make test-backup` has the rest.
 BACKUP_SMOKE := directory kills

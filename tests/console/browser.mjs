@@ -74,6 +74,8 @@ export async function withPage(options, use) {
     baseURL: server.url,
     hasTouch: width < 720,
   });
+  // A debug build on a busy machine takes its time.
+  context.setDefaultTimeout(60000);
   const errors = [];
   try {
     if (loggedIn) await logIn(context, typeof loggedIn === 'object' ? loggedIn : admin);

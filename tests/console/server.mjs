@@ -3,15 +3,17 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 export const program = process.env.ANNULUS ?? join(root, 'target/debug/annulus');
 export const admin = { name: 'admin', password: 'Correct-horse-7' };
 // A debug build on a busy machine takes its time.
-const START_MS = 60000;
+const START_MS = 120000;
+const FILMS = 10000;
 
-// options: {login, sample, args, command}. `command`: serve, store or gateway; serve alone has a login by password.
+// options: {login, sample, args, httpPort}; `args`: more flags of `annulus serve`.
 export async function startServer({ login = false, sample = true, args = [], httpPort = 0 } = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'annulus-console-'));
   const given = ['serve', '--data-dir', join(directory, 'data'), '--cql-port', '0', '--http-port', String(httpPort)];
@@ -36,8 +38,12 @@ export async function startServer({ login = false, sample = true, args = [], htt
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);
-    child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`ended with ${code}:\n${log}`)));
+    const fail = (error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    child.once('error', fail);
+    child.once('exit', (code) => fail(new Error(`ended with ${code}:\n${log}`)));
   });
   const [, cqlAddress, http] = await listening;
   const authorization = login
@@ -68,5 +74,18 @@ export async function startServer({ login = false, sample = true, args = [], htt
       await rm(directory, { recursive: true, force: true });
     },
   };
+  // The first superuser is made, and the sample read, after the ports are open.
+  const isReady = async () => {
+    const asked = sample ? '/api/v1/indexes/samples/movies_by_plot/status' : '/api/v1/info';
+    const answer = await fetch(`${server.url}${asked}`, { headers: authorization });
+    if (!answer.ok) return false;
+    const state = await answer.json();
+    return !sample || (state.status === 'SERVING' && state.count === FILMS);
+  };
+  const bound = Date.now() + START_MS;
+  while (!(await isReady())) {
+    if (Date.now() > bound) throw new Error(`not ready after ${START_MS} ms:\n${log}`);
+    await pause(50);
+  }
   return server;
 }

@@ -8,7 +8,11 @@ export function Dialog({ title, open, onClose, children, actions, wide }) {
   const heading = useUniqueId('dialog');
   useEffect(() => {
     const dialog = element.current;
-    if (open && !dialog.open) dialog.showModal();
+    if (open && !dialog.open) {
+      dialog.showModal();
+      // A form is ready to be filled in. Without one, the button that closes has the focus.
+      dialog.querySelector('.dialog-body :is(input, select, textarea)')?.focus();
+    }
     if (!open && dialog.open) dialog.close();
   }, [open]);
   const onCancel = (event) => {

@@ -62,6 +62,12 @@ function titleOf(failure) {
   return TITLES[failure.kind] ?? 'Something went wrong';
 }
 
+// Hints of the server begin with a small letter, as its log does.
+function sentenceOf(hint) {
+  const text = hint[0].toUpperCase() + hint.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
 // Why something is not shown, and what to do. `retry`: a function.
 export function Failure({ failure, retry }) {
   return html`<div class="failure" role="alert">
@@ -69,7 +75,7 @@ export function Failure({ failure, retry }) {
     <div class="stack tight">
       <p class="failure-title">${titleOf(failure)}</p>
       <p class="failure-text">${failure.message}</p>
-      ${failure.hint && html`<p class="soft">${failure.hint}</p>`}
+      ${failure.hint && html`<p class="soft failure-text">${sentenceOf(failure.hint)}</p>`}
       ${failure.kind === 'failed' &&
       failure.requestId &&
       html`<p class="soft">The log has more under request <code>${failure.requestId}</code>.</p>`}

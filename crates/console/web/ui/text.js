@@ -37,9 +37,9 @@ function piecesOf(text, language) {
   return pieces;
 }
 
-// A text to read and copy: language is cql, python, java, go, node, rust, bash or json.
-export function Code({ text, language, label = 'Code', bare }) {
-  const pre = html`<pre class="code" tabindex="0" role="region" aria-label=${label}><code>${piecesOf(text, language)}</code></pre>`;
+// A text to read and copy: language is cql, python, java, go, node, rust, bash or json. `wrap`: long lines go on below.
+export function Code({ text, language, label = 'Code', bare, wrap }) {
+  const pre = html`<pre class=${wrap ? 'code wrap' : 'code'} tabindex="0" role="region" aria-label=${label}><code>${piecesOf(text, language)}</code></pre>`;
   if (bare) return pre;
   return html`<div class="code-box">
     ${pre}

@@ -3,7 +3,7 @@ import { Async, Card, Empty, Filter, Page, Table, html, useState } from '../ui.j
 
 const COLUMNS = [
   { key: 'name', label: 'Setting', sort: true, render: (row) => html`<code>${row.name}</code>`, width: '36%' },
-  { key: 'value', label: 'Value', sort: true, render: (row) => html`<code>${row.value}</code>` },
+  { key: 'value', label: 'Value', sort: true, render: (row) => (row.value ? html`<code>${row.value}</code>` : html`<span class="soft">empty</span>`) },
   { key: 'source', label: 'From', sort: true, width: '18%' },
 ];
 
@@ -23,6 +23,7 @@ function Settings({ settings }) {
         columns=${COLUMNS}
         rows=${shown}
         rowKey="name"
+        order=${{ key: 'name', down: false }}
         empty=${html`<${Empty} title="No setting matches">Another word may be in its name or its value.<//>`}
       />
     <//>`;

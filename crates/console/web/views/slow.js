@@ -57,13 +57,13 @@ function Details({ row, onClose }) {
     ['Keyspace', row.keyspace_name ?? 'none in use'],
     row.request_id && ['Request', html`<code>${row.request_id}</code>`],
   ];
-  const link = row && html`<a class="button quiet" href=${`#/query?${new URLSearchParams({ cql: row.statement })}`}>Open as a query</a>`;
+  const link = row && html`<a class="button quiet" href=${`#/query?${new URLSearchParams({ text: row.statement })}`}>Open as a query</a>`;
   return html`<${Dialog} title="Slow statement" open=${row !== null} onClose=${onClose} actions=${link} wide>
     ${row &&
     html`<div class="stack">
-      <${Code} text=${row.statement} language="cql" label="Statement" />
+      <${Code} text=${row.statement} language="cql" label="Statement" wrap />
       <dl class="facts">${facts.filter(Boolean).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
-      ${row.plan && html`<h3>How the search was done</h3><${Code} text=${row.plan} label="Plan" />`}
+      ${row.plan && html`<h3>How the search was done</h3><${Code} text=${row.plan} label="Plan" wrap />`}
     </div>`}
   <//>`;
 }

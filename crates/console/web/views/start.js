@@ -7,15 +7,17 @@ import { Status, useStatus } from './start-status.js';
 const PROGRAMS = { serve: 'annulus serve', store: 'annulus store', gateway: 'annulus gateway' };
 
 const FILMS = { keyspace: 'samples', index: 'movies_by_plot' };
-const FILM_QUERY = `SELECT title, year, genre FROM samples.movies
-WHERE year >= 1990 ALLOW FILTERING LIMIT 20`;
+// A film that everyone knows, to begin with.
+const FILM = { id: 2263, title: 'Frankenstein' };
+const FILM_QUERY = `SELECT title, genre, release_date FROM samples.movies
+WHERE release_date >= '2000-01-01' LIMIT 20 ALLOW FILTERING;`;
 const TABLE_QUERY = `CREATE KEYSPACE IF NOT EXISTS shop
     WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
 
 CREATE TABLE shop.products (id int PRIMARY KEY, name text, v vector<float, 3>);`;
 
 const linkTo = (view, { keyspace, index }) => `#/${view}/${encodeURIComponent(keyspace)}/${encodeURIComponent(index)}`;
-const queryLink = (text) => `#/query?${new URLSearchParams({ cql: text })}`;
+const queryLink = (text) => `#/query?${new URLSearchParams({ text })}`;
 
 const isOnVectors = (index) => !/text/i.test(index.options?.type ?? '');
 
@@ -24,29 +26,26 @@ function triesOf({ indexes }, features) {
   const films = indexes.find((one) => one.keyspace === FILMS.keyspace && one.index === FILMS.index);
   const index = films ?? indexes.find(isOnVectors) ?? indexes[0];
   const of = films ? 'the films' : index && `${index.keyspace}.${index.index}`;
-  const query = {
-    icon: 'query',
-    title: films || !features.cql ? 'Ask in CQL' : 'Make a table in CQL',
-    text: films ? 'Films since 1990, page by page, with how long it took.' : 'Statements with completion, their history and their trace.',
-    href: queryLink(films ? FILM_QUERY : TABLE_QUERY),
-  };
+  const query = films
+    ? { title: 'Ask in CQL', text: 'Films since 2000: results in pages, and the trace of each query.', href: queryLink(FILM_QUERY) }
+    : { title: 'Make a table in CQL', text: 'An editor with completion, history, and the trace of each query.', href: queryLink(TABLE_QUERY) };
   return [
     index &&
       features.search && {
         icon: 'search',
-        title: films ? 'Find films that are alike' : 'Search an index',
-        text: `Pick a row of ${of}, see its neighbours, and why each ranks there.`,
-        href: linkTo('search', index),
+        title: films ? `Find films like ${FILM.title}` : 'Search an index',
+        text: films ? 'The neighbours of a film by its plot, and why each ranks there.' : `Words, a row or a vector in ${of}, and why each row is found.`,
+        href: films ? `${linkTo('search', index)}?${new URLSearchParams({ row: JSON.stringify({ id: FILM.id }) })}` : linkTo('search', index),
       },
     index &&
       features.search &&
       isOnVectors(index) && {
         icon: 'map',
         title: films ? 'See the films on a map' : 'See an index on a map',
-        text: `What is alike in ${of} is near. Draw a line around a group to list its rows.`,
+        text: `What is alike in ${of} is near. Draw a line around rows to list them.`,
         href: linkTo('map', index),
       },
-    features.cql && query,
+    features.cql && { icon: 'query', ...query },
     { icon: 'external', title: 'Read the API', text: 'Every route with its fields. The page sends requests, too.', href: '/docs' },
     features.metrics && { icon: 'metrics', title: 'See the last hours', text: 'Searches, their times, memory and disk.', href: '#/metrics' },
     features.settings && { icon: 'settings', title: 'See the settings', text: 'What this server runs with, and from where it has it.', href: '#/settings' },
