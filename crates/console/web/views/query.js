@@ -302,7 +302,7 @@ function History({ open, onClose, onChoose }) {
   const found = entries.filter(({ text }) => text.toLowerCase().includes(wanted.toLowerCase()));
   const actions = html`<${Button} onClick=${() => setEntries(clearHistory())} disabled=${entries.length === 0}>Clear<//>`;
   return html`<${Dialog} title="History" open wide onClose=${onClose} actions=${actions}>
-    <p class="soft">Statements that were run from this browser. They stay in it; those with passwords are left out.</p>
+    <p class="soft query-about">Statements that were run from this browser. They stay in it; those with passwords are left out.</p>
     <${Filter} value=${wanted} onChange=${setWanted} placeholder="Filter the history" />
     ${
       found.length === 0
@@ -313,7 +313,7 @@ function History({ open, onClose, onChoose }) {
               <button type="button" onClick=${() => onChoose(entry)}>
                 <code>${entry.text}</code>
                 <span class="soft">
-                  ${entry.ok ? `${count(entry.rows)} rows, ${duration(entry.milliseconds)}` : html`<${Badge} tone="bad">failed<//>`}
+                  ${entry.ok ? `${count(entry.rows)} ${entry.rows === 1 ? 'row' : 'rows'}, ${duration(entry.milliseconds)}` : html`<${Badge} tone="bad">failed<//>`}
                   ${entry.keyspace && ` · ${entry.keyspace}`} · ${ago(new Date(entry.at))}
                 </span>
               </button>

@@ -1,14 +1,39 @@
 // The view Search: an index, what to look for, filters, and the rows that were found with the reason
 // for their order, as CQL and as code.
 
-import { Async, Code, Empty, Field, Input, Page, Select, html, navigate, useEffect, useMemo, useState } from '../ui.js';
-import { get, path, useData, useSession } from '../api.js';
-import { count } from '../format.js';
+import {
+  Async,
+  Button,
+  Code,
+  Empty,
+  Field,
+  Input,
+  Page,
+  Select,
+  html,
+  navigate,
+  useEffect,
+  useMemo,
+  useState,
+} from '../ui.js';
+import { cql, get, path, useData, useSession } from '../api.js';
+import { count, cqlName } from '../format.js';
+import { textOf } from './query/value.js';
 import { formOf, isAnswerable, queryOf } from './search/form.js';
 import { SearchForm } from './search/panel.js';
 import { FoundKeys, FoundRows } from './search/results.js';
 import { searchIndex, searchRows } from './search/run.js';
-import { isSearchable, nameOf, partnersOf, serviceTargets, targetsOf } from './search/targets.js';
+import {
+  isSearchable,
+  keyOf,
+  keyOfRow,
+  nameOf,
+  partnersOf,
+  serviceTargets,
+  targetsOf,
+  titleColumn,
+  valueOf,
+} from './search/targets.js';
 
 export default {
   id: 'search',
@@ -157,8 +182,9 @@ function Answer({ target, targets, query }) {
     addEventListener('annulus:search-again', found.reload);
     return () => removeEventListener('annulus:search-again', found.reload);
   }, [found.reload]);
-  if (!isReady) return html`<div class="search-answer"><${Invitation} target=${target} pair=${pair} /></div>`;
   const more = (row) => go(target, { ...form, words: '', near: 'row', row }, query);
+  if (!isReady)
+    return html`<div class="search-answer"><${Invitation} target=${target} pair=${pair} onMore=${more} /></div>`;
   return html`<section class="search-answer" aria-label="Answer">
     <${Async} of=${found}>
       ${(answer) =>
@@ -170,7 +196,7 @@ function Answer({ target, targets, query }) {
   </section>`;
 }
 
-function Invitation({ target, pair }) {
+function Invitation({ target, pair, onMore }) {
   const ways = [
     pair.words && 'type words',
     target.table && 'name a row, to find rows like it',
@@ -179,5 +205,31 @@ function Invitation({ target, pair }) {
   return html`<${Empty} title="What are you looking for?">
     ${`${ways.join(', or ')}.`.replace(/^./, (first) => first.toUpperCase())}
     ${pair.words && pair.vectors ? ' Words and a row or vector together make one order, and a slider weighs them.' : ''}
+    ${target.table && html`<${Beginnings} target=${target} onMore=${onMore} />`}
   <//>`;
+}
+
+const BEGINNINGS = 3;
+
+// Some rows to begin with: a newcomer knows no key.
+function Beginnings({ target, onMore }) {
+  const { keyspace, table, definition, column } = target;
+  const title = titleColumn(definition, column);
+  const rows = useData(
+    async (signal) => {
+      const names = [...keyOf(definition), ...(title ? [title] : [])].map(cqlName).join(', ');
+      const from = `${cqlName(keyspace)}.${cqlName(table)}`;
+      return (await cql(`SELECT ${names} FROM ${from} LIMIT ${BEGINNINGS}`, { signal })).rows;
+    },
+    [nameOf(target)],
+  );
+  if (!rows.data?.length) return null;
+  return html`<p class="search-beginnings">Or take one that is there:</p>
+    <div class="row search-beginnings">
+      ${rows.data.map((row) => {
+        const key = keyOfRow(definition, row);
+        const name = title ? valueOf(row, title) : null;
+        return html`<${Button} key=${textOf(key)} onClick=${() => onMore(key)}>Rows like ${name ?? textOf(Object.values(key).join(', '))}<//>`;
+      })}
+    </div>`;
 }

@@ -23,7 +23,7 @@ function Results({ place }) {
   return html`<dl class="stats">
     <${Stat} label="Last success" value=${html`<${Time} at=${place.last_success_time} />`} />
     <${Stat} label="Points" value=${count(place.points)} />
-    <${Stat} label="Sent last" value=${bytes(place.sent_bytes)} note=${`${count(place.sent_objects)} objects`} />
+    <${Stat} label="Sent last" value=${bytes(place.sent_bytes)} note=${`${count(place.sent_objects)} ${place.sent_objects === 1 ? 'object' : 'objects'}`} />
     <${Stat} label="Took" value=${place.last_success_time ? duration(place.duration_s * 1000) : 'none yet'} />
     <${Stat} label="Last drill" value=${html`<${Time} at=${place.last_drill_time} />`} />
     ${place.failures + place.drill_failures > 0 &&

@@ -37,25 +37,31 @@ for key, score in zip(keys, answer["${scores}"]):
 `;
 }
 
-// JSON with a field a line, and lists of numbers on one.
+// JSON with a field a line.
 function compact(body) {
-  const fields = Object.entries(body).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const fields = Object.entries(body).map(
+    ([name, value]) => `  ${JSON.stringify(name)}: ${literal(value, JSON_WORDS)}`,
+  );
   return `{\n${fields.join(',\n')}\n}`;
 }
 
 function pythonLiteral(body) {
-  const fields = Object.entries(body).map(([name, value]) => `    ${JSON.stringify(name)}: ${pythonValue(value)},`);
+  const fields = Object.entries(body).map(
+    ([name, value]) => `    ${JSON.stringify(name)}: ${literal(value, PYTHON_WORDS)},`,
+  );
   return `{\n${fields.join('\n')}\n}`;
 }
 
-function pythonValue(value) {
-  if (value === null) return 'None';
-  if (typeof value === 'boolean') return value ? 'True' : 'False';
-  if (Array.isArray(value)) return `[${value.map(pythonValue).join(', ')}]`;
+const JSON_WORDS = { null: 'null', true: 'true', false: 'false' };
+const PYTHON_WORDS = { null: 'None', true: 'True', false: 'False' };
+
+// A value on one line. JSON and Python differ in three words.
+function literal(value, words) {
+  if (value === null || typeof value === 'boolean') return words[String(value)];
+  if (Array.isArray(value)) return `[${value.map((one) => literal(one, words)).join(', ')}]`;
   if (typeof value !== 'object') return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([name, one]) => `${JSON.stringify(name)}: ${pythonValue(one)}`)
-    .join(', ')}}`;
+  const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${literal(one, words)}`);
+  return `{${fields.join(', ')}}`;
 }
 
 // A text with its long lists of numbers shortened, to be looked at and not to be run.

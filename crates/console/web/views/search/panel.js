@@ -126,7 +126,8 @@ function Partner({ pair, target, onPartner }) {
 }
 
 function Filters({ form, set, target, pair }) {
-  const searched = [pair.vectors, pair.words].filter(Boolean);
+  const used = [hasNear(form) && (pair.vectors ?? pair.words), form.words.trim() && pair.words].filter(Boolean);
+  const searched = used.length > 0 ? used : [target];
   const slow = target.table ? unindexed(form.filter, commonFilters(searched)) : [];
   return html`<fieldset class="search-filters">
     <legend>Filter</legend>

@@ -143,6 +143,7 @@ function Why({ parts, score, best, isFused, rank }) {
             html`<span key=${`${column} ${at}`}><i style=${{ background: COLOURS[by] }} />${NAMES[by]} ${place ? html`<b>${ordinal(place)}</b>` : own === null ? 'not found' : html`<b>${digits(own)}</b>`}</span>`,
         )}
       </span>
+      <span class="why-more">Why here</span>
     </summary>
     <${Reasons} parts=${parts} score=${score} isFused=${isFused} rank=${rank} />
   </details>`;

@@ -35,11 +35,13 @@ function Statement({ same }) {
 }
 
 // A text to copy. Long vectors are shortened to the eye; the copy has them whole.
-function Text({ text, language, actions = null }) {
+function Text({ text, language, before = null, actions = null }) {
   const [isWhole, setWhole] = useState(false);
   const short = shortened(text);
   return html`<div class="same">
     <div class="same-bar">
+      ${before}
+      <span class="same-space"></span>
       ${short !== text && html`<button type="button" class="toggle" aria-pressed=${isWhole} onClick=${() => setWhole(!isWhole)}>Whole vector</button>`}
       ${actions}
       <${Copy} text=${text} label="Copy" />
@@ -54,12 +56,13 @@ const LANGUAGES = { curl: curlOf, Python: pythonOf };
 export function CodeOfSearch({ route, body }) {
   const { login } = useSession();
   const [language, setLanguage] = useState('curl');
-  return html`
-    <div class="segments" role="group" aria-label="Language">
-      ${Object.keys(LANGUAGES).map((name) => html`<button type="button" key=${name} aria-pressed=${name === language} onClick=${() => setLanguage(name)}>${name}</button>`)}
-    </div>
-    <${Text} text=${LANGUAGES[language](route, body, login)} language=${language === 'curl' ? 'bash' : 'python'} />
-  `;
+  // The reasons of the order are for this page.
+  const { explain, ...sent } = body;
+  const choice = html`<div class="segments" role="group" aria-label="Language">
+    ${Object.keys(LANGUAGES).map((name) => html`<button type="button" key=${name} aria-pressed=${name === language} onClick=${() => setLanguage(name)}>${name}</button>`)}
+  </div>`;
+  const text = LANGUAGES[language](route, sent, login);
+  return html`<${Text} text=${text} language=${language === 'curl' ? 'bash' : 'python'} before=${choice} />`;
 }
 
 // The search once more, with a trace.
