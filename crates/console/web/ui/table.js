@@ -37,7 +37,9 @@ function Heading({ column, order, setOrder }) {
   const style = column.width ? { width: column.width } : undefined;
   const className = column.align === 'right' ? 'right' : undefined;
   const detail = column.detail && html` <span class="th-detail">${column.detail}</span>`;
-  if (!column.sort) return html`<th scope="col" role="columnheader" class=${className} style=${style}><span>${column.label}${detail}</span></th>`;
+  // Of a column of buttons the head is only heard.
+  const label = column.label === '' ? html`<span class="hidden">Actions</span>` : html`<span>${column.label}${detail}</span>`;
+  if (!column.sort) return html`<th scope="col" role="columnheader" class=${className} style=${style}>${label}</th>`;
   const sort = () => setOrder({ key: column.key, down: mine ? !order.down : false });
   return html`<th
     scope="col"
@@ -47,7 +49,7 @@ function Heading({ column, order, setOrder }) {
     aria-sort=${mine ? (order.down ? 'descending' : 'ascending') : 'none'}
   >
     <button type="button" class="sort" onClick=${sort}>
-      <span>${column.label}${detail}</span>
+      ${label}
       <span class=${mine ? 'sort-mark' : 'sort-mark faint'}><${Icon} name=${mine && !order.down ? 'up' : 'down'} size="12" /></span>
     </button>
   </th>`;
@@ -122,7 +124,7 @@ export function Table({ columns, rows, rowKey, onRow, rowHref, caption, empty, o
       ref=${box}
       class=${whole ? 'table-box' : 'table-box tall'}
       role="region"
-      aria-label=${caption}
+      aria-label=${`${caption}, table`}
       tabindex="0"
     >
       <table class=${whole ? 'table' : 'table even'} role="table" aria-rowcount=${sorted.length + 1}>
