@@ -74,7 +74,7 @@ export async function startServer({ login = false, sample = true, args = [], htt
       await rm(directory, { recursive: true, force: true });
     },
   };
-  // The first superuser is made, and the sample read, after the ports are open.
+  // The index has its rows a moment after the table has them.
   const isReady = async () => {
     const asked = sample ? '/api/v1/indexes/samples/movies_by_plot/status' : '/api/v1/info';
     const answer = await fetch(`${server.url}${asked}`, { headers: authorization });
