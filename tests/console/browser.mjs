@@ -4,16 +4,16 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { after } from 'node:test';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import { startPreview } from './preview.mjs';
 import { admin, startServer } from './server.mjs';
 
 const chromiumPath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const pictures = process.env.PICTURES;
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const web = fileURLToPath(new URL('../../crates/console/web', import.meta.url));
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 
 export const widths = { desk: 1440, phone: 390 };
 export const themes = ['light', 'dark'];
@@ -33,24 +33,19 @@ async function theBrowser() {
 // A server for these options: one for all tests of a file that want the same.
 export async function serverFor(options = {}) {
   const key = JSON.stringify(options);
-  if (!servers.has(key)) servers.set(key, startPreviewed(options));
+  if (!servers.has(key)) servers.set(key, startServer(options));
   return servers.get(key);
 }
 
-// Until the program serves the page itself, a proxy does.
-async function startPreviewed(options) {
-  const server = await startServer(options);
-  if (!process.env.PREVIEW) return server;
-  const preview = await startPreview({ upstream: server.url, web: join(root, 'crates/console/web') });
-  const stop = server.stop;
-  return {
-    ...server,
-    url: preview.url,
-    async stop() {
-      await preview.stop();
-      await stop();
-    },
-  };
+// With the variable CONSOLE_WEB the page's files are those of crates/console/web as they are now, not those that the
+// program was built with: a view is tried without a build. The policy is still the program's.
+async function serveFromDisk(context) {
+  await context.route(/:\d+\/(console\/(?!examples\/).*)?$/, async (route) => {
+    const response = await route.fetch({ url: `${new URL(route.request().url()).origin}/` });
+    const name = new URL(route.request().url()).pathname.replace(/^\/(console\/)?/, '') || 'index.html';
+    const { ['etag']: _, ['content-length']: __, ...headers } = response.headers();
+    await route.fulfill({ path: join(web, name), headers: { ...headers, 'content-type': TYPES[extname(name)] } });
+  });
 }
 
 after(async () => {
@@ -76,6 +71,7 @@ export async function withPage(options, use) {
   });
   // A debug build on a busy machine takes its time.
   context.setDefaultTimeout(60000);
+  if (process.env.CONSOLE_WEB) await serveFromDisk(context);
   const errors = [];
   try {
     if (loggedIn) await logIn(context, typeof loggedIn === 'object' ? loggedIn : admin);

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inAllForms, settled, widths, withPage } from './browser.mjs';
-
-const PREVIEW = process.env.PREVIEW && 'the preview has no such route';
+import { serves } from './movies.mjs';
 
 test('the state of the server is shown in all forms', async () => {
   await inAllForms({ path: '#/start' }, 'start', async ({ page }) => {
@@ -40,7 +39,7 @@ test('with 1,000 indexes that are built, five are named', async () => {
   });
 });
 
-test('each program has the address of this server', { skip: PREVIEW }, async () => {
+test('each program has the address of this server', async () => {
   await withPage({ path: '#/start' }, async ({ page, server }) => {
     for (const language of ['Python', 'Java', 'Go', 'Node', 'Rust']) {
       await page.getByRole('tab', { name: language }).click();
@@ -65,15 +64,18 @@ test('the requests by curl do what they say', async () => {
   });
 });
 
-test('the films are loaded by a click, with their words and their map', { skip: PREVIEW }, async () => {
+test('the films are loaded by a click, with their words and their map', async () => {
   await withPage({ server: { sample: false }, path: '#/start', width: widths.phone }, async ({ page, server }) => {
     await settled(page);
     await page.getByText('Make a table in CQL').waitFor();
     await page.getByRole('button', { name: 'Load the films' }).click();
-    await page.getByText('The films are there, and so is their map').waitFor({ timeout: 240000 });
+    await page.getByText('The films are there, and their map is drawn').waitFor({ timeout: 240000 });
     await page.getByText('Find films like Frankenstein').waitFor();
     const films = await server.cql('SELECT title FROM samples.movies WHERE id = 2263');
     assert.equal(films.rows[0].title, 'Frankenstein');
+    const tasks = await server.api('GET', '/api/v1/tasks');
+    assert.ok(tasks.some((task) => task.kind === 'map' && task.index === 'movies_by_plot'));
+    await serves(server, 'movies_by_words');
     const words = await server.api('POST', '/api/v1/indexes/samples/movies_by_words/bm25', { query: 'monster', limit: 3 });
     assert.equal(words.primary_keys.id.length, 3);
   });

@@ -109,6 +109,24 @@ def test_recall_is_measured_by_a_scan(server, index):
     assert (status, text) == (400, "queries is 10001, and may be 1 to 10000")
 
 
+def test_a_map_shows_a_sample_with_its_keys(server, index):
+    status, _, text = raw(server, "GET", f"{index}/map")
+    assert (status, text) == (404, f"index {index.split('/')[-2]}.ann has no map: POST to this path makes one")
+    status, _, text = raw(server, "POST", f"{index}/map", '{"points": 500}', JSON)
+    begun = json.loads(text)
+    assert status == 200 and begun["ready"] is False and begun["task"]["kind"] == "map"
+    path = f"/api/v1/tasks/{begun['task']['id']}/wait?timeout=60"
+    assert json.loads(raw(server, "GET", path)[2])["state"] == "done"
+    status, headers, text = raw(server, "GET", f"{index}/map")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    shown = json.loads(text)
+    assert shown["points"] == shown["rows"] == len(shown["x"]) == len(shown["y"]) == 500
+    assert sorted(shown["primary_keys"]["id"]) == list(range(500)) and shown["column_values"] == {}
+    assert 0 < shown["neighbours_kept"] <= 1 and 0 < shown["neighbours_kept_by_pca"] <= 1
+    status, _, text = raw(server, "POST", f"{index}/map", '{"points": 499}', JSON)
+    assert (status, text) == (400, "points is 499, and may be 500 to 20000")
+
+
 def test_an_answer_has_a_column_for_each_key_and_two_scores(server, index):
     status, headers, text = ann(server, index, {"vector": QUERY, "limit": 3})
     assert (status, headers["Content-Type"]) == (200, "application/json")

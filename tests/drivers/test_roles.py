@@ -135,6 +135,12 @@ def test_the_http_api_asks_for_the_same_logins_and_rights(server, admin):
     assert server.http(recall, {}, of("reader"))[0] == 403
     status, text = server.http(recall, {}, basic(*SUPERUSER))
     assert status == 200 and '"recall":1.0' in text
+    shown = "/api/v1/indexes/s/i/map"
+    for body in (None, {}):
+        assert server.http(shown, body)[0] == 401
+        assert server.http(shown, body, of("nobody"))[0] == 403
+    assert server.http(shown, headers=of("reader"))[0] == 404
+    assert server.http(shown, {}, of("reader"))[0] == 200
     assert server.http("/api/v1/scrub", {}, of("reader"))[0] == 403
     assert server.http(repair, {}, basic(*SUPERUSER))[0] in (200, 202)
 

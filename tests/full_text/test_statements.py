@@ -147,6 +147,20 @@ def test_answers_are_the_same_at_every_consistency(films, level):
     assert {tuple(row) for row in rows} == {(1, 2000), (2, 2001), (5, 2002)}
 
 
+def test_ranks_of_the_indexes_alone_are_those_of_the_rows(films):
+    text = (
+        "SELECT id, year, ANN_SCORE(v, [1, 0]) AS near, BM25_RANK(body, 'black') AS place FROM films WHERE year >= 2000 "
+        "ORDER BY RRF(ANN(v, [1, 0]), BM25(body, 'black')) LIMIT 9"
+    )
+    answers = []
+    for level in [ConsistencyLevel.ONE, ConsistencyLevel.QUORUM]:
+        answer = films.execute(SimpleStatement(text, consistency_level=level), trace=True)
+        steps = [event.description for event in answer.get_query_trace().events]
+        assert any("no rows are read" in step for step in steps) == (level == ConsistencyLevel.ONE)
+        answers.append([tuple(row) for row in answer])
+    assert answers[0] == answers[1] and len(answers[0]) > 2
+
+
 def test_an_expression_orders_by_true_scores(films):
     rows = films.execute(
         "SELECT id, ANN_SCORE(v, [1, 0]) AS near, BM25_SCORE(body, 'dog') AS words, BM25_RANK(body, 'dog') AS place FROM films "

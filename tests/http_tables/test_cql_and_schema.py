@@ -155,7 +155,7 @@ def test_logins_and_rights_are_those_of_cql(guarded, chief):
     chief.execute("GRANT MODIFY ON ks.t TO writer")
     rows = "/tables/ks/t/rows"
     row = {"rows": [{"id": 1, "v": "secret"}]}
-    status, headers, answer = Api(guarded).raw("GET", f"{rows}?id=1")
+    status, headers, answer = Api(guarded).raw("GET", f"{rows}?id=1", headers={})
     assert status == 401 and headers["WWW-Authenticate"].startswith("Basic") and set(answer) == {"error", "hint"}
     assert Api(guarded, ("reader", "wrong")).raw("GET", f"{rows}?id=1")[0] == 401
     apis = {role: Api(guarded, (role, f"pw-{role}")) for role in ("reader", "writer", "stranger")}

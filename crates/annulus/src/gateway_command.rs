@@ -6,17 +6,18 @@
 //! ([`store_api::IndexServices::Local`]). It stops before the gateway, which is its database.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Command};
 use credentials::files;
 use gateway::{Gateway, GatewayOptions};
 use net::reactors::ReactorPool;
 use net::tls::{RenewableClient, ServerTls};
 use tokio::net::TcpStream;
+use web_console::{SettingLine, SettingLines};
 
 use crate::core_dumps;
 use crate::exit::ProcessFailure;
@@ -30,6 +31,7 @@ use crate::metrics::{
 use crate::notify;
 use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
+use crate::setting_lines;
 use crate::settings_file;
 use crate::stop::TerminationSignals;
 use crate::store_service::{
@@ -55,16 +57,22 @@ pub struct GatewayArguments {
 
 /// Runs `annulus gateway`.
 pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
-    let file = match &arguments.config {
-        Some(path) => GatewaySettings::of_file(settings_file::read(path)?)
-            .with_context(|| format!("configuration file {}", path.display()))?,
-        None => GatewaySettings::default(),
+    let file: toml::Table = match &arguments.config {
+        Some(path) => settings_file::read(path)?,
+        None => toml::Table::new(),
     };
-    let settings = arguments.settings.or(file).resolve()?;
+    let shown = shown(&file);
+    let file = GatewaySettings::of_file(file).with_context(|| {
+        let path = arguments.config.as_deref().unwrap_or(Path::new(""));
+        format!("configuration file {}", path.display())
+    })?;
+    let mut settings = arguments.settings.or(file).resolve()?;
+    settings.options.settings = SettingLines::new(shown.clone());
     let store = match settings.with_store {
         true => Some(store_service::IndexServiceSettings::read(host(
             &settings,
             arguments.config,
+            shown,
         ))?),
         false => None,
     };
@@ -86,10 +94,30 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     served
 }
 
+/// The settings as the console shows them.
+fn shown(file: &toml::Table) -> Vec<SettingLine> {
+    let known = GatewayArguments::augment_args(Command::new("gateway").no_binary_name(true));
+    // The first two arguments are the program and the subcommand.
+    let matches = known
+        .clone()
+        .try_get_matches_from(std::env::args_os().skip(2));
+    let typed = matches.map(|matches| setting_lines::typed(&known, &matches));
+    let sources = [
+        (setting_lines::TYPED, typed.unwrap_or_default()),
+        (setting_lines::FILE, setting_lines::in_file(file)),
+    ];
+    setting_lines::lines(&known, &sources)
+}
+
 /// The facts about the gateway that an index service in this process needs.
-fn host(settings: &ResolvedGatewaySettings, file: Option<PathBuf>) -> ServiceHost {
+fn host(
+    settings: &ResolvedGatewaySettings,
+    file: Option<PathBuf>,
+    shown: Vec<SettingLine>,
+) -> ServiceHost {
     ServiceHost::Gateway(EnclosingGateway {
         file,
+        shown,
         address: settings.options.address,
         memory: settings.memory,
         asks: match &settings.tls_for_clients {

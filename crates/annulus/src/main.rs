@@ -14,6 +14,7 @@ mod completions;
 mod core_dumps;
 mod data_files;
 mod doctor;
+mod embedder_settings;
 mod exit;
 #[cfg(feature = "sample")]
 mod films;
@@ -40,8 +41,12 @@ mod role;
 mod runtime_threads;
 #[cfg(feature = "sample")]
 mod sample;
+#[cfg(feature = "sample")]
+mod sample_loads;
 mod scrub;
 mod serve;
+mod serve_console;
+mod setting_lines;
 mod settings;
 mod settings_file;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Loading a sample by CQL statements in this process, whatever clients have to prove.
+//! Loading a sample by CQL statements in this process, whatever clients have to prove: at the start
+//! (`--sample`), or as a task that a request begins ([`crate::sample_loads`]).
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::Date;
 use node::InternalExecutor;
 use node::statement::{BoundValue, ExecutionOutcome};
+use tasks::Task;
 
 use crate::films::{self, DIMENSIONS, SampleFilm};
 
@@ -20,6 +22,9 @@ const INSERTS_IN_FLIGHT: usize = 64;
 /// The film whose neighbours the prepared query requests.
 const EXAMPLE_TITLE: &str = "King Kong";
 const INDEX_WAIT: Duration = Duration::from_secs(300);
+/// The index by which words find films. `--sample` does without it.
+const INDEX_ON_WORDS: &str = "CREATE CUSTOM INDEX IF NOT EXISTS movies_by_words ON samples.movies (plot) \
+                              USING 'fulltext_index' WITH OPTIONS = {'analyzer': 'english'}";
 
 /// The ways to the sample, as clients see them.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +52,31 @@ pub async fn load_movies(
     if count(database).await? == films.len() as i64 {
         tracing::info!(films = films.len(), "the film sample is loaded already");
     } else {
-        insert(database, &films).await?;
+        let style = "Loading films {bar:40} {pos}/{len} {per_sec} {eta}";
+        let bar =
+            ProgressBar::new(films.len() as u64).with_style(ProgressStyle::with_template(style)?);
+        insert(database, &films, |films| bar.inc(films)).await?;
+        bar.finish();
     }
     wait_for_index(database, &films[0]).await?;
     let query = write_query(data_dir, &films)?;
     println!("{}", example_statements(doors, &query));
     Ok(())
+}
+
+/// Loads the films unless they are there, and waits for their indexes: the one on the embeddings,
+/// and one on the words of the plots. The task counts the films.
+pub async fn load_movies_as_task(database: &InternalExecutor, task: &Task) -> anyhow::Result<()> {
+    let films = tokio::task::spawn_blocking(films::read).await??;
+    let all = films.len() as u64;
+    task.set_total(all);
+    create_schema(database).await?;
+    if count(database).await? != films.len() as i64 {
+        insert(database, &films, |films| task.add(films)).await?;
+    }
+    task.set_completed(all);
+    database.execute(INDEX_ON_WORDS, Vec::new()).await?;
+    wait_for_index(database, &films[0]).await
 }
 
 async fn create_schema(database: &InternalExecutor) -> anyhow::Result<()> {
@@ -82,26 +106,28 @@ async fn count(database: &InternalExecutor) -> anyhow::Result<i64> {
     Ok(i64::from_be_bytes(count.try_into()?))
 }
 
-async fn insert(database: &InternalExecutor, films: &[SampleFilm]) -> anyhow::Result<()> {
-    let bar = ProgressBar::new(films.len() as u64).with_style(ProgressStyle::with_template(
-        "Loading films {bar:40} {pos}/{len} {per_sec} {eta}",
-    )?);
-    stream::iter(films)
-        .map(|film| {
-            let bar = &bar;
+/// Writes the films. `inserted` gets the number of films that have been written since it was called
+/// last.
+async fn insert(
+    database: &InternalExecutor,
+    films: &[SampleFilm],
+    inserted: impl Fn(u64) + Sync,
+) -> anyhow::Result<()> {
+    // By position: a future that takes a film by reference can't be sent to another thread.
+    stream::iter(0..films.len())
+        .map(|at| {
+            let (film, inserted) = (&films[at], &inserted);
             async move {
                 let statement = "INSERT INTO samples.movies (id, title, genre, release_date, plot, plot_embedding) \
                                  VALUES (?, ?, ?, ?, ?, ?)";
                 database.execute(statement, values(film)?).await?;
-                bar.inc(1);
+                inserted(1);
                 anyhow::Ok(())
             }
         })
         .buffer_unordered(INSERTS_IN_FLIGHT)
         .try_collect::<()>()
-        .await?;
-    bar.finish();
-    Ok(())
+        .await
 }
 
 /// The values of a film's row, as the native protocol carries them.

@@ -35,6 +35,7 @@ use tokio::task::JoinHandle;
 use crate::audit_log;
 use crate::backups::ProcessBackups;
 use crate::core_dumps;
+use crate::embedder_settings::embed_service;
 use crate::exit::ProcessFailure;
 use crate::heap;
 use crate::logging;
@@ -44,6 +45,7 @@ use crate::open_files;
 use crate::renewal::{FileFaultLog, RereadSchedule};
 use crate::role::FirstSuperuser;
 use crate::runtime_threads;
+use crate::serve_console::ServeConsole;
 use crate::settings::{ListenerTls, ResolvedSettings, Settings};
 use crate::settings_file;
 use crate::shown_settings;
@@ -270,6 +272,7 @@ struct RunningServers {
     store: StoreHandle,
     certificates: CertificateEnds,
     backups: ProcessBackups,
+    console: ServeConsole,
     cql: SocketAddr,
     http: SocketAddr,
 }
@@ -285,6 +288,7 @@ impl RunningServers {
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
         };
+        let embed = embed_service(settings.embedder.as_ref())?;
         let audit = settings.audit.clone().map(audit_log::open).transpose()?;
         let clients = doors.public.memory.clone();
         let maintenance = MaintenanceMode::default();
@@ -320,6 +324,7 @@ impl RunningServers {
         let of_tables = node.http_tables(HttpTablesOptions::new(http, shares));
         listeners.add_routes(of_tables.routes());
         listeners.add_routes_of_process(backups.tasks().routes());
+        let console = ServeConsole::add(&mut listeners, settings, (&node, cql), (&embed, &tasks));
         let options = StoreOptions {
             maintenance,
             ..of_store(settings, http, turns, tasks, storage.clone())
@@ -334,11 +339,7 @@ impl RunningServers {
             };
         backups.begin(&store);
         show_serve(settings, &store, &node, (&storage, clients));
-        let certificates = CertificateEnds::default();
-        certificates.show(store.metrics());
-        if let Some(tls) = &settings.tls {
-            certificates.note_options(&tls.options);
-        }
+        let certificates = show_certificates(settings, &store);
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(RunningServers {
             node,
@@ -346,6 +347,7 @@ impl RunningServers {
             store,
             certificates,
             backups,
+            console,
             cql,
             http,
         })
@@ -370,12 +372,23 @@ impl RunningServers {
     /// stops.
     async fn stop(self) {
         self.walks.abort();
+        self.console.stop().await;
         self.backups.stop().await;
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");
         }
     }
+}
+
+/// Shows the ends of certificates among the metrics.
+fn show_certificates(settings: &ResolvedSettings, store: &StoreHandle) -> CertificateEnds {
+    let certificates = CertificateEnds::default();
+    certificates.show(store.metrics());
+    if let Some(tls) = &settings.tls {
+        certificates.note_options(&tls.options);
+    }
+    certificates
 }
 
 /// The configuration of a CQL listener with this certificate.

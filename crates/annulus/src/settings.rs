@@ -9,6 +9,7 @@ use std::time::Duration;
 use backup::LocationText;
 use clap::ValueEnum;
 use cpu_scheduler::SchedulingWeights;
+use embeddings::EmbedderOptions;
 use net::tls::TlsOptions;
 use node::DefaultTimeouts;
 use node::guardrails::{Guardrails, LargeDataLimits};
@@ -23,6 +24,7 @@ use store::{
 
 use crate::audit_log;
 use crate::backup_locations;
+use crate::embedder_settings::{GivenEmbedder, without_query};
 use crate::exit::ProcessFailure;
 use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::{LogFormat, SyslogReceiver};
@@ -65,6 +67,28 @@ settings_table! {
         /// [default: none]
         #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
         pub http_host: Option<String> => "text", resolved.http_hosts.join(","),
+
+        /// Server that makes embeddings of sentences, of OpenAI's form, such as
+        /// http://127.0.0.1:8080/v1/embeddings: with it the console searches by a sentence
+        /// [default: none]
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_URL", value_name = "URL")]
+        pub embeddings_url: Option<String>
+            => "text", resolved.of_embedder(|server| without_query(&server.url)),
+
+        /// Model that the server is to use [default: text-embedding-3-small]
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_MODEL", value_name = "NAME")]
+        pub embeddings_model: Option<String>
+            => "text", resolved.of_embedder(|server| server.model.clone()),
+
+        /// File with the key of that server's API
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_KEY_FILE", value_name = "FILE")]
+        pub embeddings_key_file: Option<PathBuf>
+            => "path", resolved.of_embedder(|server| path(server.key_file.as_deref())),
+
+        /// Authorities that sign that server's certificate, PEM [default: those of the system]
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_CA", value_name = "FILE")]
+        pub embeddings_ca: Option<PathBuf>
+            => "path", resolved.of_embedder(|server| path(server.authorities.as_deref())),
 
         /// Let in only clients that log in, by CQL and HTTP. The first superuser comes from
         /// --superuser-file, or is made and printed once; it makes other roles with CREATE ROLE and
@@ -389,6 +413,8 @@ pub struct ResolvedSettings {
     pub cql_port: u16,
     pub http_port: u16,
     pub http_hosts: Vec<String>,
+    /// The server of embeddings. `None` for none.
+    pub embedder: Option<EmbedderOptions>,
     /// Whether clients have to log in.
     pub login: bool,
     pub superuser_file: Option<PathBuf>,
@@ -438,6 +464,11 @@ impl ResolvedSettings {
         self.audit.as_ref().map_or_else(none, fact)
     }
 
+    /// A fact about the server of embeddings as it is shown; "none" without one.
+    fn of_embedder(&self, fact: impl FnOnce(&EmbedderOptions) -> String) -> String {
+        self.embedder.as_ref().map_or_else(none, fact)
+    }
+
     /// A file of TLS; `None` without TLS.
     fn of_tls(&self, file: impl FnOnce(&ListenerTls) -> Option<&PathBuf>) -> Option<&Path> {
         self.tls.as_ref().and_then(file).map(PathBuf::as_path)
@@ -450,7 +481,7 @@ impl Settings {
     /// # Errors
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<ResolvedSettings, ProcessFailure> {
-        let (tls, audit) = (self.tls()?, self.audit()?);
+        let (tls, audit, embedder) = (self.tls()?, self.audit()?, self.embedder()?);
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         let login = self.login.unwrap_or(false);
         if !self.insecure.unwrap_or(false) {
@@ -470,6 +501,7 @@ impl Settings {
             cql_port: self.cql_port.unwrap_or(9042),
             http_port: self.http_port.unwrap_or(6080),
             http_hosts: names(self.http_host.as_deref()),
+            embedder,
             login,
             superuser_file: self.superuser_file,
             audit,
@@ -560,6 +592,20 @@ impl Settings {
         ];
         let chosen = choices.map(|text| text.as_deref().map(|text| names(Some(text))));
         audit_log::options(self.audit_log.clone(), chosen)
+    }
+
+    /// The options of the server of embeddings, if there is one.
+    ///
+    /// # Errors
+    /// If the one setting that names it is missing.
+    fn embedder(&self) -> Result<Option<EmbedderOptions>, ProcessFailure> {
+        let given = GivenEmbedder {
+            url: self.embeddings_url.clone(),
+            model: self.embeddings_model.clone(),
+            key_file: self.embeddings_key_file.clone(),
+            authorities: self.embeddings_ca.clone(),
+        };
+        given.resolve()
     }
 
     /// Reads the files of the certificate, if there are any.

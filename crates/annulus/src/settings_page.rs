@@ -299,8 +299,12 @@ fn a_number_is_read_in_all_its_forms() {
 }
 
 /// Settings whose default is refused or has no effect without another.
-const COMPANIONS: [(&str, &str); 3] = [
+const COMPANIONS: [(&str, &str); 4] = [
     ("audit-categories", "--audit-log=audit.log"),
+    (
+        "embeddings-model",
+        "--embeddings-url=http://127.0.0.1:8080/v1/embeddings",
+    ),
     ("repair-intensity", "--repair-interval=7d"),
     ("sync-interval-ms", "--durability=buffered"),
 ];

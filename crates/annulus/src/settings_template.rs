@@ -9,6 +9,7 @@ use node::guardrails::Guardrails;
 
 use crate::guardrail_settings::GuardrailSettings;
 use crate::output;
+use crate::setting_lines::default_in;
 
 /// The widest line of a comment.
 const COLUMNS: usize = 98;
@@ -90,9 +91,7 @@ fn help(argument: &Arg) -> String {
 /// A setting with its comment.
 fn setting(name: &str, argument: &Arg) -> String {
     let help = help(argument);
-    let default = help.split_once("[default: ").map_or("", |(_, rest)| {
-        rest.split_once(']').map_or(rest, |(default, _)| default)
-    });
+    let default = default_in(&help);
     let words = argument.get_possible_values();
     let mut comment = help.clone();
     let is_boolean = words.iter().any(|word| word.get_name() == "true");

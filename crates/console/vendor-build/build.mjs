@@ -9,12 +9,16 @@ const modules = join(here, 'node_modules');
 const vendor = join(here, '..', 'web', 'vendor');
 
 // Files that are taken as they come.
-const COPIES = [['htm/preact/standalone.module.js', 'preact-htm.js']];
+const COPIES = [
+  ['htm/preact/standalone.module.js', 'preact-htm.js'],
+  ['uplot/dist/uPlot.min.css', 'uplot.css'],
+];
 
 // What the files contain: each name with the text of its licence.
 const LICENCES = [
   ['htm, https://github.com/developit/htm', join(modules, 'htm/LICENSE')],
   ['preact, https://github.com/preactjs/preact (inside preact-htm.js)', join(here, 'preact-LICENSE')],
+  ['uPlot, https://github.com/leeoniya/uPlot (uplot.js, uplot.css)', join(modules, 'uplot/LICENSE')],
 ];
 
 // Bundles codemirror.js with all that it imports. Returns the folders of the packages within.
@@ -34,6 +38,18 @@ async function bundleEditor() {
   return [...new Set(packages.filter(Boolean))].sort();
 }
 
+// uPlot's own minified file is no module.
+async function minifyCharts() {
+  await build({
+    entryPoints: [join(modules, 'uplot/dist/uPlot.esm.js')],
+    outfile: join(vendor, 'uplot.js'),
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    legalComments: 'none',
+  });
+}
+
 // The name of a bundled package with the file of its licence.
 async function licenceOf(name) {
   const file = (await readdir(join(modules, name))).find((one) => /^licen[cs]e/i.test(one));
@@ -42,6 +58,7 @@ async function licenceOf(name) {
 
 await mkdir(vendor, { recursive: true });
 for (const [from, to] of COPIES) await copyFile(join(modules, from), join(vendor, to));
+await minifyCharts();
 const bundled = await Promise.all((await bundleEditor()).map(licenceOf));
 const texts = await Promise.all(
   [...LICENCES, ...bundled].map(async ([name, file]) => `${name}\n\n${(await readFile(file, 'utf8')).trim()}\n`),

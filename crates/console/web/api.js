@@ -1,5 +1,5 @@
 // Requests to the server that served this page. Nothing goes anywhere else.
-import { jsonText } from './format.js';
+import { parseJson, toJson } from './json.js';
 import { useCallback, useEffect, useRef, useState } from './vendor/preact-htm.js';
 
 // Why a request was not answered. kind: 'refused' (401, 403), 'missing' (404), 'busy' (429, 503), 'away' (no connection),
@@ -41,16 +41,8 @@ async function failureOf(response) {
   });
 }
 
-// A whole number beyond 2^53 as a BigInt, which has all its digits. A browser that does not show a number's own text
-// here rounds it.
-function exactly(key, value, context) {
-  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value);
-  return isRounded && /^-?\d+$/.test(context?.source ?? '') ? BigInt(context.source) : value;
-}
-
-// Sends a request. `body` goes as JSON. The answer is parsed JSON, or the response itself with `raw`. With `exact` whole
-// numbers beyond 2^53 come as BigInt: values of rows must not be rounded.
-export async function request(method, path, { body, signal, headers, raw, exact } = {}) {
+// Sends a request. `body` goes as JSON. The answer is parsed JSON, or the response itself with `raw`.
+export async function request(method, path, { body, signal, headers, raw } = {}) {
   let response;
   try {
     response = await fetch(path, {
@@ -64,7 +56,7 @@ export async function request(method, path, { body, signal, headers, raw, exact 
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      body: body === undefined ? undefined : jsonText(body),
+      body: body === undefined ? undefined : toJson(body),
     });
   } catch (thrown) {
     if (thrown.name === 'AbortError') throw thrown;
@@ -78,8 +70,7 @@ export async function request(method, path, { body, signal, headers, raw, exact 
   if (raw) return response;
   const text = await response.text();
   if (text === '') return null;
-  const isJson = (response.headers.get('content-type') ?? '').includes('json');
-  return isJson ? JSON.parse(text, exact ? exactly : undefined) : text;
+  return (response.headers.get('content-type') ?? '').includes('json') ? parseJson(text) : text;
 }
 
 export const get = (path, options) => request('GET', path, options);
@@ -101,7 +92,7 @@ export async function cql(query, { parameters, keyspace, pageSize = 100, pageSta
     headers: trace ? { 'X-Annulus-Trace': '1' } : {},
     body: { query, parameters, keyspace, page_size: pageSize, page_state: pageState ?? undefined },
   });
-  const answer = JSON.parse(await response.text(), exactly);
+  const answer = parseJson(await response.text());
   return {
     columns: answer.columns ?? [],
     rows: answer.rows ?? [],

@@ -134,9 +134,3 @@ export function shortVector(v) {
   const some = v.slice(0, 3).map((x) => (typeof x === 'number' ? Number(x.toPrecision(3)) : x));
   return v.length <= 3 ? `[${some.join(', ')}]` : `[${some.join(', ')}, … ${v.length}]`;
 }
-
-// A value as JSON. A whole number that JavaScript has as a BigInt is written with all its digits.
-export function jsonText(value, indent) {
-  const whole = (one) => JSON.rawJSON?.(String(one)) ?? String(one);
-  return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? whole(one) : one), indent);
-}

@@ -1,5 +1,5 @@
-//! The rows of a gateway in the table of routes: its metrics, and whether it lives and serves
-//! clients. The listener is closed unless an address for it is set.
+//! The rows of a gateway in the table of routes: its metrics, whether it lives and serves clients,
+//! and the console with its settings. The listener is closed unless an address for it is set.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use axum::routing::MethodFilter;
 use http_server::health::{LIVE, READY};
 use http_server::{
     BoundHttpListener, ConnectionLimits, HttpListenerOptions, HttpTraffic, OverflowPolicy,
-    RequestRefusal, RequiredRight, RouteRow, RouteTable, ServedHttpListener,
+    RequestRefusal, RequiredRight, RouteRow, RouteTable, ServedFeatures, ServedHttpListener,
+    SessionFacts,
 };
 use net::listener::BindError;
 use store_api::SearchCounts;
@@ -74,14 +75,31 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<BoundHttpListener, BindE
     BoundHttpListener::bind(options, None, RouteTable::default()).await
 }
 
-/// Serves the routes until the result is stopped or dropped.
-pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<ServingState>) -> ServedHttpListener {
+/// Serves the routes until the result is stopped or dropped. `cql` is the address for drivers.
+pub(crate) fn serve(
+    bound: BoundHttpListener,
+    shared: &Arc<ServingState>,
+    cql: SocketAddr,
+) -> ServedHttpListener {
     show_requests(shared);
     let state = RouteState {
         shared: shared.clone(),
     };
+    let facts = SessionFacts {
+        program: "gateway",
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cql: Some(cql),
+        features: ServedFeatures {
+            metrics: true,
+            settings: true,
+            ..ServedFeatures::default()
+        },
+    };
     let table = RouteTable::default()
         .with_rows(rows(), &state)
+        .with_rows(web_console::pages(), &())
+        .with_rows(shared.options.settings.routes().rows, &())
+        .with_session(facts)
         .with_other_paths(RequiredRight::See, other)
         .with_other_methods(RequiredRight::See, other)
         .with_refusals(refused);

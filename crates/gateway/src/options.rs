@@ -11,6 +11,7 @@ use http_server::TokenAuthorizer;
 use net::reactors::ReactorPool;
 use rustls::{ClientConfig, ServerConfig};
 use store_api::IndexServices;
+use web_console::SettingLines;
 
 use crate::catalog::InternalSessionOptions;
 use crate::ring::Ring;
@@ -53,6 +54,8 @@ pub struct GatewayOptions {
     pub metrics_address: Option<SocketAddr>,
     /// The tokens that `GET /metrics` needs.
     pub tokens: Arc<TokenAuthorizer>,
+    /// The settings of the process, which the same listener shows.
+    pub settings: SettingLines,
     /// The gateway's node, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
     /// The TLS for connections to the node: the authorities that are trusted, and the certificate
@@ -114,6 +117,7 @@ impl Default for GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
             metrics_address: None,
             tokens: Arc::default(),
+            settings: SettingLines::default(),
             cassandra: "127.0.0.1:9042".to_owned(),
             cassandra_tls: None,
             client_tls: None,

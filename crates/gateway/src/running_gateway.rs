@@ -87,7 +87,7 @@ impl Gateway {
         shared.tasks.spawn(accept(listener, shared.clone()));
         let metrics_address = for_metrics.as_ref().map(BoundHttpListener::address);
         if let Some(bound) = for_metrics {
-            let served = http_routes::serve(bound, &shared);
+            let served = http_routes::serve(bound, &shared, address);
             let stop = shared.stop.clone();
             let sampled = shared.clone();
             shared.tasks.spawn(async move {

@@ -13,6 +13,57 @@ pub trait Authorizer: fmt::Debug + Send + Sync {
         origin: RequestOrigin<'a>,
         operation: RequestedOperation<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), AuthorizationRefusal>> + Send + 'a>>;
+
+    /// Says how a request's client logs in, and whether it has. A wrong login is as none.
+    ///
+    /// # Errors
+    /// [`AuthorizationRefusal::Busy`] if the login can't be checked now.
+    fn identify<'a>(
+        &'a self,
+        origin: RequestOrigin<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<ClientLogin, AuthorizationRefusal>> + Send + 'a>>;
+}
+
+/// The login of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientLogin {
+    /// The login that is needed.
+    pub kind: LoginKind,
+    /// Whether the client has logged in; never where it need not.
+    pub is_logged_in: bool,
+    /// The role that it has logged in as; `None` where there are no roles.
+    pub role: Option<String>,
+    /// Whether that role may do everything; `None` without a role.
+    pub is_superuser: Option<bool>,
+}
+
+/// The login that a listener needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginKind {
+    /// None.
+    Nothing,
+    /// That of a role, by its password or its certificate.
+    Password,
+    /// A token.
+    Token,
+}
+
+impl ClientLogin {
+    /// The login of a client that need not log in.
+    pub const NOT_NEEDED: ClientLogin = ClientLogin {
+        kind: LoginKind::Nothing,
+        is_logged_in: false,
+        role: None,
+        is_superuser: None,
+    };
+
+    /// The login of a client that has to log in so, and has not.
+    pub fn missing(kind: LoginKind) -> ClientLogin {
+        ClientLogin {
+            kind,
+            ..ClientLogin::NOT_NEEDED
+        }
+    }
 }
 
 /// The origin of a request.
@@ -35,6 +86,8 @@ pub enum RequestedOperation<'a> {
     SeeState,
     /// To see states, tasks and metrics, none of which tell of rows.
     See,
+    /// To see the settings of the process.
+    SeeSettings,
     /// To search an index, which reveals rows.
     Search {
         /// The keyspace of the index.
@@ -62,6 +115,8 @@ pub enum RequiredRight {
     SeeState,
     /// See [`RequestedOperation::See`].
     See,
+    /// See [`RequestedOperation::SeeSettings`].
+    SeeSettings,
     /// See [`RequestedOperation::Search`].
     Search,
     /// See [`RequestedOperation::Change`].
@@ -81,6 +136,7 @@ impl RequiredRight {
             RequiredRight::Nothing => None,
             RequiredRight::SeeState => Some(RequestedOperation::SeeState),
             RequiredRight::See => Some(RequestedOperation::See),
+            RequiredRight::SeeSettings => Some(RequestedOperation::SeeSettings),
             RequiredRight::Search => Some(RequestedOperation::Search { keyspace, index }),
             RequiredRight::Change => Some(RequestedOperation::Change { keyspace, index }),
             RequiredRight::Operate => Some(RequestedOperation::Operate),

@@ -9,7 +9,8 @@ use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::access::{AuthorizationRefusal, Authorizer, RequestOrigin, RequiredRight};
+use crate::access::{AuthorizationRefusal, Authorizer, ClientLogin, RequestOrigin, RequiredRight};
+use crate::browser_sessions::BrowserSessions;
 use crate::refusal::{RefusalAnswer, RequestRefusal};
 
 /// The client of a request, one of the request's extensions.
@@ -28,6 +29,8 @@ pub(crate) struct AccessCheck {
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// The address of the listener.
     pub(crate) listener: IpAddr,
+    /// The sessions of its browsers.
+    pub(crate) sessions: Arc<BrowserSessions>,
 }
 
 /// The check of the requests of one route of the router.
@@ -52,27 +55,51 @@ impl AccessCheck {
         else {
             return Ok(());
         };
+        let origin = self.origin(headers, client)?;
+        let admitted = authorizer.admit(origin, operation).await;
+        admitted.map_err(refusal)
+    }
+
+    /// The login of the client of a request, by its headers.
+    pub(crate) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        client: Option<&RequestClient>,
+    ) -> Result<ClientLogin, RequestRefusal> {
+        let Some(authorizer) = &self.authorizer else {
+            return Ok(ClientLogin::NOT_NEEDED);
+        };
+        let origin = self.origin(headers, client)?;
+        authorizer.identify(origin).await.map_err(refusal)
+    }
+
+    fn origin<'a>(
+        &self,
+        headers: &'a HeaderMap,
+        client: Option<&'a RequestClient>,
+    ) -> Result<RequestOrigin<'a>, RequestRefusal> {
         let Some(client) = client else {
             return Err(RequestRefusal::Internal(
                 "bug: a request without a client".to_owned(),
             ));
         };
         let authorization = headers.get(AUTHORIZATION);
-        // One that is no text is wrong, not absent: a certificate must not replace it.
-        let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
-        let origin = RequestOrigin {
-            authorization,
+        Ok(RequestOrigin {
+            // One that is no text is wrong, not absent: a certificate must not replace it.
+            authorization: authorization.map(|value| value.to_str().unwrap_or_default()),
             identity: client.identity.as_deref(),
             client: client.address,
             listener: self.listener,
-        };
-        let admitted = authorizer.admit(origin, operation).await;
-        admitted.map_err(|refusal| match refusal {
-            AuthorizationRefusal::Login(text) => RequestRefusal::NoLogin(text),
-            AuthorizationRefusal::Token(text) => RequestRefusal::NoToken(text),
-            AuthorizationRefusal::Right(text) => RequestRefusal::NoRight(text),
-            AuthorizationRefusal::Busy(text) => RequestRefusal::LoginsWait(text),
         })
+    }
+}
+
+fn refusal(refusal: AuthorizationRefusal) -> RequestRefusal {
+    match refusal {
+        AuthorizationRefusal::Login(text) => RequestRefusal::NoLogin(text),
+        AuthorizationRefusal::Token(text) => RequestRefusal::NoToken(text),
+        AuthorizationRefusal::Right(text) => RequestRefusal::NoRight(text),
+        AuthorizationRefusal::Busy(text) => RequestRefusal::LoginsWait(text),
     }
 }
 

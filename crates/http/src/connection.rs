@@ -235,6 +235,7 @@ mod tests {
     use super::*;
     use crate::access_check::AccessCheck;
     use crate::answer_budget::AnswerBudget;
+    use crate::browser_sessions::BrowserSessions;
     use crate::host_rules::HostRules;
     use crate::routes::{NoDirectRoute, RequestChannel, RouteTable};
 
@@ -248,6 +249,7 @@ mod tests {
         let check = AccessCheck {
             authorizer: None,
             listener: address.ip(),
+            sessions: Arc::new(BrowserSessions::new(address.port())),
         };
         let routes = RouteTable::default().routes(RequestChannel::AsConfigured, &check);
         Arc::new(RequestFront::new(routes, answers, Arc::new(rules)))

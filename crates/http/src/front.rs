@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, Request};
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderName, HeaderValue, Request, StatusCode};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::Service as _;
@@ -16,6 +17,8 @@ use traces::RequestId;
 
 use crate::access_check::{AccessCheck, RequestClient};
 use crate::answer_budget::{AnswerBudget, ChargedBody};
+use crate::browser_sessions::AdoptedSession;
+use crate::guard::is_guarded;
 use crate::host_rules::HostRules;
 use crate::refusal::RefusalAnswer;
 use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
@@ -95,7 +98,9 @@ impl<D: DirectRoute> RequestFront<D> {
         Ok(answer)
     }
 
-    /// Answers a request within the scope of its id.
+    /// Answers a request within the scope of its id. A guarded request may belong to a session,
+    /// which ends if its login is refused. The challenge of such a refusal is left out: a browser
+    /// would show a dialog of its own for it.
     async fn answer_within(
         self: Arc<RequestFront<D>>,
         mut request: Request<Incoming>,
@@ -105,11 +110,20 @@ impl<D: DirectRoute> RequestFront<D> {
         if let Err(refusal) = self.rules.admit(&request) {
             return Ok(self.answers.charge((ways.refused)(refusal)));
         }
+        let is_guarded = is_guarded(request.headers());
+        let mut session = None;
+        if is_guarded {
+            let (sessions, now) = (&ways.check.sessions, Instant::now());
+            session = sessions.adopt(request.headers_mut(), now);
+            if let Some(session) = session {
+                request.extensions_mut().insert(AdoptedSession(session));
+            }
+        }
         let direct = ways.direct.as_ref().and_then(|(path, route)| {
             let names = path.index_of(&request)?;
             Some((path.right, route.clone(), names))
         });
-        let answer = match direct {
+        let mut answer = match direct {
             Some((right, route, (keyspace, index))) => {
                 let (headers, client) = (request.headers(), client.as_ref());
                 let names = (keyspace.as_str(), index.as_str());
@@ -125,6 +139,12 @@ impl<D: DirectRoute> RequestFront<D> {
                 ways.router.call(request).await?
             }
         };
+        if is_guarded && answer.status() == StatusCode::UNAUTHORIZED {
+            answer.headers_mut().remove(WWW_AUTHENTICATE);
+            if let Some(session) = session {
+                ways.check.sessions.end(&session);
+            }
+        }
         Ok(self.answers.charge(answer))
     }
 }

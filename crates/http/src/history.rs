@@ -26,7 +26,7 @@ const SERIES_MAX: usize = 256;
 
 /// The families that are remembered. Of a histogram the number and the sum of its values are, under
 /// the names of the family with `_count` and `_sum`.
-pub const MAIN_FAMILIES: [&str; 22] = [
+pub const MAIN_FAMILIES: [&str; 25] = [
     "annulus_compaction_running",
     "annulus_connection_open",
     "annulus_cql_errors_total",
@@ -34,6 +34,7 @@ pub const MAIN_FAMILIES: [&str; 22] = [
     "annulus_cql_requests_total",
     "annulus_cql_shed_total",
     "annulus_disk_free_bytes",
+    "annulus_disk_size_bytes",
     "annulus_gateway_requests_total",
     "annulus_gateway_search_duration_seconds",
     "annulus_gateway_write_duration_seconds",
@@ -41,6 +42,8 @@ pub const MAIN_FAMILIES: [&str; 22] = [
     "annulus_index_lag_seconds",
     "annulus_index_recall_ratio",
     "annulus_index_rows",
+    "annulus_memory_bytes",
+    "annulus_memory_limit_bytes",
     "annulus_memory_used_bytes",
     "annulus_process_cpu_seconds_total",
     "annulus_process_resident_bytes",

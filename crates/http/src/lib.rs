@@ -17,6 +17,9 @@
 //!   router ([`DirectRoute`]).
 //! - **Rights** are checked by an [`Authorizer`] before a handler: by tokens ([`TokenAuthorizer`])
 //!   or by the logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
+//! - **Browsers** log in once ([`RouteTable::with_session`]), and are then let in by a cookie with
+//!   the header of the guard ([`check_guard`]), which pages of other origins can't send. Each of
+//!   their requests is checked like one that bears the login itself.
 //! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
 //! - **Refusals** of the server itself are values ([`RequestRefusal`]).
 //! - **Maintenance** ([`MaintenanceMode`]) has a program finish its requests and begin no others.
@@ -29,10 +32,13 @@ mod access;
 mod access_check;
 mod answer_budget;
 mod body;
+mod browser_sessions;
 mod connection;
 mod connections;
+mod failure;
 mod foreign_metrics;
 mod front;
+mod guard;
 pub mod health;
 mod history;
 mod host_rules;
@@ -42,15 +48,19 @@ mod metrics;
 mod options;
 mod refusal;
 mod routes;
+mod session_routes;
 mod tokens;
 mod traffic;
 
 pub use access::{
-    AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation, RequiredRight,
+    AuthorizationRefusal, Authorizer, ClientLogin, LoginKind, RequestOrigin, RequestedOperation,
+    RequiredRight,
 };
 pub use access_check::RequestClient;
 pub use body::{BodyLimits, ReceivedBody};
+pub use failure::RouteFailure;
 pub use foreign_metrics::{ReadCounts, ReadValues};
+pub use guard::{check_guard, is_guarded};
 pub use history::{MAIN_FAMILIES, MetricsHistory};
 pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
 pub use maintenance::{BorrowedWork, InMaintenance, MaintenanceMode, WorkInProgress};
@@ -58,5 +68,6 @@ pub use metrics::{FamilyDescription, MetricsRegistry, OlderName};
 pub use options::{ConnectionLimits, HttpListenerOptions, OverflowPolicy};
 pub use refusal::{RefusalAnswer, RequestRefusal};
 pub use routes::{AddedRoutes, DirectRoute, NoDirectRoute, RouteRow, RouteTable};
+pub use session_routes::{SESSION_DESCRIPTION, ServedFeatures, SessionFacts};
 pub use tokens::{TokenAuthorizer, TokenSet, first_token};
 pub use traffic::HttpTraffic;

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::access::Authorizer;
 use crate::access_check::AccessCheck;
 use crate::answer_budget::AnswerBudget;
+use crate::browser_sessions::BrowserSessions;
 use crate::connection::{self, AcceptConfig};
 use crate::connections::{ConnectionSet, HttpConnection};
 use crate::front::RequestFront;
@@ -35,6 +36,7 @@ pub struct BoundHttpListener<D: DirectRoute = NoDirectRoute> {
     options: HttpListenerOptions,
     tls: Option<TlsOptions>,
     rules: Arc<HostRules>,
+    sessions: Arc<BrowserSessions>,
     answers: AnswerBudget,
     entrance: Arc<ArcSwap<AcceptConfig<D>>>,
     /// The fronts of the entrance, each with the channel of its requests.
@@ -59,9 +61,12 @@ impl<D: DirectRoute> BoundHttpListener<D> {
         let address = listener.address();
         let rules = Arc::new(HostRules::new(address, &options.names));
         let answers = AnswerBudget::new(options.answer_bytes_max);
+        let sessions = Arc::new(BrowserSessions::new(address.port()));
+        sessions.set_secure(tls.is_some());
         let check = AccessCheck {
             authorizer: None,
             listener: address.ip(),
+            sessions: sessions.clone(),
         };
         let of_tls = tls.as_ref().map(|tls| tls.options.clone());
         let mut fronts = Vec::new();
@@ -79,6 +84,7 @@ impl<D: DirectRoute> BoundHttpListener<D> {
             options,
             tls: of_tls,
             rules,
+            sessions,
             answers,
             entrance: Arc::new(ArcSwap::from_pointee(entrance)),
             fronts,
@@ -128,6 +134,7 @@ impl<D: DirectRoute> BoundHttpListener<D> {
         let check = AccessCheck {
             authorizer,
             listener: self.address.ip(),
+            sessions: self.sessions.clone(),
         };
         for (channel, front) in &self.fronts {
             front.start(routes.routes(*channel, &check));
@@ -191,6 +198,7 @@ impl<D: DirectRoute> ServedHttpListener<D> {
         let before = self.tls.as_ref().map(|tls| &tls.clients);
         let other_rules = before != options.as_ref().map(|tls| &tls.clients);
         self.tls = options;
+        self.check.sessions.set_secure(self.tls.is_some());
         let entrance = entrance(tls, &self.options, &mut |channel| {
             let routes = self.routes.routes(channel, &self.check);
             let (answers, rules) = (self.answers.clone(), self.rules.clone());

@@ -18,6 +18,7 @@ use hyper::body::Incoming;
 use crate::access::RequiredRight;
 use crate::access_check::{AccessCheck, RouteCheck, admit_routed, admit_unrouted};
 use crate::refusal::{RefusalAnswer, RequestRefusal};
+use crate::session_routes::{SESSION, SessionFacts, SessionRoutes, log_in, log_out, show};
 
 /// The part of a path that names an index.
 const INDEX: &str = "{keyspace}/{index}";
@@ -165,6 +166,7 @@ pub struct RouteTable<D = NoDirectRoute> {
     direct: Option<Arc<D>>,
     other_paths: Option<OtherRequests>,
     other_methods: Option<OtherRequests>,
+    session: Option<Arc<SessionFacts>>,
     refused: RefusalAnswer,
 }
 
@@ -195,6 +197,7 @@ impl<D> Default for RouteTable<D> {
             direct: None,
             other_paths: None,
             other_methods: None,
+            session: None,
             refused: RequestRefusal::into_response,
         }
     }
@@ -207,6 +210,7 @@ impl<D> Clone for RouteTable<D> {
             direct: self.direct.clone(),
             other_paths: self.other_paths.clone(),
             other_methods: self.other_methods.clone(),
+            session: self.session.clone(),
             refused: self.refused,
         }
     }
@@ -265,6 +269,15 @@ impl<D> RouteTable<D> {
         }
     }
 
+    /// The table with the routes by which browsers log in, of a server of which these are the facts.
+    #[must_use]
+    pub fn with_session(self, facts: SessionFacts) -> RouteTable<D> {
+        RouteTable {
+            session: Some(Arc::new(facts)),
+            ..self
+        }
+    }
+
     /// The table whose refusals are worded by this function.
     #[must_use]
     pub fn with_refusals(self, refused: RefusalAnswer) -> RouteTable<D> {
@@ -289,7 +302,13 @@ impl<D> RouteTable<D> {
         };
         let mut router = Router::new();
         let mut direct = None;
-        for row in self.rows.iter().cloned() {
+        let of_sessions = self.session.iter().flat_map(|facts| {
+            session_rows(SessionRoutes {
+                check: check.clone(),
+                facts: facts.clone(),
+            })
+        });
+        for row in self.rows.iter().cloned().chain(of_sessions) {
             let is_refused = row.is_private && channel == RequestChannel::InClear;
             let handler = match is_refused {
                 true => on(row.method, move || async move {
@@ -326,6 +345,19 @@ impl<D> RouteTable<D> {
             check: check.clone(),
         }
     }
+}
+
+/// The rows by which browsers log in.
+fn session_rows(state: SessionRoutes) -> [RouteRow; 3] {
+    let rows: [RouteRow<SessionRoutes>; 3] = [
+        RouteRow::new(MethodFilter::GET, SESSION, show).needs(RequiredRight::Nothing),
+        // Passwords pass here. The login is checked before the handler.
+        RouteRow::new(MethodFilter::POST, SESSION, log_in).private(),
+        RouteRow::new(MethodFilter::DELETE, SESSION, log_out)
+            .private()
+            .needs(RequiredRight::Nothing),
+    ];
+    rows.map(|row| row.with_state(state.clone()))
 }
 
 /// The routes of requests that are all refused, as they came in clear.

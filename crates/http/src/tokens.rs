@@ -12,7 +12,9 @@ use arc_swap::ArcSwapOption;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::access::{AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation};
+use crate::access::{
+    AuthorizationRefusal, Authorizer, ClientLogin, LoginKind, RequestOrigin, RequestedOperation,
+};
 
 /// The fewest characters of a token.
 const CHARACTERS_MIN: usize = 16;
@@ -199,10 +201,27 @@ impl Authorizer for TokenAuthorizer {
         let admitted = match operation {
             RequestedOperation::Search { .. } | RequestedOperation::SeeState => Ok(()),
             RequestedOperation::See
+            | RequestedOperation::SeeSettings
             | RequestedOperation::Change { .. }
             | RequestedOperation::Operate => self.check(origin.authorization, origin.listener),
         };
         Box::pin(std::future::ready(admitted))
+    }
+
+    fn identify<'a>(
+        &'a self,
+        origin: RequestOrigin<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<ClientLogin, AuthorizationRefusal>> + Send + 'a>> {
+        let is_let_in = self.check(origin.authorization, origin.listener).is_ok();
+        let login = match (is_let_in, self.set.load().is_some()) {
+            (true, false) => ClientLogin::NOT_NEEDED,
+            (true, true) => ClientLogin {
+                is_logged_in: true,
+                ..ClientLogin::missing(LoginKind::Token)
+            },
+            (false, _) => ClientLogin::missing(LoginKind::Token),
+        };
+        Box::pin(std::future::ready(Ok(login)))
     }
 }
 
@@ -280,6 +299,41 @@ mod tests {
                     "{wrong:?}"
                 );
             }
+        }
+    }
+
+    async fn login(
+        tokens: &TokenAuthorizer,
+        authorization: Option<&str>,
+        listener: IpAddr,
+    ) -> (LoginKind, bool) {
+        let origin = RequestOrigin {
+            authorization,
+            identity: None,
+            client: listener,
+            listener,
+        };
+        let login = tokens.identify(origin).await.unwrap();
+        (login.kind, login.is_logged_in)
+    }
+
+    #[tokio::test]
+    async fn a_client_with_a_token_has_logged_in() {
+        let (tokens, none) = (
+            TokenAuthorizer::new(Some(set(ONE))),
+            TokenAuthorizer::default(),
+        );
+        let [loopback, _, elsewhere, _] = anywhere();
+        let right = Some("Bearer 0123456789abcdef");
+        for (tokens, authorization, listener, kind, is_logged_in) in [
+            (&tokens, right, elsewhere, LoginKind::Token, true),
+            (&tokens, Some("Bearer x"), loopback, LoginKind::Token, false),
+            (&tokens, None, loopback, LoginKind::Token, false),
+            (&none, None, loopback, LoginKind::Nothing, false),
+            (&none, None, elsewhere, LoginKind::Token, false),
+        ] {
+            let found = login(tokens, authorization, listener).await;
+            assert_eq!(found, (kind, is_logged_in), "{authorization:?} {listener}");
         }
     }
 

@@ -38,6 +38,7 @@ mod indexes;
 mod items;
 mod keys;
 mod long_work;
+mod maps;
 mod memory;
 mod message;
 mod metrics;

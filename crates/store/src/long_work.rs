@@ -112,6 +112,16 @@ pub(crate) fn recall(index: &IndexIdentity, queries: usize) -> TaskSpec {
     }
 }
 
+/// The making of an index's map.
+pub(crate) fn map(index: &IndexIdentity) -> TaskSpec {
+    TaskSpec {
+        units: "steps",
+        total: Some(point_map::LAYOUT_STEPS),
+        abortable: true,
+        ..spec("map", of_index(index))
+    }
+}
+
 /// A scrub, which reads and checks all files, with its counters. Its scope is the whole node.
 pub(crate) fn scrub(counters: &'static [&'static str]) -> TaskSpec {
     TaskSpec {

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry};
+use http_server::{
+    AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry, SessionFacts,
+};
 use net::tls::{ServerTls, TlsOptions};
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
@@ -20,6 +22,7 @@ use crate::cluster::{RemoteDatabase, SessionTarget};
 use crate::compute::CpuExecutor;
 use crate::database::SourceDatabase;
 use crate::indexes::IndexEngine;
+use crate::maps::IndexMaps;
 use crate::memory::ProcessMemory;
 use crate::metrics::ServiceMetrics;
 use crate::options::{
@@ -67,6 +70,7 @@ pub struct ApiListeners {
     authorizer: Option<Arc<dyn Authorizer>>,
     of_database: Option<AddedRoutes>,
     of_process: Vec<AddedRoutes>,
+    session: Option<SessionFacts>,
 }
 
 impl ApiListeners {
@@ -89,6 +93,7 @@ impl ApiListeners {
             authorizer: None,
             of_database: None,
             of_process: Vec::new(),
+            session: None,
         })
     }
 
@@ -106,6 +111,11 @@ impl ApiListeners {
     /// Serves these routes of the process around the service, too.
     pub fn add_routes_of_process(&mut self, routes: AddedRoutes) {
         self.of_process.push(routes);
+    }
+
+    /// Has browsers log in, and tells their page these facts about the process.
+    pub fn set_session_facts(&mut self, facts: SessionFacts) {
+        self.session = Some(facts);
     }
 
     /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
@@ -223,16 +233,26 @@ fn begin(
         cancel.clone(),
     );
 
+    let (memory, memory_options) = watch_memory(options.memory, &engine, &tasks, &cancel);
+    let searches = VectorSearcher::new(
+        engine.clone(),
+        compute.clone(),
+        options.filter_values_max,
+        options.when_short,
+    );
+    let maps = IndexMaps::new(
+        searches.clone(),
+        memory.clone(),
+        work.clone(),
+        tasks.clone(),
+        cancel.clone(),
+    );
     let history = MetricsHistory::new(engine.metrics().registry().clone());
     let api = ApiState {
         engine: engine.clone(),
         history: history.clone(),
-        searches: VectorSearcher::new(
-            engine.clone(),
-            compute.clone(),
-            options.filter_values_max,
-            options.when_short,
-        ),
+        searches,
+        maps,
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),
@@ -246,6 +266,7 @@ fn begin(
         internals: options.internals,
         of_database: bound.of_database,
         of_process: bound.of_process,
+        session: bound.session,
     };
     let recall_checks = RecallChecks::new(
         engine.clone(),
@@ -259,7 +280,6 @@ fn begin(
     let listening = listening.map(|bound| bound.serve(api.clone(), authorizer.clone()));
     let listening = listening.collect();
 
-    let (memory, memory_options) = watch_memory(options.memory, &engine, &tasks, &cancel);
     let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
     let (damaged, damaged_receiver) = mpsc::channel(1);
     let (interrupted, interrupted_receiver) = mpsc::channel(1);

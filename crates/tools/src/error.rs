@@ -1,6 +1,7 @@
 //! The ways in which a program of this crate fails.
 
 use credentials::FileError;
+use embeddings::EmbedderError;
 
 /// A failure of a program. Each text names the thing and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +26,16 @@ pub enum ToolError {
 impl From<FileError> for ToolError {
     fn from(error: FileError) -> ToolError {
         ToolError::Usage(error.to_string())
+    }
+}
+
+impl From<EmbedderError> for ToolError {
+    fn from(error: EmbedderError) -> ToolError {
+        match error {
+            EmbedderError::Options(text) => ToolError::Usage(text),
+            EmbedderError::File(error) => error.into(),
+            EmbedderError::Server(text) => ToolError::Connection(text),
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http_server::{ServedFeatures, SessionFacts};
 use store::{StoreOptions, UnknownKeyRule};
+use web_console::SettingLine;
 
 use super::StoreSettings;
 use crate::exit::ProcessFailure;
@@ -26,6 +28,8 @@ pub enum ServiceHost {
 pub struct EnclosingGateway {
     /// The gateway's TOML file, which may have a table `[store]`.
     pub file: Option<PathBuf>,
+    /// The settings of the gateway, as the console shows them.
+    pub shown: Vec<SettingLine>,
     /// The address on which the gateway listens.
     pub address: SocketAddr,
     /// The demands of the gateway on clients.
@@ -90,6 +94,42 @@ impl ServiceHost {
         Ok(set)
     }
 
+    /// The settings of the process, of which these are the index service's. Those of a gateway come
+    /// first, and the others have the name of their table before them.
+    pub fn shown(&self, of_store: Vec<SettingLine>) -> Vec<SettingLine> {
+        let ServiceHost::Gateway(gateway) = self else {
+            return of_store;
+        };
+        let of_store = of_store.into_iter().map(|line| SettingLine {
+            name: format!("store.{}", line.name),
+            ..line
+        });
+        gateway.shown.iter().cloned().chain(of_store).collect()
+    }
+
+    /// The facts that the console shows about the process.
+    pub fn session_facts(&self, has_backups: bool, has_embeddings: bool) -> SessionFacts {
+        let (program, cql) = match self {
+            ServiceHost::Alone(_) => ("store", None),
+            ServiceHost::Gateway(gateway) => ("gateway", Some(gateway.address)),
+        };
+        SessionFacts {
+            program,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cql,
+            features: ServedFeatures {
+                search: true,
+                indexes: true,
+                embeddings: has_embeddings,
+                backups: has_backups,
+                tasks: true,
+                metrics: true,
+                settings: true,
+                ..ServedFeatures::default()
+            },
+        }
+    }
+
     /// Sets options for which there is no setting.
     pub fn adjust(&self, options: &mut StoreOptions) {
         let unknown_keys = match self {
@@ -126,6 +166,7 @@ mod tests {
         let host = ServiceHost::Gateway(EnclosingGateway {
             memory: MemoryLimit { bytes: None },
             file: None,
+            shown: Vec::new(),
             address: listen.parse().unwrap(),
             asks,
         });

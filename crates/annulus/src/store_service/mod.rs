@@ -19,6 +19,7 @@ mod values;
 use std::time::Duration;
 
 use anyhow::Context;
+use web_console::SettingLine;
 
 use crate::exit::ProcessFailure;
 use crate::logging;
@@ -43,13 +44,20 @@ pub struct IndexServiceSettings {
     /// The settings with the host's values for those that are not set, and with the files that they
     /// name.
     resolved: EffectiveStoreSettings,
+    /// All settings as the console shows them, if the sources were read.
+    shown: Option<Vec<SettingLine>>,
 }
 
 impl IndexServiceSettings {
     /// Reads all sources of settings, and the files that they name, but for the tokens.
     pub fn read(host: ServiceHost) -> Result<IndexServiceSettings, ProcessFailure> {
         let set = sources::read(&host)?;
-        IndexServiceSettings::resolve(host, set)
+        let shown = sources::shown(&host)?;
+        let settings = IndexServiceSettings::resolve(host, set)?;
+        Ok(IndexServiceSettings {
+            shown: Some(shown),
+            ..settings
+        })
     }
 
     /// Reads the files that settings name, but for the tokens.
@@ -63,6 +71,7 @@ impl IndexServiceSettings {
             host,
             set,
             resolved,
+            shown: None,
         })
     }
 

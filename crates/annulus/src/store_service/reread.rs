@@ -38,7 +38,15 @@ impl ReloadedSettings {
         match from {
             SettingSources::InEffect => ReloadedSettings::of(host, in_effect),
             SettingSources::All => match sources::read(&host) {
-                Ok(set) => ReloadedSettings::of(host, set),
+                Ok(set) => {
+                    let shown = sources::shown(&host).ok();
+                    let read = ReloadedSettings::of(host, set);
+                    let settings = read.settings;
+                    ReloadedSettings {
+                        settings: settings.map(|read| IndexServiceSettings { shown, ..read }),
+                        ..read
+                    }
+                }
                 Err(failure) => ReloadedSettings {
                     settings: Err(failure),
                     ..ReloadedSettings::of(host, in_effect)

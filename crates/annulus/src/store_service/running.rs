@@ -14,10 +14,12 @@ use store_api::types::NodeStatus;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
+use web_console::SettingLines;
 
 use super::reread::{ReloadedSettings, SettingSources};
 use super::{IndexServiceSettings, ServiceHost, StoreSettings};
 use crate::backups::ProcessBackups;
+use crate::embedder_settings::embed_service;
 use crate::exit::ProcessFailure;
 use crate::logging;
 use crate::metrics::{
@@ -89,11 +91,19 @@ impl BoundIndexService {
     /// Starts in the process of a gateway that listens on `address`. Its port may have been chosen
     /// only when it was bound.
     pub fn start_in_gateway(mut self, address: SocketAddr) -> anyhow::Result<IndexService> {
-        let IndexServiceSettings { mut host, set, .. } = self.settings;
+        let IndexServiceSettings {
+            mut host,
+            set,
+            shown,
+            ..
+        } = self.settings;
         if let ServiceHost::Gateway(gateway) = &mut host {
             gateway.address = address;
         }
-        self.settings = IndexServiceSettings::resolve(host, set)?;
+        self.settings = IndexServiceSettings {
+            shown,
+            ..IndexServiceSettings::resolve(host, set)?
+        };
         self.start()
     }
 
@@ -103,7 +113,10 @@ impl BoundIndexService {
             host,
             set,
             resolved,
+            shown,
         } = self.settings;
+        let embed = embed_service(resolved.embedder.as_ref())?;
+        let shown = SettingLines::new(host.shown(shown.unwrap_or_default()));
         let tokens = Arc::new(TokenAuthorizer::new(self.tokens));
         let mut listeners = self.listeners;
         listeners.set_authorizer(tokens.clone());
@@ -117,6 +130,10 @@ impl BoundIndexService {
         if let Some(backups) = &backups {
             listeners.add_routes_of_process(backups.tasks().routes());
         }
+        for routes in [embed.routes(), shown.routes()] {
+            listeners.add_routes_of_process(routes);
+        }
+        listeners.set_session_facts(host.session_facts(backups.is_some(), embed.has_server()));
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
         if let Some(backups) = &mut backups {
             backups.begin(&store);
@@ -132,6 +149,7 @@ impl BoundIndexService {
             tokens,
             host,
             set,
+            shown,
             hang_up: self.hang_up,
             checks,
             of_settings: FileFaultLog::of("the settings of the index service"),
@@ -164,6 +182,8 @@ pub struct IndexService {
     host: ServiceHost,
     /// The settings in effect.
     set: StoreSettings,
+    /// All settings as the console shows them.
+    shown: SettingLines,
     hang_up: Signal,
     /// The times at which the files are checked.
     checks: Interval,
@@ -253,7 +273,12 @@ impl IndexService {
     /// Puts other settings into effect, but for the tokens. If they can't be used, everything stays
     /// as it was.
     async fn change(&mut self, settings: IndexServiceSettings) -> Result<(), ProcessFailure> {
-        let IndexServiceSettings { set, resolved, .. } = settings;
+        let IndexServiceSettings {
+            set,
+            resolved,
+            shown,
+            ..
+        } = settings;
         let mut options = resolved.options;
         fit(&mut options.listeners);
         self.store
@@ -262,6 +287,9 @@ impl IndexService {
             .map_err(|error| ProcessFailure::Configuration(error.to_string()))?;
         note_certificates(&self.certificates, &options.listeners);
         self.set = set;
+        if let Some(shown) = shown {
+            self.shown.replace(self.host.shown(shown));
+        }
         Ok(())
     }
 

@@ -36,6 +36,24 @@ settings_table! {
         #[serde(deserialize_with = "text_or_list")]
         pub http_host: Option<String>,
 
+        /// Server that makes embeddings of sentences, of OpenAI's form, such as
+        /// http://127.0.0.1:8080/v1/embeddings: with it the console searches by a sentence
+        /// [default: none]
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_URL", value_name = "URL")]
+        pub embeddings_url: Option<String>,
+
+        /// Model that the server is to use [default: text-embedding-3-small]
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_MODEL", value_name = "NAME")]
+        pub embeddings_model: Option<String>,
+
+        /// File with the key of that server's API
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_KEY_FILE", value_name = "FILE")]
+        pub embeddings_key_file: Option<PathBuf>,
+
+        /// Authorities that sign that server's certificate, PEM [default: those of the system]
+        #[arg(long, env = "ANNULUS_EMBEDDINGS_CA", value_name = "FILE")]
+        pub embeddings_ca: Option<PathBuf>,
+
         /// Certificate for HTTPS on the same port, PEM; with it searches without TLS get 403
         #[arg(long, env = "VECTOR_STORE_TLS_CERT_PATH", value_name = "FILE")]
         pub tls_cert_path: Option<PathBuf>,

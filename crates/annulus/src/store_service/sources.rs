@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command, FromArgMatches};
+use web_console::SettingLine;
 
 use super::host::ServiceHost;
 use super::settings::StoreSettings;
 use crate::exit::ProcessFailure;
+use crate::setting_lines::{self, SettingTexts};
 
 /// The name of a file in the working directory, which is read if it exists.
 const DOT_ENV: &str = ".env";
@@ -43,6 +45,46 @@ pub fn read(host: &ServiceHost) -> Result<StoreSettings, ProcessFailure> {
     let mut dot_env = dot_env(Path::new(DOT_ENV))?;
     dot_env.retain(|name, _| !is_in_environment(name));
     layered(host, given(host)?, &dot_env)
+}
+
+/// The settings as the console shows them.
+pub fn shown(host: &ServiceHost) -> Result<Vec<SettingLine>, ProcessFailure> {
+    let mut dot_env = dot_env(Path::new(DOT_ENV))?;
+    dot_env.retain(|name, _| !is_in_environment(name));
+    shown_of(host, &dot_env)
+}
+
+fn shown_of(
+    host: &ServiceHost,
+    dot_env: &BTreeMap<String, String>,
+) -> Result<Vec<SettingLine>, ProcessFailure> {
+    let known = known(host);
+    let matches = known.clone().try_get_matches_from(flags(host));
+    let matches = matches.map_err(|error| configuration("settings", &error))?;
+    let typed = setting_lines::typed(&known, &matches);
+    let variables = known.get_arguments().filter_map(|argument| {
+        let (long, name) = (argument.get_long()?, argument.get_env()?);
+        let value = dot_env.get(&*name.to_string_lossy())?;
+        Some((long.to_owned(), value.clone()))
+    });
+    let in_dot_env: SettingTexts = variables.collect();
+    let file = match host {
+        ServiceHost::Alone(_) => {
+            let path = typed.get("config").or(in_dot_env.get("config"));
+            path.map(PathBuf::from)
+        }
+        ServiceHost::Gateway(gateway) => gateway.file.clone(),
+    };
+    let in_file = match file {
+        Some(path) => setting_lines::in_file(&table_in(host, &path)?.1),
+        None => SettingTexts::new(),
+    };
+    let sources = [
+        (setting_lines::TYPED, typed),
+        (setting_lines::DOT_ENV, in_dot_env),
+        (setting_lines::FILE, in_file),
+    ];
+    Ok(setting_lines::lines(&known, &sources))
 }
 
 /// The variables that are set and have no effect.
@@ -91,11 +133,15 @@ fn layered(
 
 /// The settings that flags and the environment give.
 fn given(host: &ServiceHost) -> Result<StoreSettings, ProcessFailure> {
-    let flags: &[OsString] = match host {
+    parse(known(host), flags(host), "settings")
+}
+
+/// The flags for the index service.
+fn flags(host: &ServiceHost) -> &[OsString] {
+    match host {
         ServiceHost::Alone(flags) => flags,
         ServiceHost::Gateway(_) => &[],
-    };
-    parse(known(host), flags, "settings")
+    }
 }
 
 /// The settings that the variables of a `.env` file give.
@@ -115,12 +161,7 @@ fn of_dot_env(
 
 /// The settings in a TOML file.
 fn of_file(host: &ServiceHost, path: &Path) -> Result<StoreSettings, ProcessFailure> {
-    let mut origin = format!("configuration file {}", path.display());
-    let mut table = toml_file(path, &origin)?;
-    if let ServiceHost::Gateway(_) = host {
-        table = table_of(table, &origin)?;
-        origin.push_str(", [store]");
-    }
+    let (origin, table) = table_in(host, path)?;
     let known = known(host);
     for long in table.keys() {
         let mut arguments = known.get_arguments();
@@ -201,6 +242,17 @@ fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, ProcessFailure> {
         Err(error) if error.not_found() => Ok(BTreeMap::new()),
         Err(error) => Err(wrong(error)),
     }
+}
+
+/// The settings in a TOML file, and the words that name their place.
+fn table_in(host: &ServiceHost, path: &Path) -> Result<(String, toml::Table), ProcessFailure> {
+    let mut origin = format!("configuration file {}", path.display());
+    let mut table = toml_file(path, &origin)?;
+    if let ServiceHost::Gateway(_) = host {
+        table = table_of(table, &origin)?;
+        origin.push_str(", [store]");
+    }
+    Ok((origin, table))
 }
 
 fn toml_file(path: &Path, origin: &str) -> Result<toml::Table, ProcessFailure> {

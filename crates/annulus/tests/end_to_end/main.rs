@@ -3,6 +3,7 @@
 
 mod bench;
 mod cdc;
+mod console;
 mod crash;
 mod damage;
 mod equality;

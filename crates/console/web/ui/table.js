@@ -1,4 +1,5 @@
 import { html, useEffect, useMemo, useRef, useState, useMedia } from './html.js';
+import { toJson } from '../json.js';
 import { Button } from './controls.js';
 import { Icon } from './icons.js';
 
@@ -28,7 +29,7 @@ function sortedBy(rows, columns, order) {
 
 function plain(value) {
   if (value === null || value === undefined) return html`<span class="soft">none</span>`;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'object' ? toJson(value) : String(value);
 }
 
 function Heading({ column, order, setOrder }) {

@@ -1,5 +1,6 @@
 import { html, useEffect, useState } from './html.js';
-import { ago, jsonText } from '../format.js';
+import { ago } from '../format.js';
+import { jsonText } from '../json.js';
 import { Copy } from './controls.js';
 
 const KEYWORDS = {

@@ -26,44 +26,53 @@ async function follow(task, signal, show) {
   if (now.state !== 'done') throw new Error(now.error ?? `The task ended: ${now.state}.`);
 }
 
-// Rows, then their map: a newcomer's next click finds it ready.
-async function loadFilms(signal, show) {
-  const sample = await post('/api/v1/samples/movies', {}, { signal });
-  await follow(sample.task ?? sample, signal, (task) => show('Loading films', task));
-  const map = await post(`${path('/api/v1/indexes', ...WHERE)}/map`, {}, { signal });
-  await follow(map.task, signal, (task) => show('Drawing their map', task));
+// The map is drawn meanwhile: a newcomer's next click finds it ready, or nearly.
+async function beginMap(signal) {
+  try {
+    await post(`${path('/api/v1/indexes', ...WHERE)}/map`, {}, { signal });
+    toast('The films are there, and their map is drawn', 'good');
+  } catch (failure) {
+    toast(`The films are there, but not their map: ${failure.message}`, 'warn');
+  }
 }
 
-export function Sample({ onLoaded }) {
+// `running`: the task of a load that another page has begun. onBusy says whether this one follows a load.
+export function Sample({ running, onBusy, onLoaded }) {
   const [work, setWork] = useState(null);
   const [failure, setFailure] = useState(null);
   const controller = useRef(null);
-  useEffect(() => () => controller.current?.abort(), []);
-  const load = async () => {
+  const load = async (begin) => {
     controller.current = new AbortController();
+    const { signal } = controller.current;
     setFailure(null);
-    setWork({ label: 'Loading films' });
+    setWork({});
+    onBusy(true);
     try {
-      await loadFilms(controller.current.signal, (label, task) => setWork({ label, task }));
-      toast('The films are there, and so is their map', 'good');
+      await follow(await begin(signal), signal, (task) => setWork({ task }));
+      await beginMap(signal);
       onLoaded();
     } catch (thrown) {
-      if (controller.current.signal.aborted) return;
+      if (signal.aborted) return;
       setFailure(thrown);
     }
     setWork(null);
+    onBusy(false);
   };
+  useEffect(() => {
+    if (running) load(() => running);
+    return () => controller.current?.abort();
+  }, []);
   const { progress_completed: done, progress_total: total } = work?.task ?? {};
   return html`<${Card} title="Begin with 10,000 films">
     <div class="stack">
-      <p>They have plots, genres, years and vectors of what happens in them: enough to try a search by meaning, by words, or by both.</p>
+      <p>They have plots, genres, dates and vectors of what happens in them: enough to try a search by meaning, by words, or by both.</p>
       ${failure && html`<${Failure} failure=${failure} />`}
       ${work
         ? html`<div class="stack tight" role="status">
-            <span>${work.label}${total > 0 ? `: ${count(done)} of ${count(total)}` : ''}</span>
-            <${Progress} label=${work.label} value=${done} max=${total} />
+            <span>Loading films${total > 0 ? `: ${count(done)} of ${count(total)}` : ''}</span>
+            <${Progress} label="Films that are loaded" value=${done} max=${total} />
           </div>`
-        : html`<div><${Button} kind="primary" icon="download" onClick=${load}>Load the films<//></div>`}
+        : html`<div><${Button} kind="primary" icon="download" onClick=${() => load((signal) => post('/api/v1/samples/movies', {}, { signal }))}>Load the films<//></div>`}
     </div>
   <//>`;
 }

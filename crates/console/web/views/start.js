@@ -1,5 +1,5 @@
 import { session } from '../api.js';
-import { Card, Icon, Page, html } from '../ui.js';
+import { Card, Icon, Page, html, useState } from '../ui.js';
 import { Sample } from './start-sample.js';
 import { Snippets, reachable } from './start-snippets.js';
 import { Status, useStatus } from './start-status.js';
@@ -85,9 +85,12 @@ function View() {
   const { data } = status;
   const hasFilms = data?.tables?.some((table) => table.keyspace === 'samples' && table.table === 'movies');
   const maySample = features.sample && current.superuser !== false;
+  const running = data?.tasks.find((task) => task.kind === 'sample' && task.state === 'running');
+  // The table is there before its rows are.
+  const [isLoading, setLoading] = useState(false);
   return html`<${Page} title="Start" lead=${lead(current)}>
     <${Status} of=${status} features=${features} />
-    ${data && !hasFilms && maySample && html`<${Sample} onLoaded=${status.reload} />`}
+    ${data && maySample && (!hasFilms || running || isLoading) && html`<${Sample} running=${running} onBusy=${setLoading} onLoaded=${status.reload} />`}
     ${data && html`<${Tries} data=${data} features=${features} />`}
     <${Snippets} />
   <//>`;

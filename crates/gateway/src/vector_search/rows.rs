@@ -480,6 +480,7 @@ impl SearchedRows for ClusterRows<'_> {
     fn put_values(
         &mut self,
         found: &NearestRows,
+        _: &[SearchHit],
         span: Range<usize>,
     ) -> Result<bool, ClientRequestError> {
         let (Some(covered), Some(reader)) = (&self.execution.plan.covered, self.reader) else {

@@ -7,6 +7,7 @@ use gateway::InternalSessionOptions;
 use http_server::{TokenAuthorizer, TokenSet};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use web_console::{SettingLine, SettingLines};
 
 use crate::peer::{Setup, query, raw_frame, request_bytes, soon};
 
@@ -82,7 +83,7 @@ async fn another_host_name_and_other_paths_are_refused() {
     let why =
         "\r\n\r\nthis listener is on a loopback address and answers to loopback names alone\n";
     assert!(foreign.ends_with(why), "{foreign}");
-    let other = get(address, "/", "localhost").await;
+    let other = get(address, "/other", "localhost").await;
     assert!(other.starts_with("HTTP/1.1 404"), "{other}");
     assert!(other.ends_with("\r\n\r\nask for /metrics\n"), "{other}");
     let post = "POST /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -122,7 +123,43 @@ async fn health_needs_no_token_and_waits_for_the_cluster() {
             metrics.ends_with("send Authorization: Bearer TOKEN\n"),
             "{metrics}"
         );
-        let other = get(address, "/", "localhost").await;
-        assert!(other.starts_with("HTTP/1.1 401"), "{other}");
+        for closed in ["/other", "/api/v1/settings"] {
+            let closed = get(address, closed, "localhost").await;
+            assert!(closed.starts_with("HTTP/1.1 401"), "{closed}");
+        }
     }
+}
+
+#[tokio::test]
+async fn the_console_is_where_the_metrics_are() {
+    let line = SettingLine {
+        name: "metrics-listen".to_owned(),
+        value: "127.0.0.1:0".to_owned(),
+        source: "file",
+    };
+    let setup = Setup::with(|options| {
+        options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
+        options.settings = SettingLines::new(vec![line]);
+    })
+    .await;
+    let address = setup.gateway.metrics_address().unwrap();
+    let page = get(address, "/", "localhost").await;
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    assert!(page.contains("content-security-policy: default-src 'none'"));
+    let session = get(address, "/api/v1/session", "localhost").await;
+    let cql = format!("\"cql\":\"{}\"", setup.gateway.address());
+    for part in [
+        "\"program\":\"gateway\"",
+        "\"login\":\"none\"",
+        "\"metrics\":true",
+        "\"search\":false",
+        cql.as_str(),
+    ] {
+        assert!(session.contains(part), "{part}: {session}");
+    }
+    let settings = get(address, "/api/v1/settings", "localhost").await;
+    assert!(
+        settings.contains("\"name\":\"metrics-listen\""),
+        "{settings}"
+    );
 }

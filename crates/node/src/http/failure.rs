@@ -4,7 +4,7 @@ use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use cql::error::{CqlError, ErrorKind};
-use http_server::{AuthorizationRefusal, RequestRefusal};
+use http_server::{AuthorizationRefusal, RequestRefusal, RouteFailure};
 use serde_json::json;
 use value::ValueError;
 
@@ -129,6 +129,17 @@ impl From<AuthorizationRefusal> for HttpFailure {
             AuthorizationRefusal::Right(text) => of(ErrorKind::Unauthorized, text),
             AuthorizationRefusal::Busy(text) => of(ErrorKind::Overloaded, text),
         }
+    }
+}
+
+impl From<RouteFailure> for HttpFailure {
+    fn from(failure: RouteFailure) -> HttpFailure {
+        let RouteFailure {
+            status,
+            error,
+            hint,
+        } = failure;
+        HttpFailure::new(status, error, hint)
     }
 }
 

@@ -10,8 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
-use http_server::{AuthorizationRefusal, Authorizer, RequestOrigin, RequestedOperation};
-use schema::{Catalog, Permission, Table};
+use http_server::{
+    AuthorizationRefusal, Authorizer, ClientLogin, LoginKind, RequestOrigin, RequestedOperation,
+};
+use schema::{Catalog, Permission, Resource, Table};
 use storage::Storage;
 
 use super::access::login::{RoleCredentials, role_of_identity};
@@ -22,8 +24,8 @@ use crate::statement::LoggedInRole;
 
 /// Lets in requests that bear the login of a role with the rights to them.
 ///
-/// Searches need SELECT on the table of the index, repairs ALTER. Work of the whole service needs a
-/// superuser.
+/// Searches need SELECT on the table of the index, repairs ALTER, and settings SELECT on the system
+/// table that shows them. Work of the whole service needs a superuser.
 pub struct HttpLogins {
     storage: Storage,
     access: Arc<AuthService>,
@@ -97,6 +99,33 @@ impl HttpLogins {
         }
     }
 
+    /// The role of a request, if it bears a right login.
+    async fn login_of(
+        &self,
+        origin: RequestOrigin<'_>,
+    ) -> Result<ClientLogin, AuthorizationRefusal> {
+        if !self.access.requires_login() {
+            return Ok(ClientLogin::NOT_NEEDED);
+        }
+        let missing = ClientLogin::missing(LoginKind::Password);
+        let role = match self.log_in(origin).await {
+            Ok(role) => role,
+            Err(busy @ AuthorizationRefusal::Busy(_)) => return Err(busy),
+            Err(_) => return Ok(missing),
+        };
+        let rights = self.access.rights(&self.storage.catalog(), &role);
+        Ok(match rights {
+            Ok(rights) => ClientLogin {
+                is_logged_in: true,
+                role: Some(role.to_string()),
+                is_superuser: Some(rights.is_superuser()),
+                ..missing
+            },
+            // The role is not there any more.
+            Err(_) => missing,
+        })
+    }
+
     /// Checks the login of a request.
     async fn log_in(
         &self,
@@ -148,9 +177,9 @@ impl HttpLogins {
                 (EventCategory::Admin, "REPAIR", keyspace, index)
             }
             RequestedOperation::Operate => (EventCategory::Admin, "OPERATE", "", ""),
-            RequestedOperation::See | RequestedOperation::SeeState => {
-                (EventCategory::Other, "SEE", "", "")
-            }
+            RequestedOperation::See
+            | RequestedOperation::SeeState
+            | RequestedOperation::SeeSettings => (EventCategory::Other, "SEE", "", ""),
         };
         let [keyspace, index] = [keyspace, index].map(|name| (!name.is_empty()).then_some(name));
         let source = client.to_string();
@@ -164,7 +193,9 @@ impl HttpLogins {
             Some(_) => return Ok(()),
             None if matches!(
                 operation,
-                RequestedOperation::See | RequestedOperation::SeeState
+                RequestedOperation::See
+                    | RequestedOperation::SeeState
+                    | RequestedOperation::SeeSettings
             ) =>
             {
                 return Ok(());
@@ -198,6 +229,13 @@ fn may(
 ) -> Result<(), AuthorizationRefusal> {
     let (permission, keyspace, index) = match operation {
         RequestedOperation::See | RequestedOperation::SeeState => return Ok(()),
+        RequestedOperation::SeeSettings if may_see_settings(rights) => return Ok(()),
+        RequestedOperation::SeeSettings => {
+            return Err(AuthorizationRefusal::Right(format!(
+                "the settings need SELECT on system_views.settings, which the role {} has not",
+                rights.role()
+            )));
+        }
         RequestedOperation::Operate if rights.is_superuser() => return Ok(()),
         RequestedOperation::Operate => {
             return Err(AuthorizationRefusal::Right(
@@ -219,6 +257,12 @@ fn may(
             rights.role()
         ))),
     }
+}
+
+/// Whether a role may read the settings by CQL, too.
+fn may_see_settings(rights: &RoleRights) -> bool {
+    let table = Resource::Table("system_views".to_owned(), "settings".to_owned());
+    rights.allow(Permission::Select, &table)
 }
 
 fn table_of<'a>(catalog: &'a Catalog, keyspace: &str, index: &str) -> Option<&'a Table> {
@@ -261,6 +305,13 @@ impl Authorizer for HttpLogins {
     ) -> Pin<Box<dyn Future<Output = Result<(), AuthorizationRefusal>> + Send + 'a>> {
         Box::pin(self.check(origin, operation))
     }
+
+    fn identify<'a>(
+        &'a self,
+        origin: RequestOrigin<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<ClientLogin, AuthorizationRefusal>> + Send + 'a>> {
+        Box::pin(self.login_of(origin))
+    }
 }
 
 impl std::fmt::Debug for HttpLogins {
@@ -296,6 +347,29 @@ mod tests {
             ] {
                 assert_eq!(may(&rights, &catalog, operation).is_ok(), may_use, "{role}");
             }
+        }
+    }
+
+    #[test]
+    fn settings_are_for_those_who_read_them_by_cql() {
+        let mut catalog = fixtures::catalog();
+        for (name, is_superuser) in [("chief", true), ("operator", false), ("reader", false)] {
+            let role = Role {
+                can_login: true,
+                is_superuser,
+                ..Role::default()
+            };
+            catalog.roles.insert(name.to_owned(), Arc::new(role));
+        }
+        let select = || [Permission::Select].into_iter().collect();
+        let table = Resource::Table("system_views".to_owned(), "settings".to_owned());
+        catalog.grant("operator", table, select());
+        // A permission on all keyspaces does not hold for those of the system.
+        catalog.grant("reader", Resource::AllKeyspaces, select());
+        for (role, may_see) in [("chief", true), ("operator", true), ("reader", false)] {
+            let rights = RoleRights::of(&catalog, role).unwrap();
+            let admitted = may(&rights, &catalog, RequestedOperation::SeeSettings);
+            assert_eq!(admitted.is_ok(), may_see, "{role}");
         }
     }
 

@@ -209,7 +209,7 @@ impl<'a> SearchExecution<'a> {
         let covered = order
             .covered
             .as_ref()
-            .filter(|_| self.is_single() && self.may_do_without_rows());
+            .filter(|_| self.may_do_without_rows());
         let names = |columns: &Vec<Column>| {
             let names = columns.iter().map(|column| column.name.clone());
             names.collect()

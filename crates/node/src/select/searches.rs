@@ -48,9 +48,8 @@ pub(super) struct SearchOrder {
     /// The relations of WHERE but those on words. Each row is checked for all of them, as an index
     /// may not have taken up a change yet.
     pub conditions: Vec<SearchCondition>,
-    /// The columns outside of the key that the selection reads, if the index of a single search
-    /// keeps all of them as the rows have them, and all columns of WHERE. Then it can answer by
-    /// itself.
+    /// The columns outside of the key that the selection reads, if each searched index keeps all
+    /// of them as the rows have them, and all columns of WHERE. Then they can answer by themselves.
     pub covered: Option<Vec<Column>>,
 }
 
@@ -364,17 +363,28 @@ impl SearchOrder {
         Ok(())
     }
 
-    /// Finds out whether the index of a single search can answer by itself ([`covered`]), once
-    /// WHERE has been taken.
+    /// Finds out whether the searched indexes can answer by themselves ([`covered`]), once WHERE has
+    /// been taken. An expression has true scores of all rows, for which they are read.
     pub(super) fn cover(&mut self, projection: &ResolvedSelection) {
-        let is_highlight = |hit: &SelectedHit| matches!(hit, SelectedHit::Highlight(_));
-        let needs_rows = projection.reads_times || self.selected.iter().any(is_highlight);
-        let (conditions, read) = (&self.conditions, &projection.read);
-        self.covered = match (&self.plan, &self.targets[..]) {
-            (Some(plan), [target]) if plan.is_single() && self.words.is_empty() && !needs_rows => {
-                covered(&*target.index, &target.candidates, conditions, read)
-            }
-            _ => None,
+        let has_several = self.targets.len() > 1;
+        let reads_text = |hit: &SelectedHit| match hit {
+            SelectedHit::Highlight(_) => true,
+            SelectedHit::Score(_) => has_several,
+            SelectedHit::Call { .. } => false,
         };
+        let is_by_ranks = |plan: &SearchCallPlan| !plan.is_expression();
+        if !self.plan.as_ref().is_some_and(is_by_ranks)
+            || !self.words.is_empty()
+            || projection.reads_times
+            || self.selected.iter().any(reads_text)
+        {
+            return;
+        }
+        let (conditions, read) = (&self.conditions, &projection.read);
+        let targets = self.targets.iter();
+        let of_targets: Option<Vec<_>> = targets
+            .map(|target| covered(&*target.index, &target.candidates, conditions, read))
+            .collect();
+        self.covered = of_targets.and_then(|columns| columns.into_iter().next());
     }
 }

@@ -319,7 +319,7 @@ impl SearchedRows for ViewRows<'_> {
         let (rows, charge) = collector.into_ranked();
         self.held.push(charge);
         for (at, (row, score)) in rows.into_iter().enumerate().skip(span.start) {
-            self.put(row, &[hit_at(at, score)])?;
+            self.put(row, &[SearchHit::at(at, score)])?;
         }
         Ok(())
     }
@@ -355,9 +355,15 @@ impl SearchedRows for ViewRows<'_> {
         Ok(())
     }
 
-    fn put_values(&mut self, found: &NearestRows, span: Range<usize>) -> Result<bool, CqlError> {
+    fn put_values(
+        &mut self,
+        found: &NearestRows,
+        hits: &[SearchHit],
+        span: Range<usize>,
+    ) -> Result<bool, CqlError> {
         let SearchExecution { plan, order, .. } = self.execution;
         let columns = order.covered.as_deref().unwrap_or_default();
+        let hits_each = hits.len() / found.keys.len().max(1);
         let keys = found.keys.iter().enumerate();
         for (at, key) in keys.take(span.end).skip(span.start) {
             let values = found.column_values.iter().map(|values| values.get(at));
@@ -365,9 +371,8 @@ impl SearchedRows for ViewRows<'_> {
             let Some(row) = row else {
                 return Ok(false);
             };
-            let score = found.similarity_scores.get(at).copied();
-            let hits = score.map(|score| hit_at(at, score));
-            self.put(row, hits.as_slice())?;
+            let of_row = hits.get(at * hits_each..(at + 1) * hits_each);
+            self.put(row, of_row.unwrap_or_default())?;
         }
         Ok(true)
     }
@@ -377,14 +382,6 @@ impl SearchedRows for ViewRows<'_> {
 
     fn search_failed(&self, error: ClientError) -> CqlError {
         refused(error)
-    }
-}
-
-/// The hit of the row at a position of a search.
-fn hit_at(at: usize, score: f32) -> SearchHit {
-    SearchHit {
-        score: Some(score),
-        rank: u32::try_from(at + 1).ok(),
     }
 }
 

@@ -220,14 +220,23 @@ impl<'r, I: SearchedIndex> IndexAsker<'r, I> {
 /// The keys that an index has sent, with the scores of their rows.
 pub(super) fn sent_keys<R: SearchedRows>(
     rows: &R,
-    found: NearestRows,
+    found: &NearestRows,
 ) -> Result<Vec<NamedKey<R::Key>>, R::Error> {
-    let named = found.keys.iter().zip(found.similarity_scores);
-    let keys = named.map(|(sent, score)| match rows.key(sent) {
+    let named = found.keys.iter().zip(&found.similarity_scores);
+    let keys = named.map(|(sent, &score)| match rows.key(sent) {
         Some(key) => Ok(NamedKey { key, score }),
         None => Err(rows.search_failed(ClientError::InvalidJson)),
     });
     keys.collect()
+}
+
+/// Whether an index has no answer by values, so that rows have to be read: they may be too many
+/// bytes for one answer, or the service has not all of them.
+pub(super) fn asks_for_rows(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::Status { .. } | ClientError::InvalidJson | ClientError::InvalidBinary
+    )
 }
 
 /// Traces why the rows are read in place of the index.

@@ -127,6 +127,16 @@ pub struct SearchHit {
     pub rank: Option<u32>,
 }
 
+impl SearchHit {
+    /// The hit of the row at a position of a search, from 0.
+    pub fn at(position: usize, score: f32) -> SearchHit {
+        SearchHit {
+            score: Some(score),
+            rank: u32::try_from(position + 1).ok(),
+        }
+    }
+}
+
 /// A condition of WHERE that an index may search by.
 #[derive(Clone, Debug)]
 pub struct SearchPredicate {

@@ -8,6 +8,8 @@
 //!    for an expression.
 //! 4. Rows come by their ranks or by the expression. Of equal rows that one comes first which the
 //!    first search ranks better, then the second, and so on. No two rows have all ranks in common.
+//!    Where the indexes keep all that an order by ranks needs, they make the answer, and 2 and 3 are
+//!    left out.
 //! 5. If rows are missing, the searches that may know more are requested for more. Where they can't
 //!    name enough, all rows of the access path are scored, and take part as if indexes had named
 //!    them.
@@ -17,8 +19,9 @@ use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 use futures::future::join_all;
+use store_api::NearestRows;
 
-use super::asker::{FoundRows, IndexAsker, note_short, note_too_few, sent_keys};
+use super::asker::{FoundRows, IndexAsker, asks_for_rows, note_short, note_too_few, sent_keys};
 use super::definition::{
     IndexOrdering, RanksRows, RowSearch, SearchHit, SearchRanking, SearchWarning,
 };
@@ -87,6 +90,9 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
             traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
             return self.rank_all().await;
         }
+        if self.answer_by_values().await? {
+            return Ok(());
+        }
         let orderings = self.search.searches.iter();
         let mut wanted: Vec<usize> = orderings
             .map(|ordering| RowSearch::wanted(ordering, self.candidates()))
@@ -148,6 +154,106 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
         self.put(found)
     }
 
+    /// Answers by the places that the indexes give to rows, and by what they keep of them. Returns
+    /// false if rows have to be read.
+    async fn answer_by_values(&mut self) -> Result<bool, R::Error> {
+        let search = self.search;
+        let Some(returned) = search.returned.as_ref().filter(|_| self.asker.is_whole()) else {
+            return Ok(false);
+        };
+        // No row is read here that would show whether the client may read the table.
+        self.rows.permit().await?;
+        let asked: Vec<_> = {
+            let (asker, candidates) = (&self.asker, self.candidates());
+            let orderings = search.searches.iter();
+            let asked = orderings.map(|ordering| {
+                asker.find_values(ordering, RowSearch::wanted(ordering, candidates), returned)
+            });
+            join_all(asked.collect::<Vec<_>>()).await
+        };
+        let (mut lists, mut is_stale) = (Vec::with_capacity(asked.len()), false);
+        for found in asked {
+            match found {
+                Ok(found) => {
+                    is_stale |= found.is_stale;
+                    lists.push(found.neighbours);
+                }
+                Err(error) if asks_for_rows(&error) => return Ok(false),
+                Err(error) => return Err(self.rows.search_failed(error)),
+            }
+        }
+        let is_short = lists.iter().any(|list| list.is_short);
+        if is_short && search.ranks(RanksRows::Always) {
+            note_short();
+            self.rank_all().await?;
+            return Ok(true);
+        }
+        self.rows.begin();
+        let (answer, hits) = self.ordered_values(&lists)?;
+        if !self.rows.put_values(&answer, &hits, search.span())? {
+            return Ok(false);
+        }
+        traces::note(|| {
+            let counts: Vec<usize> = lists.iter().map(|list| list.keys.len()).collect();
+            format!("The indexes named {counts:?} rows with their values, so no rows are read")
+        });
+        if is_stale {
+            self.rows.warn(SearchWarning::Stale);
+        }
+        if is_short {
+            self.rows.warn(SearchWarning::NoRoom);
+            search.count_short();
+        }
+        Ok(true)
+    }
+
+    /// The rows that the indexes have named, in the order of the answer, and the hits of each in
+    /// turn.
+    fn ordered_values(
+        &self,
+        lists: &[NearestRows],
+    ) -> Result<(NearestRows, Vec<SearchHit>), R::Error> {
+        let named = lists.iter().map(|list| sent_keys(self.rows, list));
+        let candidates = united(named.collect::<Result<Vec<_>, _>>()?).into_iter();
+        // The row is the place where a list has it.
+        let mut rows: Vec<HybridRow<(usize, usize)>> = candidates
+            .filter_map(|candidate| {
+                let places = candidate.places.iter().enumerate();
+                let mut places = places.filter_map(|(at, place)| Some((at, place.as_ref()?)));
+                let (list, place) = places.next()?;
+                Some(HybridRow {
+                    row: (list, place.position),
+                    hits: Vec::new(),
+                    places: candidate.places.clone(),
+                })
+            })
+            .collect();
+        for at in 0..lists.len() {
+            give(&mut rows, at, |place, _| place.map(|place| place.score));
+        }
+        self.rank(&mut rows);
+        let mut answer = NearestRows::default();
+        let columns = lists.first().map_or(0, |list| list.column_values.len());
+        answer.column_values.resize_with(columns, Vec::new);
+        let mut hits = Vec::new();
+        let ordered = self.ordered(rows).into_iter();
+        for one in ordered.take(self.search.span().end) {
+            let (list, position) = one.row;
+            let Some((list, key)) = lists
+                .get(list)
+                .and_then(|list| Some((list, list.keys.get(position)?)))
+            else {
+                continue;
+            };
+            answer.keys.push(key.clone());
+            for (to, from) in answer.column_values.iter_mut().zip(&list.column_values) {
+                to.extend(from.get(position).cloned());
+            }
+            hits.extend(one.hits);
+        }
+        Ok((answer, hits))
+    }
+
     /// Has all indexes name their best rows, at the same time.
     async fn name(&mut self, wanted: &[usize]) -> Result<HybridNames<R::Key>, R::Error> {
         let search = self.search;
@@ -169,7 +275,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
             self.asker.note(&found);
             is_stale |= found.is_stale;
             names.is_short |= found.neighbours.is_short;
-            names.lists.push(sent_keys(self.rows, found.neighbours)?);
+            names.lists.push(sent_keys(self.rows, &found.neighbours)?);
         }
         if is_stale {
             self.rows.warn(SearchWarning::Stale);
@@ -305,7 +411,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
     }
 
     /// Gives the rows their ranks in all searches: the first has the rank 1.
-    fn rank(&self, found: &mut [HybridRow<R::Row>]) {
+    fn rank<T>(&self, found: &mut [HybridRow<T>]) {
         let candidates = self.candidates();
         let is_expression = matches!(self.search.ranking, SearchRanking::Expression(_));
         for (at, ordering) in self.search.searches.iter().enumerate() {
@@ -336,16 +442,16 @@ impl<'r, I: SearchedIndex, R: SearchedRows> HybridRun<'r, I, R> {
 
     /// The rows in the order of the answer. Those that only searches name on which the order does
     /// not depend are left out.
-    fn ordered(&self, found: Vec<HybridRow<R::Row>>) -> Vec<HybridRow<R::Row>> {
+    fn ordered<T>(&self, found: Vec<HybridRow<T>>) -> Vec<HybridRow<T>> {
         let ranking = &self.search.ranking;
         let searches = 0..self.search.searches.len();
         let of_order: Vec<usize> = searches.filter(|at| ranking.depends_on(*at)).collect();
         let found = found.into_iter();
         let named = found.filter(|one| of_order.iter().any(|at| one.hits[*at].rank.is_some()));
-        let mut scored: Vec<(f64, HybridRow<R::Row>)> =
+        let mut scored: Vec<(f64, HybridRow<T>)> =
             named.map(|one| (value(ranking, &one.hits), one)).collect();
         scored.sort_by(|(a, one), (b, other)| {
-            let ranks = |row: &HybridRow<R::Row>| {
+            let ranks = |row: &HybridRow<T>| {
                 let hits = row.hits.iter();
                 hits.map(|hit| hit.rank.unwrap_or(u32::MAX))
                     .collect::<Vec<u32>>()

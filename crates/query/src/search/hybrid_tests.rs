@@ -217,8 +217,19 @@ impl SearchedRows for MadeTable {
         Ok(())
     }
 
-    fn put_values(&mut self, _: &NearestRows, _: std::ops::Range<usize>) -> Result<bool, String> {
-        Ok(false)
+    fn put_values(
+        &mut self,
+        found: &NearestRows,
+        hits: &[SearchHit],
+        span: std::ops::Range<usize>,
+    ) -> Result<bool, String> {
+        let each = self.are_words.len();
+        let keys = found.keys.iter().zip(hits.chunks(each));
+        for (sent, hits) in keys.take(span.end).skip(span.start) {
+            let key = self.key(sent).unwrap();
+            self.answer.push((key, hits.to_vec()));
+        }
+        Ok(true)
     }
 
     fn warn(&mut self, _: SearchWarning) {}
@@ -357,6 +368,28 @@ fn ranks_are_fused_as_by_brute_force() {
                 let asked = indexes.asked.lock().unwrap().len();
                 assert_eq!(asked, if are_few { 0 } else { 2 });
             }
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_the_indexes_alone_is_that_of_the_rows() {
+    for seed in 0..20 {
+        let rows = made_rows(seed);
+        for ranking in [by_ranks([0.7, 0.3]), SearchRanking::Single] {
+            let of_rows = search(both(), ranking, 10);
+            let of_indexes = RowSearch {
+                returned: Some(Vec::new()),
+                ..of_rows.clone()
+            };
+            let answer = |search: &RowSearch<'_>| {
+                let mut table = table(&rows, search);
+                carry_out(search, &MadeIndexes::of(&rows), &mut table);
+                (table.answer, table.reads)
+            };
+            let (answer_of_rows, reads) = answer(&of_rows);
+            assert!(reads > 0);
+            assert_eq!(answer(&of_indexes), (answer_of_rows, 0), "{seed}");
         }
     }
 }

@@ -121,12 +121,18 @@ pub trait SearchedRows: Send + Sized {
     /// If it may not.
     fn permit(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Takes the values that the index of the single search has answered with, at the positions of
-    /// the span, as the whole answer. Returns false if rows have to be read.
+    /// Takes the values that indexes have answered with, at the positions of the span, as the
+    /// whole answer. `hits` has those of each row in turn, one for each search. Returns false if
+    /// rows have to be read.
     ///
     /// # Errors
     /// As [`SearchedRows::put`].
-    fn put_values(&mut self, found: &NearestRows, span: Range<usize>) -> Result<bool, Self::Error>;
+    fn put_values(
+        &mut self,
+        found: &NearestRows,
+        hits: &[SearchHit],
+        span: Range<usize>,
+    ) -> Result<bool, Self::Error>;
 
     /// Takes a warning for the answer.
     fn warn(&mut self, warning: SearchWarning);

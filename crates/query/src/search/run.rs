@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
-use store_api::{ClientError, SearchCounts};
+use store_api::SearchCounts;
 
-use super::asker::{FoundRows, IndexAsker, note_short, note_too_few, sent_keys};
+use super::asker::{FoundRows, IndexAsker, asks_for_rows, note_short, note_too_few, sent_keys};
 use super::definition::{IndexOrdering, RanksRows, RowSearch, SearchHit, SearchWarning};
 use super::hybrid::HybridRun;
 use super::indexes::SearchedIndex;
@@ -154,10 +154,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
             ..
         } = match asked.await {
             Ok(found) => found,
-            // The values may be too many bytes for one answer, or the service has not all of them.
-            Err(
-                ClientError::Status { .. } | ClientError::InvalidJson | ClientError::InvalidBinary,
-            ) => return Ok(false),
+            Err(error) if asks_for_rows(&error) => return Ok(false),
             Err(error) => return Err(self.rows.search_failed(error)),
         };
         if neighbours.is_short && search.ranks(RanksRows::Always) {
@@ -166,7 +163,11 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
             return Ok(true);
         }
         self.rows.begin();
-        if !self.rows.put_values(&neighbours, search.span())? {
+        let scores = neighbours.similarity_scores.iter().enumerate();
+        let hits: Vec<SearchHit> = scores
+            .map(|(at, score)| SearchHit::at(at, *score))
+            .collect();
+        if !self.rows.put_values(&neighbours, &hits, search.span())? {
             return Ok(false);
         }
         traces::note(|| {
@@ -189,7 +190,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
         let found = found.map_err(|error| self.rows.search_failed(error))?;
         self.asker.note(&found);
         let (is_stale, is_short) = (found.is_stale, found.neighbours.is_short);
-        let keys = sent_keys(self.rows, found.neighbours)?;
+        let keys = sent_keys(self.rows, &found.neighbours)?;
         if !(is_short && self.search.ranks(RanksRows::Always)) {
             traces::note(|| format!("The index named {} rows", keys.len()));
         }
@@ -259,7 +260,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
             AnswerOrder::Reread(rows) => (rows.within(reach), rows.into_best()),
         };
         for (at, ScoredRow { row, score }) in rows.into_best().enumerate().skip(span.start) {
-            self.rows.put(row, &[hit(score, at)])?;
+            self.rows.put(row, &[SearchHit::at(at, score)])?;
         }
         Ok(alive)
     }
@@ -353,7 +354,7 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
             AnswerOrder::Named(taken) => {
                 *taken += 1;
                 if *taken > self.search.span().start {
-                    self.rows.put(row, &[hit(by_index, *taken - 1)])?;
+                    self.rows.put(row, &[SearchHit::at(*taken - 1, by_index)])?;
                 }
             }
             AnswerOrder::Rescored { best, taken } => {
@@ -369,14 +370,6 @@ impl<I: SearchedIndex, R: SearchedRows> SearchRun<'_, I, R> {
             }
         }
         Ok(())
-    }
-}
-
-/// The hit of the row at a position of the answer.
-fn hit(score: f32, at: usize) -> SearchHit {
-    SearchHit {
-        score: Some(score),
-        rank: Some(u32::try_from(at + 1).unwrap_or(u32::MAX)),
     }
 }
 

@@ -223,6 +223,7 @@ impl SearchedRows for FakeRows {
     fn put_values(
         &mut self,
         found: &NearestRows,
+        _: &[SearchHit],
         span: std::ops::Range<usize>,
     ) -> Result<bool, String> {
         for sent in found.keys.iter().take(span.end).skip(span.start) {

@@ -117,7 +117,7 @@ impl std::fmt::Debug for SharedTiers {
 }
 
 /// An `/ann` answer, reduced to the parts that a CQL node needs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NearestRows {
     /// The primary key of each row, nearest first: the values of its columns in the requested
     /// order.

@@ -1,6 +1,7 @@
 //! The content of an index: the structure of its values, and all around it that no structure has to
 //! know. Searches read it, and the changes of rows go to it.
 
+mod map;
 mod recall;
 
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ use crate::keys::{KeySchema, KeyTable};
 use crate::metrics::IndexMetrics;
 use crate::observed::IndexableValue;
 use crate::options::IndexesOptions;
+pub(crate) use map::SampledRows;
 
 /// The bytes of changes that may wait for maintenance before it begins without a pause of changes.
 const UNTENDED_BYTES_SOON: usize = 4 << 20;
@@ -240,6 +242,16 @@ impl IndexContent {
             self.look_for_damage();
         }
         found
+    }
+
+    /// The ids of all rows. Some of them may have been removed, and have no vector by the time that
+    /// it is looked at.
+    fn known_ids(&self) -> IdSet {
+        let mut ids = self.structure.ids();
+        for id in self.fresh.now().newest().ids.iter() {
+            ids.insert(id);
+        }
+        ids
     }
 
     /// Keeps the ids of rows from being given to others, for as long as the result is held.

@@ -63,14 +63,14 @@ mod text;
 mod vector;
 
 pub(crate) use change::{RefusalReason, RefusedChange};
-pub(crate) use content::{IndexContent, NewFilters, RetiredIds};
+pub(crate) use content::{IndexContent, NewFilters, RetiredIds, SampledRows};
 pub(crate) use engine::{IndexEngine, NoRoute, RoutedSearch};
 pub(crate) use files::{FilesFault, FilesState};
 pub(crate) use fresh::{ChangeBlock, ChangeBlocks, FreshChange, FreshValue};
 pub(crate) use freshness::IndexLag;
 pub(crate) use handle::IndexHandle;
 pub(crate) use last_recall::CheckedRecall;
-pub(crate) use ranked_rows::{JsonPage, JsonScoredRows, RankedRows};
+pub(crate) use ranked_rows::{ColumnPieces, JsonPage, JsonScoredRows, RankedRows};
 pub(crate) use request::{IndexSearch, StructureError, StructureQuery};
 pub(crate) use returned::RequestedColumn;
 pub(crate) use structure::{PreparedValue, Structure, check_files, check_query, file_memory};

@@ -8,6 +8,7 @@ use cql::wire::type_code;
 use index::score::DistanceAndScore;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use store_api::types::SearchDebug;
 use store_api::{KeyValue, MatchedRows, NearestRows, binary, hex};
 use value::{CqlType, to_key_json};
@@ -57,6 +58,15 @@ pub(crate) struct RankedRow<'a> {
     pub scored: DistanceAndScore,
     /// The values that were requested, as CQL serialises them; `None` for null.
     pub values: Vec<Option<&'a [u8]>>,
+}
+
+/// The columns of rows as pieces of JSON.
+#[derive(Debug)]
+pub(crate) struct ColumnPieces {
+    /// The keys: an object with an array for each column of the primary key.
+    pub primary_keys: Box<RawValue>,
+    /// The values next to the keys: an object with an array for each column.
+    pub column_values: Box<RawValue>,
 }
 
 impl<'a> RankedRows<'a> {
@@ -172,6 +182,25 @@ impl<'a> RankedRows<'a> {
     /// If they are more.
     pub(crate) fn check(&self) -> Result<(), TooManyBytes> {
         ReturnedValues::check(self.returned.as_deref().unwrap_or_default())
+    }
+
+    /// The bytes of the keys and of the values next to them.
+    pub(crate) fn bytes(&self) -> usize {
+        let values = self.returned.iter().flatten().map(ReturnedValues::bytes);
+        self.keys.len() + values.sum::<usize>()
+    }
+
+    /// The keys and the values next to them as pieces of JSON: for each an object with an array for
+    /// each column.
+    ///
+    /// # Errors
+    /// If a key has no form in JSON.
+    pub(crate) fn column_pieces(&self) -> serde_json::Result<ColumnPieces> {
+        let returned = self.returned.as_deref().unwrap_or_default();
+        Ok(ColumnPieces {
+            primary_keys: to_raw_value(&JsonKeys(self))?,
+            column_values: to_raw_value(&JsonColumnValues(returned))?,
+        })
     }
 
     /// The rows, nearest first, each with the values that were requested.

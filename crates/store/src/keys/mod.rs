@@ -185,6 +185,13 @@ impl KeySchema {
         rest.is_empty()
     }
 
+    /// Whether all values of an encoded key have a form in JSON.
+    pub(crate) fn has_json(&self, encoded: &[u8]) -> bool {
+        let values = self.columns().zip(EncodedValues::of(encoded));
+        let mut shown = values.map(|(column, value)| to_key_json(&column.cql_type, value));
+        shown.all(|shown| shown.is_ok())
+    }
+
     /// The encoded key of the partition of a row.
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         prefix(key, self.partition.len())

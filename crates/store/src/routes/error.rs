@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Json, Response};
 use http_server::{InMaintenance, RequestRefusal};
 use store_api::types::{Unavailable, UnavailableReason};
 
+use crate::identity::IndexName;
 use crate::search::SearchError;
 
 /// The reason why a request fails.
@@ -17,6 +18,9 @@ pub(super) enum ApiError {
     /// There is no such task, or no longer.
     #[error("missing task: {0}")]
     MissingTask(String),
+    /// No map of the index was made, or it is not held any more.
+    #[error("index {0} has no map: POST to this path makes one")]
+    NoMap(IndexName),
     /// The task can't be stopped.
     #[error("{0}")]
     Conflict(String),
@@ -63,7 +67,9 @@ impl IntoResponse for ApiError {
         let text = self.to_string();
         match self {
             ApiError::Search(error) => no_answer(&error, text),
-            ApiError::MissingTask(_) => (StatusCode::NOT_FOUND, text).into_response(),
+            ApiError::MissingTask(_) | ApiError::NoMap(_) => {
+                (StatusCode::NOT_FOUND, text).into_response()
+            }
             ApiError::Conflict(_) => (StatusCode::CONFLICT, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),

@@ -19,6 +19,7 @@ mod internals;
 mod listener;
 mod local;
 mod maintenance;
+mod map;
 mod no_tables;
 mod openapi;
 mod query_string;
@@ -36,10 +37,11 @@ mod words;
 use std::sync::Arc;
 
 use ::tasks::TaskRegistry;
-use http_server::{AddedRoutes, BodyLimits, MaintenanceMode, MetricsHistory};
+use http_server::{AddedRoutes, BodyLimits, MaintenanceMode, MetricsHistory, SessionFacts};
 use unknown_keys::UnknownKeyCheck;
 
 use crate::indexes::IndexEngine;
+use crate::maps::IndexMaps;
 use crate::options::ApiSocketOptions;
 use crate::repair::{IndexSchedules, Repairs};
 use crate::scrub::Scrubs;
@@ -67,6 +69,8 @@ pub(crate) struct ApiState {
     pub schedules: IndexSchedules,
     /// The checks of files.
     pub scrubs: Scrubs,
+    /// The maps of indexes.
+    pub maps: IndexMaps,
     /// Whether no new searches are taken.
     pub maintenance: MaintenanceMode,
     /// The answer of `/api/v1/info`.
@@ -78,6 +82,8 @@ pub(crate) struct ApiState {
     pub of_database: Option<AddedRoutes>,
     /// The routes that the process around the service adds, whatever its database is.
     pub of_process: Vec<AddedRoutes>,
+    /// The facts that a page of the process shows. Without them browsers can't log in.
+    pub session: Option<SessionFacts>,
 }
 
 /// The state that the requests of one listener share.

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use http_server::SESSION_DESCRIPTION;
 use serde_json::Value;
 use utoipa::OpenApi;
 
@@ -33,6 +34,8 @@ use super::Shared;
         super::words::matches,
         super::words::scores,
         super::recall::measure,
+        super::map::start,
+        super::map::last,
         super::repair::start,
         super::repair::control,
         super::repair::status,
@@ -75,10 +78,12 @@ fn with_paths_of(whole: &str, added: &str) -> Option<String> {
 /// `GET /api-docs/openapi.json`.
 pub(super) async fn document(State(shared): State<Shared>) -> Response {
     let json = HeaderValue::from_static("application/json");
+    let of_sessions = shared.api.session.iter().map(|_| SESSION_DESCRIPTION);
     let of_database = shared.api.of_database.iter();
+    let added = of_database.chain(&shared.api.of_process);
     let mut whole = text();
-    for added in of_database.chain(&shared.api.of_process) {
-        if let Some(more) = with_paths_of(&whole, added.description) {
+    for description in of_sessions.chain(added.map(|added| added.description)) {
+        if let Some(more) = with_paths_of(&whole, description) {
             whole = more;
         }
     }

@@ -10,8 +10,8 @@ use store_api::types::NodeStatus;
 
 use super::tasks::TaskRoutes;
 use super::{
-    ListenerContext, Shared, documentation, health, internals, maintenance, no_tables, openapi,
-    recall, repair, scrub, state, tasks,
+    ListenerContext, Shared, documentation, health, internals, maintenance, map, no_tables,
+    openapi, recall, repair, scrub, state, tasks,
 };
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -26,7 +26,16 @@ where
     H: Handler<T, Shared>,
     T: 'static,
 {
-    let row = RouteRow::new(POST, path, handler);
+    reveals(POST, path, handler)
+}
+
+/// A route that reveals rows.
+fn reveals<H, T>(method: MethodFilter, path: &'static str, handler: H) -> RouteRow<Shared>
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    let row = RouteRow::new(method, path, handler);
     row.private().needs(RequiredRight::Search)
 }
 
@@ -55,7 +64,7 @@ where
 const STATUS_PATH: &str = "/api/v1/status";
 
 /// The rows of every listener.
-fn rows() -> [RouteRow<Shared>; 28] {
+fn rows() -> [RouteRow<Shared>; 30] {
     const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
     const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
     const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
@@ -64,6 +73,7 @@ fn rows() -> [RouteRow<Shared>; 28] {
     const MATCHES: &str = "/api/v1/indexes/{keyspace}/{index}/matches";
     const SCORES: &str = "/api/v1/indexes/{keyspace}/{index}/scores";
     const RECALL: &str = "/api/v1/indexes/{keyspace}/{index}/recall";
+    const MAP: &str = "/api/v1/indexes/{keyspace}/{index}/map";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
     const MAINTENANCE: &str = "/api/v1/maintenance";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
@@ -83,6 +93,8 @@ fn rows() -> [RouteRow<Shared>; 28] {
         search(MATCHES, super::words::matches),
         search(SCORES, super::words::scores),
         changes(POST, RECALL, recall::measure),
+        reveals(POST, MAP, map::start),
+        reveals(GET, MAP, map::last),
         RouteRow::new(GET, REPAIR, repair::status),
         changes(POST, REPAIR, repair::start),
         changes(PATCH, REPAIR, repair::control),
@@ -140,6 +152,7 @@ fn rows_without_tables() -> [RouteRow; 5] {
 /// The routes of a listener.
 pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<ListenerContext> {
     let mut table = RouteTable::default()
+        .with_rows(web_console::pages(), &())
         .with_rows(rows(), &shared)
         .with_rows(task_rows(), of_tasks);
     if shared.api.internals {
@@ -151,6 +164,9 @@ pub(super) fn routes(shared: Shared, of_tasks: &TaskRoutes) -> RouteTable<Listen
     };
     for added in &shared.api.of_process {
         table = table.with_rows(added.rows.iter().cloned(), &());
+    }
+    if let Some(facts) = &shared.api.session {
+        table = table.with_session(facts.clone());
     }
     table.with_direct(shared)
 }
@@ -165,7 +181,9 @@ pub(super) fn routes_before_start() -> RouteTable<ListenerContext> {
         RouteRow::new(GET, STATUS_PATH, starting),
     ];
     let refused = || async { RequestRefusal::Starting };
-    let table = RouteTable::default().with_rows(rows, &());
+    let table = RouteTable::default()
+        .with_rows(web_console::pages(), &())
+        .with_rows(rows, &());
     table.with_other_paths(RequiredRight::Nothing, refused)
 }
 
@@ -188,9 +206,15 @@ mod tests {
                     changing += 1;
                 }
                 RequiredRight::Search => {
-                    assert!(method == MethodFilter::POST && row.is_private(), "{path}");
+                    // What has a body is a POST, and a map that is there is only read.
+                    let is_read_of_map = is_read && path.ends_with("/map");
+                    let is_post = method == MethodFilter::POST;
+                    assert!((is_post || is_read_of_map) && row.is_private(), "{path}");
                 }
-                RequiredRight::Nothing | RequiredRight::See | RequiredRight::SeeState => {
+                RequiredRight::Nothing
+                | RequiredRight::See
+                | RequiredRight::SeeSettings
+                | RequiredRight::SeeState => {
                     assert!(is_read, "{path}");
                 }
             }

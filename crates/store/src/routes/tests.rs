@@ -22,6 +22,7 @@ mod binary;
 mod health;
 mod local;
 mod long_work;
+mod map;
 mod recall;
 mod returned;
 mod sockets;
@@ -118,15 +119,23 @@ impl Service {
         let compute = CpuExecutor::new(cpu_scheduler::CpuScheduler::of_threads(2), INLINE);
         let work = TaskRegistry::default();
         let base = format!("http://{}", bound.address());
+        let searches = VectorSearcher::new(
+            engine.clone(),
+            compute,
+            FILTER_VALUES_MAX,
+            ShortAnswerPolicy::Answer,
+        );
         let api = ApiState {
             engine: engine.clone(),
             history: http_server::MetricsHistory::new(engine.metrics().registry().clone()),
-            searches: VectorSearcher::new(
-                engine.clone(),
-                compute,
-                FILTER_VALUES_MAX,
-                ShortAnswerPolicy::Answer,
+            maps: IndexMaps::new(
+                searches.clone(),
+                Arc::default(),
+                work.clone(),
+                TaskTracker::new(),
+                CancellationToken::new(),
             ),
+            searches,
             work: work.clone(),
             repairs: Repairs::new(
                 database,
@@ -158,6 +167,7 @@ impl Service {
             internals,
             of_database: None,
             of_process: Vec::new(),
+            session: None,
         };
         let listening = bound.serve(api.clone(), authorizer);
         Service {

@@ -5,6 +5,7 @@
 mod admission;
 mod error;
 mod input;
+mod map;
 mod question;
 mod recall;
 mod table_rows;
@@ -27,6 +28,7 @@ use crate::options::ShortAnswerPolicy;
 pub(crate) use admission::{ConcurrencyBudget, ConcurrencyPermit};
 pub(crate) use error::SearchError;
 pub(crate) use input::{ReceivedSearch, SearchSubject};
+pub(crate) use map::{MadeMap, MapFault, WantedRows};
 pub(crate) use texts::TextsQuestion;
 
 /// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database

@@ -7,7 +7,7 @@
 //! batch, a page or a row of each step.
 
 mod convert;
-mod embeddings;
+mod embedded_texts;
 mod feed;
 mod file_value;
 mod infer;
@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use embeddings::{EmbedderLimits, EmbedderOptions, TextEmbedder};
 use scylla::client::session::Session;
 use tokio::sync::mpsc;
 use value::identifier::Identifier;
@@ -31,7 +32,7 @@ use crate::server_error::of_statement;
 use crate::table_name::QualifiedTable;
 use crate::table_schema::{self, TableColumn};
 use crate::{CqlFlags, ToolError};
-use embeddings::{EmbeddedColumn, EmbeddingsClient, EmbeddingsFlags};
+use embedded_texts::EmbeddedColumn;
 use feed::{FeedBatch, FeedJob, FeedMeter, SampledFile};
 use log::{ImportIdentity, ImportLog, LogPaths};
 use plan::{ColumnOrigin, InsertPlan, PlanOptions, TableDefinition};
@@ -134,7 +135,7 @@ pub struct ImportFlags {
     embeddings_url: Option<String>,
 
     /// Model that the server is to use
-    #[arg(long, value_name = "NAME", default_value = "text-embedding-3-small")]
+    #[arg(long, value_name = "NAME", default_value = EmbedderOptions::MODEL)]
     embeddings_model: String,
 
     /// File with the key of the server's API
@@ -196,17 +197,18 @@ impl ImportFlags {
         }
     }
 
-    fn embeddings(&self) -> Result<Option<Arc<EmbeddingsClient>>, ToolError> {
+    fn embeddings(&self) -> Result<Option<Arc<TextEmbedder>>, ToolError> {
         let Some(url) = &self.embeddings_url else {
             return Ok(None);
         };
-        let client = EmbeddingsClient::new(&EmbeddingsFlags {
+        let client = TextEmbedder::new(&EmbedderOptions {
             url: url.clone(),
             model: self.embeddings_model.clone(),
             key_file: self.embeddings_key_file.clone(),
             authorities: self.embeddings_ca.clone(),
+            limits: EmbedderLimits::OF_AN_IMPORT,
         });
-        client.map(|client| Some(Arc::new(client)))
+        Ok(Some(Arc::new(client?)))
     }
 
     /// The files of the record and of rejected rows.
@@ -293,7 +295,7 @@ pub async fn run(flags: ImportFlags) -> Result<(), ToolError> {
 /// Reads in a thread of its own, as files and pipes block, and writes here.
 async fn read_and_write(
     job: FeedJob,
-    embedded: Option<(EmbeddedColumn, Arc<EmbeddingsClient>)>,
+    embedded: Option<(EmbeddedColumn, Arc<TextEmbedder>)>,
     writer: &InsertWriter<'_>,
     log: &mut ImportLog,
     progress: &mut ImportProgress,
@@ -304,7 +306,7 @@ async fn read_and_write(
     let thread = thread.map_err(|error| ToolError::File(format!("starting a thread: {error}")))?;
     let batches = match embedded {
         None => receiver,
-        Some((column, client)) => embeddings::stage(client, column, receiver),
+        Some((column, client)) => embedded_texts::stage(client, column, receiver),
     };
     writer.write(batches, log, progress).await?;
     // All senders are dropped, so the thread has ended.
@@ -319,7 +321,7 @@ async fn create(
     session: &Session,
     flags: &ImportFlags,
     first: &mut SampledFile,
-    embeddings: Option<&EmbeddingsClient>,
+    embeddings: Option<&TextEmbedder>,
 ) -> Result<Vec<TableColumn>, ToolError> {
     let profiles = first.sample()?;
     let options = flags.plan_options();

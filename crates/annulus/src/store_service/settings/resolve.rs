@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cpu_scheduler::CpuScheduler;
 use credentials::files::{self, password, pem};
+use embeddings::EmbedderOptions;
 use http_server::TokenSet;
 use net::tls::{TlsClients, TlsOptions};
 use store::{
@@ -14,6 +15,7 @@ use store::{
 };
 
 use super::{AnswerOrError, StoreSettings};
+use crate::embedder_settings::GivenEmbedder;
 use crate::exit::{ProcessFailure, lacks};
 use crate::heap;
 use crate::logging::{LogFormat, SyslogReceiver};
@@ -31,6 +33,8 @@ const THREADS_MAX: usize = 65_536;
 pub struct EffectiveStoreSettings {
     /// The options of the index service.
     pub options: StoreOptions,
+    /// The server of embeddings. `None` for none.
+    pub embedder: Option<EmbedderOptions>,
     /// The number of threads for sockets and other work that waits.
     pub async_threads: usize,
     /// The interval at which certificates and the password file are checked for changes.
@@ -61,7 +65,7 @@ impl StoreSettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listeners = self.listeners()?;
         let database = self.database()?;
-        let cdc = self.cdc()?;
+        let (cdc, embedder) = (self.cdc()?, self.embedder()?);
         let (repair_schedule, behind_gateways) = self.repair_schedules()?;
         let defaults = StoreOptions::default();
         let mut options = StoreOptions {
@@ -117,6 +121,7 @@ impl StoreSettings {
         options.share_memory();
         Ok(EffectiveStoreSettings {
             options,
+            embedder,
             async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,
             check_interval: check_interval(self.tls_file_check_interval)?,
             colours: !self.disable_colors.unwrap_or(false),
@@ -155,6 +160,17 @@ impl StoreSettings {
             });
         }
         Ok(listeners)
+    }
+
+    /// The server of embeddings, if there is one.
+    fn embedder(&self) -> Result<Option<EmbedderOptions>, ProcessFailure> {
+        let given = GivenEmbedder {
+            url: self.embeddings_url.clone(),
+            model: self.embeddings_model.clone(),
+            key_file: self.embeddings_key_file.clone(),
+            authorities: self.embeddings_ca.clone(),
+        };
+        given.resolve()
     }
 
     fn database(&self) -> Result<DatabaseOptions, ProcessFailure> {

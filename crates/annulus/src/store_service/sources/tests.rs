@@ -10,6 +10,7 @@ fn in_gateway(file: &Path) -> ServiceHost {
     ServiceHost::Gateway(EnclosingGateway {
         memory: crate::memory_limit::MemoryLimit { bytes: None },
         file: Some(file.to_owned()),
+        shown: Vec::new(),
         address: "127.0.0.1:9043".parse().unwrap(),
         asks: ClientTlsPolicy::Nothing,
     })
@@ -65,6 +66,36 @@ fn the_environment_outranks_dot_env_and_the_file() {
     assert_eq!(settings.uri.as_deref(), Some("environment:1"));
     assert_eq!(settings.mtls_uri.as_deref(), Some("environment:2"));
     assert_eq!(settings.threads, Some(5));
+}
+
+#[test]
+fn settings_are_shown_with_their_sources() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.toml");
+    let text = "uri = 'file:1'\nmtls-uri = 'file:2'\nthreads = 5\n\
+                embeddings-url = 'http://127.0.0.1:8080/v1/embeddings?key=secret'";
+    std::fs::write(&file, text).unwrap();
+    let dot_env = variables(&[("VECTOR_STORE_MTLS_URI", "dot:2")]);
+    let flags = ["--config", file.to_str().unwrap(), "--uri", "flag:1"];
+    let lines = shown_of(&alone(&flags), &dot_env).unwrap();
+    let line = |name: &str| {
+        let line = lines.iter().find(|line| line.name == name).unwrap();
+        (line.value.as_str(), line.source)
+    };
+    assert_eq!(line("uri"), ("flag:1", "command line or environment"));
+    assert_eq!(line("mtls-uri"), ("dot:2", ".env"));
+    assert_eq!(line("threads"), ("5", "file"));
+    let without_key = "http://127.0.0.1:8080/v1/embeddings";
+    assert_eq!(line("embeddings-url"), (without_key, "file"));
+    assert_eq!(line("cdc-sleep-interval"), ("10s", "default"));
+
+    std::fs::write(&file, "[store]\nthreads = 7").unwrap();
+    let host = in_gateway(&file);
+    let lines = shown_of(&host, &variables(&[])).unwrap();
+    assert!(lines.iter().all(|line| line.name != "log"), "{lines:?}");
+    let lines = host.shown(lines);
+    let threads = lines.iter().find(|line| line.name == "store.threads");
+    assert_eq!(threads.map(|line| line.value.as_str()), Some("7"));
 }
 
 #[test]

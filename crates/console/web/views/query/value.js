@@ -1,7 +1,8 @@
 // A value of a row, as a cell of a table shows it.
 
 import { html } from '../../ui.js';
-import { jsonText, shortVector } from '../../format.js';
+import { shortVector } from '../../format.js';
+import { jsonText } from '../../json.js';
 
 const NUMBERS = /^(tinyint|smallint|int|bigint|varint|counter|float|double|decimal)$/;
 

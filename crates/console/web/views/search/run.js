@@ -27,7 +27,7 @@ export async function searchRows(form, targets, { signal }) {
   const { keyspace, table } = queries[0].target;
   const route = path('/api/v1/tables', keyspace, table, 'search');
   const began = performance.now();
-  const answer = await post(route, body, { signal, exact: true });
+  const answer = await post(route, body, { signal });
   const milliseconds = performance.now() - began;
   const highlights = await highlightsOf(answer.rows, queries, signal);
   return { ...answer, highlights, queries, body, route, milliseconds };
@@ -74,7 +74,7 @@ export async function searchIndex(form, target, { signal }) {
   if (filter) body.filter = filter;
   const route = path('/api/v1/indexes', keyspace, index, kind === 'words' ? 'bm25' : 'ann');
   const began = performance.now();
-  const answer = await post(route, body, { signal, exact: true });
+  const answer = await post(route, body, { signal });
   const milliseconds = performance.now() - began;
   const columns = Object.keys(answer.primary_keys);
   const scores = answer.similarity_scores ?? answer.scores;

@@ -13,12 +13,7 @@ use crate::indexes::vector::recall::{QueryRecall, RecallBatch};
 impl IndexContent {
     /// Draws `count` rows of the index by chance, or takes all if there are no more.
     pub(crate) fn sample(&self, count: usize) -> Vec<u32> {
-        let mut ids = self.structure.ids();
-        // Removed rows are among them, which have no vector by the time that it is looked at.
-        for id in self.fresh.now().newest().ids.iter() {
-            ids.insert(id);
-        }
-        drawn(&ids, count)
+        drawn(&self.known_ids(), count)
     }
 
     /// Takes the vectors of rows as queries.

@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod options;
 pub(super) mod recall;
+mod sampled;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -36,6 +37,7 @@ use crate::observed::first_not_finite;
 use crate::options::IndexesOptions;
 pub(super) use files::{check_files, file_memory};
 use options::engine_options;
+pub(crate) use sampled::VectorSpace;
 
 /// The part of the graph's vectors that may be hidden before a search looks only at the others: one
 /// in this many. A search that looks at all of them and drops the hidden ones is faster while they

@@ -41,11 +41,14 @@ async fn a_connection_from_before_the_start_sees_the_service_serve() {
     assert_eq!(ready, is(503, initializing));
     let status = ask(&mut stream, "/api/v1/status").await;
     assert_eq!(status, is(200, initializing));
-    for path in ["/api/v1/indexes", "/metrics", "/", "/health"] {
+    for path in ["/api/v1/indexes", "/api/v1/session", "/metrics", "/health"] {
         let (status, text) = ask(&mut stream, path).await;
         assert_eq!(status, 503, "{path}");
         assert!(text.contains("is starting"), "{path}: {text}");
     }
+    // The page shows that the service starts.
+    let (status, page) = ask(&mut stream, "/").await;
+    assert_eq!(status, 200, "{page}");
 
     let service = Service::start_on(bound, Arc::new(Silent), None, false);
     assert_eq!(ask(&mut stream, "/health/live").await, is(200, "live"));

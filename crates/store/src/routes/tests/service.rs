@@ -222,6 +222,8 @@ async fn the_document_names_every_route() {
         ("/api/v1/indexes/{keyspace}/{index}/matches", "post"),
         ("/api/v1/indexes/{keyspace}/{index}/scores", "post"),
         ("/api/v1/indexes/{keyspace}/{index}/recall", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/map", "post"),
+        ("/api/v1/indexes/{keyspace}/{index}/map", "get"),
         ("/metrics", "get"),
     ] {
         assert!(document["paths"][path][method].is_object(), "{path}");

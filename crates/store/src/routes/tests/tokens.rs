@@ -37,6 +37,7 @@ async fn requests_of_a_database_need_no_token() {
         ("GET", "/api/v1/indexes/ks/none/status", 404),
         ("POST", "/api/v1/indexes/ks/none/ann", 404),
         ("POST", "/api/v1/indexes/k%73/none/ann", 404),
+        ("GET", "/api/v1/indexes/ks/none/map", 404),
         ("POST", "/api/v1/indexes/ks/none/bm25", 400),
         ("POST", "/api/v1/indexes/ks/none/highlight", 400),
     ] {

@@ -1,0 +1,245 @@
+"""The page in a real browser. Screenshots: target/apps/rag_bench."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterator
+
+import pytest
+from annulus_embedder.testing import running_stub_model
+from chat_server import running_chat_server
+from conftest import ROOT, Library, ServerAt
+from pages import free_port, running_page
+from playwright.sync_api import Browser, Page, expect
+from server import Server
+
+SCREENSHOTS = ROOT / "target/apps/rag_bench"
+WAIT_MS = 90_000
+FOUND = "Heartbeeps is a 1981 American romantic science fiction comedy film about two robots"
+SIZE = {"width": 1280, "height": 1500}
+
+
+@pytest.fixture(scope="module")
+def url(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_page(server.cql_port, tmp_path_factory.mktemp("page") / "log") as url:
+        yield url
+
+
+@pytest.fixture
+def page(browser: Browser, url: str) -> Iterator[Page]:
+    """A visitor of the page, with an answer on it, and without a request to another place."""
+    visitor = opened(browser, url)
+    elsewhere: list[str] = []
+    visitor.on(
+        "request",
+        lambda request: (
+            elsewhere.append(request.url) if "127.0.0.1" not in request.url and request.url.startswith("http") else None
+        ),
+    )
+    expect(answer(visitor)).to_contain_text(FOUND)
+    settled(visitor)
+    yield visitor
+    visitor.close()
+    assert elsewhere == []
+
+
+def opened(browser: Browser, url: str, scheme: str = "light") -> Page:
+    visitor = browser.new_page(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
+    visitor.set_default_timeout(WAIT_MS)
+    expect.set_options(timeout=WAIT_MS)
+    visitor.goto(url)
+    return visitor
+
+
+def settled(page: Page) -> None:
+    """Waits until the page is drawn: a click before may miss what it was meant for."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
+def answer(page: Page):  # type: ignore[no-untyped-def]
+    return page.locator(".answer")
+
+
+def ask(page: Page, question: str) -> None:
+    page.get_by_label("Question").fill(question)
+    page.get_by_label("Question").press("Enter")
+
+
+def shoot(page: Page, name: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_example_is_answered_with_a_citation_sources_and_times(browser: Browser, url: str, scheme: str) -> None:
+    visitor = opened(browser, url, scheme)
+    problems: list[str] = []
+    visitor.on("pageerror", lambda error: problems.append(str(error)))
+    expect(answer(visitor)).to_contain_text(FOUND)
+    citation = answer(visitor).get_by_role("link", name="[1]")
+    expect(citation).to_have_attribute("href", "https://en.wikipedia.org/wiki/Heartbeeps")
+    expect(citation).to_have_attribute("rel", "noopener noreferrer")
+    expect(visitor.locator(".source h4").first).to_have_text("[1] Heartbeeps")
+    expect(visitor.locator(".source .facts").first).to_contain_text(re.compile(r"1981-12-18 · distance 0\.3\d\d · cited"))
+    steps = visitor.locator(".steps")
+    for step in ("embed", "check", "search", "grade", "answer"):
+        expect(steps).to_contain_text(re.compile(rf"{step}\s*\d+\.\d ms"))
+    settled(visitor)
+    # What is written can be read on what is below it.
+    assert contrast(visitor, ".answer") > 7 and contrast(visitor, ".answer a") > 7
+    shoot(visitor, f"ask-{scheme}")
+    visitor.close()
+    assert problems == []
+
+
+def contrast(page: Page, selector: str) -> float:
+    """The contrast of a text with the page, as WCAG has it: 1 to 21, of which 7 is good."""
+    found = page.locator(selector).first.evaluate(
+        """element => {
+            const below = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
+            const luminance = colour => {
+                const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(part => part / 255);
+                const [r, g, b] = parts.map(p => p <= 0.03928 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            const [a, b] = [luminance(getComputedStyle(element).color), luminance(below)].sort((a, b) => b - a);
+            return (a + 0.05) / (b + 0.05);
+        }"""
+    )
+    return float(found)
+
+
+def test_a_question_is_answered(page: Page) -> None:
+    ask(page, "Which mission goes to Mars?")
+    expect(page.locator(".source h4").first).to_have_text("[1] Mission to Mars")
+    expect(answer(page)).to_contain_text("Mars")
+
+
+def test_what_no_article_has_is_declined(page: Page) -> None:
+    ask(page, "How do I prune roses in spring?")
+    expect(answer(page)).to_have_text("Not in the documents.")
+    page.get_by_text("and one helps up to 0.6.").wait_for()
+    page.get_by_text("Found and left out, as they do not help: 5").click()
+    expect(page.locator(".source")).to_have_count(5)
+    settled(page)
+    shoot(page, "not-in-the-documents")
+
+
+def test_an_empty_question_says_what_is_missing(page: Page) -> None:
+    ask(page, " ")
+    page.get_by_text("The question is empty").wait_for()
+    expect(answer(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize("question", ["ロボットの恋", "🤖❤️🤖", "Zwei Roboter verlieben sich", "روبوتات في الحب"])
+def test_any_language_and_any_sign_is_a_question(page: Page, question: str) -> None:
+    ask(page, question)
+    expect(page.locator(".source h4").first).to_be_attached()
+    settled(page)
+    expect(page.locator("[data-testid=stException]")).to_have_count(0)
+    expect(answer(page)).to_have_count(1)
+
+
+def test_a_question_of_100_kb_is_read_in_part_and_says_so(page: Page) -> None:
+    ask(page, "Which film has two robots that fall in love? " * 2_300)
+    page.get_by_text("Of the question's 103,500 characters the first 2,000 were read.").wait_for()
+    expect(answer(page)).to_contain_text(FOUND)
+
+
+def test_tags_in_a_question_are_text(page: Page) -> None:
+    ask(page, "<img src=x onerror=document.title='broken'> [1](http://elsewhere.example) two robots fall in love")
+    expect(page.locator(".steps")).to_be_visible()
+    settled(page)
+    assert page.title() == "Ask" and page.locator("img[src=x]").count() == 0
+
+
+def test_dates_and_the_number_of_articles_narrow_the_sources(page: Page) -> None:
+    page.get_by_text("Published from").click()
+    page.get_by_test_id("stDateInput").first.get_by_role("textbox").fill("1999-01-01")
+    page.keyboard.press("Enter")
+    expect(page.locator(".source h4", has_text="Heartbeeps")).to_have_count(0)
+    dates = page.locator(".source .facts").all_text_contents()
+    assert dates and all(date[:4] >= "1999" for date in dates)
+
+
+def test_without_words_the_order_is_that_of_distances(page: Page) -> None:
+    page.get_by_text("Search by words as well").click()
+    settled(page)
+    expect(page.locator(".source h4").first).to_have_text("[1] Heartbeeps")
+    facts = page.locator(".source .facts").all_text_contents()
+    distances = [float(re.search(r"distance ([\d.]+)", text)[1]) for text in facts]  # type: ignore[index]
+    assert distances == sorted(distances)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_evaluation_has_the_quality_and_says_why_the_stub_is_not_judged(
+    browser: Browser, url: str, scheme: str
+) -> None:
+    visitor = opened(browser, url, scheme)
+    expect(answer(visitor)).to_contain_text(FOUND)
+    visitor.get_by_role("link", name="Evaluation").click()
+    visitor.get_by_text("Faithfulness is measured with a real model alone.").wait_for()
+    table = visitor.get_by_test_id("stTable")
+    for row in ("by vectors", "by vectors and words"):
+        expect(table.get_by_role("row", name=re.compile(rf"^{row} [01]\.\d{{3}} [01]\.\d{{3}} [01]\.\d{{3}}$"))).to_be_visible()
+    visitor.get_by_text(re.compile(r"With a largest distance of 0\.6, \d+% of the \d+ judged questions")).wait_for()
+    chart = visitor.locator("[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas").first
+    chart.scroll_into_view_if_needed()
+    expect(chart).to_be_visible()
+    settled(visitor)
+    shoot(visitor, f"evaluation-{scheme}")
+    visitor.close()
+
+
+def test_a_real_model_is_asked_and_judged(browser: Browser, server: Server, tmp_path: pathlib.Path) -> None:
+    with running_chat_server() as model:
+        # An answer, a judgement, and what lists no stub: all in one.
+        model.say("Two robots do <b>so</b>. [1] And more. [9] yes\nno\nyes")
+        with running_page(server.cql_port, tmp_path / "page.log", RAG_MODEL_URL=model.base_url) as url:
+            visitor = opened(browser, url)
+            expect(answer(visitor)).to_contain_text("Two robots do <b>so</b>. [1] And more. [9]")
+            visitor.get_by_text("It cites [9], which is no source.").wait_for()
+            settled(visitor)
+            visitor.get_by_role("link", name="Evaluation").click()
+            visitor.get_by_role("button", name="Measure faithfulness").click()
+            expect(visitor.get_by_test_id("stMetric").first).to_contain_text("%")
+            settled(visitor)
+            shoot(visitor, "faithfulness")
+            visitor.close()
+
+
+def test_a_model_that_is_down_is_said_with_the_articles(
+    browser: Browser, server: Server, tmp_path: pathlib.Path
+) -> None:
+    with running_stub_model() as model:
+        model.stop()
+        with running_page(server.cql_port, tmp_path / "page.log", RAG_MODEL_URL=model.base_url) as url:
+            visitor = opened(browser, url)
+            visitor.get_by_text(f"No model answers at {model.base_url}").wait_for()
+            expect(visitor.locator(".source h4").first).to_have_text("[1] Heartbeeps")
+            settled(visitor)
+            shoot(visitor, "model-down")
+            model.start()
+            visitor.get_by_role("button", name="Try again").click()
+            expect(answer(visitor)).to_contain_text(FOUND)
+            visitor.close()
+
+
+def test_a_database_that_is_down_is_said_and_tried_again(
+    browser: Browser, library: Library, tmp_path: pathlib.Path
+) -> None:
+    port = free_port()
+    with running_page(port, tmp_path / "page.log") as url:
+        visitor = opened(browser, url)
+        visitor.get_by_text(f"No Annulus answers at 127.0.0.1:{port}. Start one with: make run").wait_for()
+        settled(visitor)
+        shoot(visitor, "database-down")
+        with ServerAt(tmp_path / "data", port):
+            visitor.get_by_role("button", name="Try again").click()
+            visitor.get_by_text("annulus_rag_bench load --store annulus").wait_for()
+            library.load_server("127.0.0.1", port)
+            settled(visitor)
+            visitor.get_by_role("button", name="Try again").click()
+            expect(answer(visitor)).to_contain_text(FOUND)
+        visitor.close()

@@ -1,0 +1,31 @@
+import { get, useData } from '../../api.js';
+import { Async, Card, Empty, Table, Time, html } from '../../ui.js';
+import { TaskProgress, TaskState, stoppable } from './task.js';
+
+const REFRESH_MS = 3000;
+
+const COLUMNS = (reload) => [
+  { key: 'kind', label: 'Work', sort: true },
+  { key: 'state', label: 'State', sort: true, render: (task) => html`<${TaskState} task=${task} />` },
+  { key: 'progress', label: 'Progress', render: (task) => html`<${TaskProgress} task=${task} />` },
+  { key: 'start_time', label: 'Began', sort: true, render: (task) => html`<${Time} at=${task.start_time} />` },
+  { key: 'end_time', label: 'Ended', sort: true, render: (task) => (task.end_time ? html`<${Time} at=${task.end_time} />` : '') },
+  { key: 'stop', label: 'Stop', render: (task) => stoppable(task, reload) },
+];
+
+// The builds and the other long work of an index.
+export function Tasks({ keyspace, index }) {
+  const tasks = useData(
+    async (signal) => {
+      const all = await get('/api/v1/tasks', { signal });
+      return all.filter((task) => task.keyspace === keyspace && task.index === index).sort((one, other) => other.sequence_number - one.sequence_number);
+    },
+    [],
+    { every: REFRESH_MS },
+  );
+  return html`<${Card} title="Builds and other long work" flush>
+    <${Async} of=${tasks} label="Loading the tasks" empty=${html`<${Empty} title="Nothing since the server started">Builds, repairs, checks and maps of this index appear here.<//>`}>
+      ${(rows) => html`<${Table} caption="Tasks of the index" columns=${COLUMNS(tasks.reload)} rows=${rows} rowKey="id" />`}
+    <//>
+  <//>`;
+}
