@@ -190,7 +190,7 @@ def test_the_evaluation_has_the_quality_and_says_why_the_stub_is_not_judged(
         expect(
             table.get_by_role("row", name=re.compile(rf"^{row} [01]\.\d{{3}} [01]\.\d{{3}} [01]\.\d{{3}}$"))
         ).to_be_visible()
-    visitor.get_by_text(re.compile(r"With a largest distance of 0\.6, \d+% of the \d+ judged questions")).wait_for()
+    visitor.get_by_text(re.compile(r"Within the largest distance of 0\.6, \d+% of the \d+ judged questions")).wait_for()
     chart = visitor.locator("[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas").first
     chart.scroll_into_view_if_needed()
     expect(chart).to_be_visible()

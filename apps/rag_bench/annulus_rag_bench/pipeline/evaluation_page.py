@@ -61,10 +61,10 @@ def show_declining(retrieval: Retrieval) -> None:
     st.subheader("Is it known what is not in the documents?")
     at, unanswerable = settings.distance_max, len(retrieval.unanswerable)
     st.caption(
-        f"With a largest distance of {at:g}, {retrieval.passed(at):.0%} of the {len(retrieval.scores)} judged questions "
-        f"have an article within it, and {retrieval.declined(at):.0%} of {unanswerable} questions about taps, taxes and "
-        "thermodynamics are declined before a model is asked. `RAG_DISTANCE_MAX` sets it; another embedding model needs "
-        "another."
+        f"Within the largest distance of {at:g}, {retrieval.passed(at):.0%} of the {len(retrieval.scores)} judged "
+        f"questions have an article. {retrieval.declined(at):.0%} of {unanswerable} questions about taps, taxes and "
+        "thermodynamics have none and are declined. `RAG_DISTANCE_MAX` sets the distance; another embedding model "
+        "needs another."
     )
     rows = [(at, PASSED, retrieval.passed(at)) for at in DISTANCES]
     rows += [(at, DECLINED, retrieval.declined(at)) for at in DISTANCES]
