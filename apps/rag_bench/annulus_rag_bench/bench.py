@@ -82,4 +82,3 @@ def exact_quality(task: Task) -> Quality:
         return [FoundArticle(a.url, a.title, a.body, a.publication_date, 0.0) for a in found]
 
     return quality(task, find)
-

@@ -9,9 +9,7 @@ from .retrieval import related_articles
 from .stores import Store, check_model
 
 
-def scores_of(
-    store: Store, embeddings: Embeddings, questions: Sequence[JudgedQuestion], hybrid: bool
-) -> list[float]:
+def scores_of(store: Store, embeddings: Embeddings, questions: Sequence[JudgedQuestion], hybrid: bool) -> list[float]:
     """The score of each question, in their order."""
     found = (
         related_articles(

@@ -1,7 +1,7 @@
 """Measures one store, alone in a process: inserts, searches while writes come in, searches in quiet, answers, sizes.
 
-Each store gets the same articles, vectors and questions from the same client in one thread. A tenth of the articles comes
-in while questions are answered, at the same rate for all.
+Each store gets the same articles, vectors and questions from the same client in one thread. A tenth of the articles
+comes in while questions are answered, at the same rate for all.
 """
 
 import threading
@@ -170,15 +170,15 @@ def measure_in_quiet(store: Store, task: Task, result: Measurement) -> None:
         result.hybrid_quality = quality(task, lambda query: store.related_articles(replace(query, hybrid=True), DEPTH))
 
 
-def measured_searches(
-    store: Store, queries: Sequence[Query], rounds: int, exact: ExactSearch | None
-) -> Searches:
+def measured_searches(store: Store, queries: Sequence[Query], rounds: int, exact: ExactSearch | None) -> Searches:
     """The times of rounds of questions, after one that warms and whose answers are compared with exact ones."""
     answers = answered(store, queries)
     found = searches([timed(store, query)[0] for _ in range(rounds) for query in queries])
     if exact is not None:
         pairs = zip(queries, answers, strict=True)
-        found.recall = mean([exact.recall(query, [article.url for article in answer], LIMIT) for query, answer in pairs])
+        found.recall = mean(
+            [exact.recall(query, [article.url for article in answer], LIMIT) for query, answer in pairs]
+        )
     return found
 
 

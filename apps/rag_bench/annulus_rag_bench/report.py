@@ -32,16 +32,22 @@ def report(results: Sequence[Measurement], articles: int, exact: Quality, model:
     measured = [result for result in results if result.error is None]
     written = f"{WRITE_BATCH / WRITE_EVERY_SECONDS:.0f} articles a second"
     tables = [
-        Table("What was measured", setting(articles, model), ["store", "version", "index"], [
-            [result.title, result.version, result.index] for result in results
-        ]),
-        Table("When an insert returns", "Each store has its defaults.", ["store", "on the disk"], [
-            [result.title, result.durability] for result in results
-        ]),
+        Table(
+            "What was measured",
+            setting(articles, model),
+            ["store", "version", "index"],
+            [[result.title, result.version, result.index] for result in results],
+        ),
+        Table(
+            "When an insert returns",
+            "Each store has its defaults.",
+            ["store", "on the disk"],
+            [[result.title, result.durability] for result in results],
+        ),
         Table(
             "Inserts",
-            f"Then a tenth of the articles comes in while questions are answered, {written} at most. Times until what was "
-            "inserted is found by the index.",
+            f"Then a tenth of the articles comes in while questions are answered, {written} at most. Times until "
+            "what was inserted is found by the index.",
             ["store", "articles a second", "s until found", "written a second, with questions", "s until found"],
             rows(measured, inserts),
         ),
@@ -53,8 +59,9 @@ def report(results: Sequence[Measurement], articles: int, exact: Quality, model:
         ),
         Table(
             "Answers",
-            f"Recall@{LIMIT} is the share of the true {LIMIT} nearest, by numpy on the same vectors. nDCG@{DEPTH} is that of the "
-            "judged questions, with their dates (questions.md); a difference of a few hundredths means nothing.",
+            f"Recall@{LIMIT} is the share of the true {LIMIT} nearest, by numpy on the same vectors. nDCG@{DEPTH} is "
+            "that of the judged questions, with their dates (questions.md). A difference of a few hundredths means "
+            "nothing.",
             ["store", "recall", "recall, dates", "nDCG", "nDCG, dated questions", "nDCG, hybrid", "hybrid, dated"],
             rows(measured, answers) + [["exact search", "1.000", "1.000", *two(exact), NONE, NONE]],
         ),
@@ -74,7 +81,7 @@ def setting(articles: int, model: str) -> str:
     memory = psutil.virtual_memory().total / (1 << 30)
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     return (
-        f"{today}: {articles} articles, embedded by {model} (title and body, the same text for each store), 384 floats. "
+        f"{today}: {articles} articles, embedded by {model} (title and body, the same for each store), 384 floats. "
         f"One store at a time, one client in one thread, {psutil.cpu_count()} cores, {memory:.0f} GiB, Python "
         f"{platform.python_version()}. ClickHouse and Qdrant run in the client's process, the others over a socket."
     )

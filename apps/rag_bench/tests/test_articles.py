@@ -19,9 +19,7 @@ def test_every_article_has_an_address_of_its_own() -> None:
     assert all(article.url.isascii() and " " not in article.url for article in articles)
     assert all(article.title and article.body and article.publication_date.tzinfo is UTC for article in articles)
     of_title = {article.url: article for article in articles if article.title == "Titanic"}
-    assert set(of_title) == {
-        f"https://en.wikipedia.org/wiki/Titanic_({year}_film)" for year in (1953, 1996)
-    }
+    assert set(of_title) == {f"https://en.wikipedia.org/wiki/Titanic_({year}_film)" for year in (1953, 1996)}
 
 
 def test_the_first_articles_can_be_loaded_alone() -> None:

@@ -69,7 +69,9 @@ def test_a_quick_look_has_the_right_answers_among_its_articles() -> None:
 
 
 def test_first_sentences_end_at_their_end() -> None:
-    long = Article("u", "", "A film of the year 1950 that was directed by John Ford. It stars others.", few(1)[0].publication_date)
+    long = Article(
+        "u", "", "A film of the year 1950 that was directed by John Ford. It stars others.", few(1)[0].publication_date
+    )
     assert first_sentences([*few(3), long], 5) == ["A film of the year 1950 that was directed by John Ford."]
 
 
@@ -123,7 +125,9 @@ def test_a_quick_look_measures_stores_one_after_the_other(tmp_path: pathlib.Path
     text = (tmp_path / "report.md").read_text()
     assert text.strip() in done.stdout and (tmp_path / "report.html").exists()
     assert text.count("| Qdrant |") == text.count("| Annulus |") == 6
-    recalls = [line.split(" | ")[1] for line in text.split("## Answers")[1].splitlines() if line.startswith("| Annulus")]
+    recalls = [
+        line.split(" | ")[1] for line in text.split("## Answers")[1].splitlines() if line.startswith("| Annulus")
+    ]
     assert float(recalls[0]) > 0.9
     assert "Measuring qdrant: 0 of 2" in done.stderr and "Traceback" not in done.stderr
 
@@ -131,7 +135,12 @@ def test_a_quick_look_measures_stores_one_after_the_other(tmp_path: pathlib.Path
 def test_a_store_that_fails_is_in_the_report(tmp_path: pathlib.Path) -> None:
     (tmp_path / "none").mkdir()
     path = os.pathsep.join([str(APPLICATION), str(APPLICATION.parent / "embedder")])
-    variables = {**os.environ, "PYTHONPATH": path, "RAG_DIRECTORY": str(tmp_path), "ANNULUS_BINARY": str(tmp_path / "no")}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "RAG_DIRECTORY": str(tmp_path),
+        "ANNULUS_BINARY": str(tmp_path / "no"),
+    }
     whole = [sys.executable, "-m", "annulus_rag_bench", "bench", "--articles", "120", "--stores", "annulus"]
     done = subprocess.run(whole, env=variables, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 1 and "Annulus failed: " in done.stderr and "does not start" in done.stderr
@@ -153,7 +162,9 @@ def test_a_store_is_loaded_and_evaluated(tmp_path: pathlib.Path) -> None:
     assert all(0 <= float(cell) < 0.5 for cell in lines[2].split()[-2:])
 
 
-@pytest.mark.parametrize("arguments", [["bench", "--articles", "0"], ["bench", "--stores", "x"], ["load", "--store", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [["bench", "--articles", "0"], ["bench", "--stores", "x"], ["load", "--store", "x"]]
+)
 def test_a_bad_argument_is_refused(tmp_path: pathlib.Path, arguments: list[str]) -> None:
     done = command(tmp_path, *arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr

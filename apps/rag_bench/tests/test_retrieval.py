@@ -35,9 +35,7 @@ def some() -> list[Article]:
 
 
 @pytest.fixture(scope="module")
-def store(
-    some: list[Article], embeddings: BundledModel, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Store]:
+def store(some: list[Article], embeddings: BundledModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     store = store_class("annulus").start(tmp_path_factory.mktemp("annulus"), own_settings())
     assert load(store, some, embeddings, silent) == ARTICLES
     yield store
@@ -57,7 +55,14 @@ def test_dates_limit_and_other_languages(store: Store, embeddings: BundledModel)
     first, last = datetime(1920, 1, 2, tzinfo=UTC), datetime(1920, 12, 31, tzinfo=UTC)
     found = related_articles(store, embeddings, "a comedy", 3, published_from=first, published_until=last)
     assert 0 < len(found) <= 3 and all(first <= article.publication_date <= last for article in found)
-    for question in ("無声映画", "🎬🎩", "ein Film über Liebe", "half a character \ud800", "zero \0 zero", "x" * 100_000):
+    for question in (
+        "無声映画",
+        "🎬🎩",
+        "ein Film über Liebe",
+        "half a character \ud800",
+        "zero \0 zero",
+        "x" * 100_000,
+    ):
         assert len(related_articles(store, embeddings, question, hybrid=True)) == 5
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -134,7 +135,9 @@ def test_words_bring_an_article_that_is_far_away(store: Store, articles: list[Ar
     assert wanted.url not in [article.url for article in store.related_articles(later, 50)]
 
 
-@pytest.mark.parametrize("text", ["the of and", "?!", 'a "quote', "NOT AND (", "'; DROP TABLE x", "日本 🎬 فيلم", "x" * 2000])
+@pytest.mark.parametrize(
+    "text", ["the of and", "?!", 'a "quote', "NOT AND (", "'; DROP TABLE x", "日本 🎬 فيلم", "x" * 2000]
+)
 def test_any_words_are_a_question(store: Store, vectors: Vectors, text: str) -> None:
     assert len(store.related_articles(Query(text, vectors[3], hybrid=store.has_hybrid))) == 5
 
@@ -142,7 +145,7 @@ def test_any_words_are_a_question(store: Store, vectors: Vectors, text: str) -> 
 ODD = 'A "quote", a \\ backslash, it\'s\ta tab,\na line, {x:String} %s ? :v $1 🎬 日本 é'
 
 
-def test_any_text_is_kept_and_an_address_has_one_article(store: Store) -> None:
+def test_any_text_comes_back_as_it_is_and_an_address_has_one_article(store: Store) -> None:
     before = store.count()
     odd = Article("url:" + ODD, ODD, ODD, datetime(1850, 6, 1, 12, 30, tzinfo=UTC))
     store.insert([odd], ALONE[2:3])
@@ -185,6 +188,19 @@ def test_questions_are_answered_while_articles_come_in(store: Store, vectors: Ve
     assert store.related_articles(Query("any", ALONE[159]))[0].url == "url:new59"
 
 
+def test_questions_of_several_threads_have_their_own_answers(
+    store: Store, articles: list[Article], vectors: Vectors
+) -> None:
+    def wrong(at: int) -> list[str]:
+        day = articles[at].publication_date
+        query = Query("any", vectors[at], published_from=day, published_until=day + timedelta(days=at))
+        found = [store.related_articles(query, 1)[0].url for _ in range(10)]
+        return [url for url in found if url != articles[at].url]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(wrong, range(50, 90))) == [[]] * 40
+
+
 def test_articles_that_never_come_are_said(store: Store) -> None:
     with pytest.raises(StoreError, match=r"Not 1000000 articles searchable within 0\.01 s"):
         store.wait_until_searchable(1_000_000, 0.01)
@@ -199,7 +215,9 @@ def test_the_model_is_remembered_and_another_is_refused(store: Store) -> None:
 def test_a_store_has_a_version_and_sizes(store: Store) -> None:
     sizes = store.sizes()
     # 500 vectors take 750 KiB.
-    assert sizes.disk_bytes > 700_000 and sizes.memory_bytes is not None and sizes.memory_bytes > 1_000_000
+    assert sizes.disk_bytes > 700_000
+    # What this process grew by means little here, as it had other stores before.
+    assert "this process" in sizes.note or (sizes.memory_bytes is not None and sizes.memory_bytes > 1_000_000)
     assert any(letter.isdigit() for letter in store.version())
 
 

@@ -20,6 +20,7 @@ class AnnulusStore(CqlStore):
         "A graph of cosines (`vector_index`, defaults) with the date in it, and words (`fulltext_index`, `english`)."
     )
     has_hybrid: ClassVar[bool] = True
+    inserts_in_flight: ClassVar[int] = 32
     start_command: ClassVar[str] = "Start one with: make run"
     # Only Annulus: the index keeps the date, so that it filters by itself. The published index, with an index of the
     # class SAI on the date, works as well; this one needs no second structure on each insert.

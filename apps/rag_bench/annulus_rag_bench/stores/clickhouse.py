@@ -29,8 +29,8 @@ CREATE = (
 )
 SELECT = f"""SELECT {COLUMNS}, cosineDistance(embedding, {{vector:Array(Float64)}}) AS distance FROM {TABLE} $WHERE
     ORDER BY distance ASC LIMIT {{articles:UInt32}}"""
-# By default the index finds its nearest articles first and the dates are compared then, so that an answer may have fewer
-# than the limit. This setting compares the dates first, and then all vectors that are left.
+# By default the index finds its nearest articles first and the dates are compared then, so that an answer may have
+# fewer than the limit. This setting compares the dates first, and then all vectors that are left.
 DATES_FIRST = " SETTINGS vector_search_filter_strategy = 'prefilter'"
 
 
@@ -40,11 +40,11 @@ class ClickHouseStore:
     name: ClassVar[str] = "clickhouse"
     title: ClassVar[str] = "ClickHouse"
     durability: ClassVar[str] = (
-        "In files when an insert returns; the operating system writes them to the disk later (`fsync_after_insert = 0`)."
+        "In files when an insert returns; the system writes them to the disk later (`fsync_after_insert = 0`)."
     )
     index: ClassVar[str] = (
-        "HNSW (`vector_similarity`, cosine, defaults) in each part of the table; with dates an exact search of the rest. "
-        "No ranking by words."
+        "HNSW (`vector_similarity`, cosine, defaults) in each part of the table; with dates an exact search of the "
+        "rest. No ranking by words."
     )
     has_hybrid: ClassVar[bool] = False
 

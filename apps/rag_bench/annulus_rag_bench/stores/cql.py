@@ -25,7 +25,6 @@ INSERT = f"INSERT INTO {TABLE} (url, title, body, publication_date, vector) VALU
 # The published SELECT, with the distance and the range of dates.
 SELECT = f"SELECT url, title, body, publication_date, similarity_cosine(vector, :vector) AS similarity FROM {TABLE}"
 BY_VECTOR = f"{SELECT} $WHERE ORDER BY vector ANN OF :vector LIMIT :articles"
-INSERTS_IN_FLIGHT = 32
 REQUEST_SECONDS, RECONNECT_SECONDS = 20, 1
 STATEMENTS_MAX = 64
 
@@ -39,6 +38,7 @@ class CqlStore:
     indexes: ClassVar[Sequence[str]]
     hybrid: ClassVar[str | None] = None
     start_command: ClassVar[str]
+    inserts_in_flight: ClassVar[int]
 
     def __init__(self, host: str, port: int, settings: Settings) -> None:
         """Connects. Raises `StoreError` where nothing answers."""
@@ -81,7 +81,7 @@ class CqlStore:
         ]
         try:
             insert = self._prepare(INSERT)
-            execute_concurrent_with_args(self._session, insert, rows, INSERTS_IN_FLIGHT, raise_on_first_error=True)
+            execute_concurrent_with_args(self._session, insert, rows, self.inserts_in_flight, raise_on_first_error=True)
         except Exception as error:
             raise self._explained(error) from error
         self._last.remember(articles, vectors)

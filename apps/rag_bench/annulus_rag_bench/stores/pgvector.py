@@ -55,8 +55,8 @@ class PgvectorStore:
     title: ClassVar[str] = "PostgreSQL with pgvector"
     durability: ClassVar[str] = "Synced to the disk before an insert returns (`fsync` and `synchronous_commit` on)."
     index: ClassVar[str] = (
-        "HNSW (cosine, defaults: m 16, ef_construction 64, ef_search 40), with dates an iterative scan; a B-tree of the "
-        "date; words by `tsvector` with GIN."
+        "HNSW (cosine, defaults: m 16, ef_construction 64, ef_search 40), with dates an iterative scan; a B-tree of "
+        "the date; words by `tsvector` with GIN."
     )
     has_hybrid: ClassVar[bool] = True
 

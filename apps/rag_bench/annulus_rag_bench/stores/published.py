@@ -14,7 +14,5 @@ CREATE_TABLE = (
 )
 # After USE vectorembeds.
 CREATE_INDEX = "CREATE CUSTOM INDEX IF NOT EXISTS ann_index ON articles(vector) USING 'StorageAttachedIndex'"
-INSERT = (
-    "INSERT INTO articles (url, title, body, publication_date, vector) VALUES (%s, %s, %s, %s, %s) IF NOT EXISTS"
-)
+INSERT = "INSERT INTO articles (url, title, body, publication_date, vector) VALUES (%s, %s, %s, %s, %s) IF NOT EXISTS"
 SELECT = "SELECT url, title, body, publication_date FROM articles ORDER BY vector ANN OF ? LIMIT ?"

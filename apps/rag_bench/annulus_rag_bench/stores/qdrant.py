@@ -29,7 +29,7 @@ class QdrantStore:
     name: ClassVar[str] = "qdrant"
     title: ClassVar[str] = "Qdrant"
     durability: ClassVar[str] = (
-        "In the write-ahead log, a memory map, when an insert returns; the operating system writes it to the disk later, "
+        "In the write-ahead log, a memory map, when an insert returns; the system writes it to the disk later, "
         "or `flush` does."
     )
     index: ClassVar[str] = (

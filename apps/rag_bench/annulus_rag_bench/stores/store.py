@@ -37,7 +37,7 @@ class StoreSizes:
     """What a store takes."""
 
     disk_bytes: int
-    # None: it can't be told apart from something else.
+    # None: it can't be separated from what others take.
     memory_bytes: int | None
     # Which processes and files these are.
     note: str
