@@ -26,7 +26,8 @@ async function theBrowser() {
   assert.ok(existsSync(chromiumPath), `no browser at ${chromiumPath}: apt-get install chromium`);
   // The sandbox of Chromium does not work for root.
   const args = process.getuid() === 0 ? ['--no-sandbox'] : [];
-  browser ??= await chromium.launch({ executablePath: chromiumPath, args });
+  // One that crashed is started again, so that the tests after it say something.
+  if (!browser?.isConnected()) browser = await chromium.launch({ executablePath: chromiumPath, args });
   return browser;
 }
 

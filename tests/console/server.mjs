@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export const program = process.env.ANNULUS ?? join(root, 'target/debug/annulus');
 export const admin = { name: 'admin', password: 'Correct-horse-7' };
 // A debug build on a busy machine takes its time.
-const START_MS = 120000;
+const START_MS = 300000;
 const FILMS = 10000;
 
 // options: {login, sample, args, httpPort}; `args`: more flags of `annulus serve`.
