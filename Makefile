@@ -628,6 +628,23 @@ rag-load: $(VENVS)/rag-bench/.installed ## Load 10,000 articles into a store for
 rag-evaluate: $(VENVS)/rag-bench/.installed ## nDCG@5 of 67 judged questions about the articles, by vectors and by words as well
 	@$(RAG) annulus_rag_bench evaluate
 
+.PHONY: rag
+rag: $(VENVS)/rag-bench/.installed ## Answer a question from the articles, with citations: make rag ASK="..."
+	@$(RAG) annulus_rag_bench load
+	@$(RAG) annulus_rag_bench ask $(ARGS) "$(ASK)"
+
+RAG_PAGE_PORT ?= 8502
+.PHONY: rag-page
+rag-page: $(VENVS)/rag-bench/.installed ## The same as a page in the browser: http://127.0.0.1:8502 (RAG_PAGE_PORT=n for another)
+	@$(RAG) annulus_rag_bench load
+	@$(RAG) annulus_rag_bench page --port $(RAG_PAGE_PORT)
+
+RAG_SERVICE_PORT ?= 8091
+.PHONY: rag-service
+rag-service: $(VENVS)/rag-bench/.installed ## The same as a service, with metrics: http://127.0.0.1:8091 (RAG_SERVICE_PORT=n for another)
+	@$(RAG) annulus_rag_bench load
+	@$(RAG) annulus_rag_bench serve --port $(RAG_SERVICE_PORT)
+
 # The stores to measure, such as STORES="annulus pgvector". Without Java 17 and Maven: WITHOUT_CASSANDRA=1.
 STORES ?= annulus $(if $(WITHOUT_CASSANDRA),,cassandra) clickhouse pgvector qdrant
 .PHONY: bench-rag

@@ -163,7 +163,7 @@ test('values of markers go apart from the statement', async () => {
   });
 });
 
-test('read-only mode sends nothing that may change something, and DROP is asked about', async () => {
+test('read-only mode sends nothing that may change something, and DROP waits for a confirmation', async () => {
   await withPage({ path }, async ({ page }) => {
     const sent = [];
     page.on('request', (request) => request.url().endsWith('/cql') && sent.push(request.postData()));
@@ -233,6 +233,19 @@ test('the history stays in the browser, without passwords', async () => {
     assert.match(await editor(page).textContent(), /LIMIT 3/);
     const stored = await page.evaluate(() => JSON.stringify(localStorage) + JSON.stringify(sessionStorage));
     assert.ok(!stored.includes('secret-word'));
+  });
+});
+
+test('completions that come late do not cover the page', async () => {
+  await withPage({ path }, async ({ page }) => {
+    await settled(page);
+    await editor(page).focus();
+    await page.keyboard.type('SELECT title FROM samples.mov');
+    await page.getByLabel('Keyspace').focus();
+    await page.waitForFunction(() => !document.querySelector('.cql-editor').shadowRoot.querySelector('.cm-tooltip'));
+    const since = await page.evaluate(() => performance.now());
+    await page.waitForFunction((before) => performance.now() - before > 500, since);
+    assert.equal(await page.locator('.cm-tooltip').count(), 0);
   });
 });
 

@@ -53,9 +53,7 @@ def asked(url: str, path: str, body: object = None) -> tuple[int, Any]:
 
 
 @contextlib.contextmanager
-def running(
-    command: str, health: str, cql_port: int, log: pathlib.Path, **variables: str
-) -> Iterator[str]:
+def running(command: str, health: str, cql_port: int, log: pathlib.Path, **variables: str) -> Iterator[str]:
     """Yields the URL of what `serve` or `page` serves. Ends it by its id afterwards."""
     port = free_port()
     arguments = [sys.executable, "-m", "annulus_rag_bench", command, "--port", str(port)]

@@ -33,7 +33,9 @@ def pipeline_over(store: Store, embeddings: BundledModel) -> Pipeline:
 
 
 @pytest.fixture(scope="module", params=list(STORES))
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, library: Library) -> Iterator[Store]:
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, library: Library
+) -> Iterator[Store]:
     """Each store in turn, with the library."""
     skip_without(request.param)
     store = store_class(request.param).start(tmp_path_factory.mktemp(request.param) / "store", own_settings())
@@ -91,9 +93,7 @@ def test_what_no_article_has_is_declined(server: Server) -> None:
         (["x"], {"RAG_DISTANCE_MAX": "far"}, "valid number"),
     ],
 )
-def test_what_is_wrong_is_one_line(
-    server: Server, arguments: list[str], variables: dict[str, str], says: str
-) -> None:
+def test_what_is_wrong_is_one_line(server: Server, arguments: list[str], variables: dict[str, str], says: str) -> None:
     done = ran(server.cql_port, "ask", *arguments, **variables)
     assert done.returncode in (1, 2)
     assert says in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
@@ -160,8 +160,6 @@ def test_articles_of_another_embedding_model_are_refused_until_they_are_loaded_a
 
 def set_model(database: Server, model: str) -> None:
     """Has the articles of a server look as if another model had embedded them."""
-    store = store_class("annulus").start(
-        pathlib.Path(), Settings(host=database.host, port=database.cql_port)
-    )
+    store = store_class("annulus").start(pathlib.Path(), Settings(host=database.host, port=database.cql_port))
     store.set_embedding_model(model)
     store.close()

@@ -24,7 +24,12 @@ from files import filled_in, metrics_of, panels  # noqa: E402
 from programs import prometheus  # noqa: E402
 
 BOARD = APPLICATION / "grafana.json"
-QUESTIONS = ["Which film has two robots that fall in love?", "How do I prune roses in spring?", "", "astronauts on Mars"]
+QUESTIONS = [
+    "Which film has two robots that fall in love?",
+    "How do I prune roses in spring?",
+    "",
+    "astronauts on Mars",
+]
 
 
 def queries() -> list[tuple[str, str]]:

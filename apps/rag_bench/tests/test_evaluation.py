@@ -62,8 +62,8 @@ def test_a_store_that_searches_by_words_has_both_scores() -> None:
 def test_shares_count_what_is_within_a_distance() -> None:
     scores = [QuestionScore("x", False, 1.0, None, nearest) for nearest in (0.2, 0.5, 0.6, 0.9)]
     measured = Retrieval(scores, [("y", 0.6), ("z", 0.7)])
-    assert (measured.kept(0.6), measured.declined(0.6)) == (0.75, 0.5)
-    assert (measured.kept(0.1), measured.declined(0.1)) == (0.0, 1.0)
+    assert (measured.passed(0.6), measured.declined(0.6)) == (0.75, 0.5)
+    assert (measured.passed(0.1), measured.declined(0.1)) == (0.0, 1.0)
 
 
 def test_unanswerable_questions_are_many_and_different() -> None:

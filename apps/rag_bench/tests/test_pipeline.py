@@ -124,7 +124,8 @@ def test_a_question_of_100_kb_is_read_in_part_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Welche Roboter lieben?", "ロボットの恋", "روبوتات في الحب", "🤖❤️🤖", "a\0b", "\ud83d", "'; DROP TABLE x", "<b>"]
+    "text",
+    ["Welche Roboter lieben?", "ロボットの恋", "روبوتات في الحب", "🤖❤️🤖", "a\0b", "\ud83d", "'; DROP TABLE x", "<b>"],
 )
 def test_any_language_and_any_sign_is_a_question(text: str) -> None:
     answer = memory_pipeline().answer(Question(text))

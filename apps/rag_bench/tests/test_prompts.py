@@ -45,7 +45,9 @@ def test_citations_are_read(text: str, numbers: list[int]) -> None:
     assert prompts.numbers_in(text) == numbers
 
 
-@pytest.mark.parametrize("text", ["not in the documents", "Not in the documents.", ' "not in the documents" ', "**Not in the documents**"])
+@pytest.mark.parametrize(
+    "text", ["not in the documents", "Not in the documents.", ' "not in the documents" ', "**Not in the documents**"]
+)
 def test_a_refusal_is_read(text: str) -> None:
     assert prompts.says_not_in_documents(text)
 
@@ -87,7 +89,7 @@ def test_an_answer_is_split_into_its_sentences(text: str, statements: list[str])
 
 @pytest.mark.parametrize(
     ("text", "verdicts"),
-    [("yes\nno", [True, False]), ("1. Yes.\n2. NO", [True, False]), ("yes", None), ("well, nobody knows", None)],
+    [("yes\nno", [True, False]), ("1. Yes.\n2. NO", [True, False]), ("yes", None), ("well, who knows", None)],
 )
 def test_verdicts_are_read_if_there_is_one_for_each_statement(text: str, verdicts: list[bool] | None) -> None:
     assert prompts.verdicts_in(text, 2) == verdicts

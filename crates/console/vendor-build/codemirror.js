@@ -25,6 +25,7 @@ export {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
   completionStatus,
   startCompletion,

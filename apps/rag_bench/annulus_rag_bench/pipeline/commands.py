@@ -87,9 +87,7 @@ def lines_of_source(source: Source) -> list[str]:
     number = "[-]" if source.number is None else f"[{source.number}]"
     head = f"{number} {source.title} · {source.publication_date:%Y-%m-%d} · distance {source.distance:.3f}"
     use = "cited" if source.cited else "left out: it does not help" if source.number is None else "read"
-    body = textwrap.fill(
-        source.body, WIDTH, initial_indent="    ", subsequent_indent="    ", max_lines=BODY_LINES
-    )
+    body = textwrap.fill(source.body, WIDTH, initial_indent="    ", subsequent_indent="    ", max_lines=BODY_LINES)
     return ["", f"{head} · {use}", f"    {source.url}", body]
 
 

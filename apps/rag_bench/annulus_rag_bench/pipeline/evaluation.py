@@ -61,7 +61,7 @@ class Retrieval:
         known = [value for value in values if value is not None]
         return sum(known) / len(known) if known else None
 
-    def kept(self, distance_max: float) -> float:
+    def passed(self, distance_max: float) -> float:
         """The share of judged questions that have an article within a distance."""
         return share([score.nearest <= distance_max for score in self.scores])
 

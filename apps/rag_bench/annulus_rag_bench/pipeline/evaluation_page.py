@@ -13,7 +13,7 @@ from .evaluation import STUB_IS_FAITHFUL, Faithfulness, Retrieval, measure_faith
 from .model import ModelError
 
 DISTANCES = [hundredths / 100 for hundredths in range(20, 101, 2)]
-KEPT, DECLINED = "answerable, and kept", "unanswerable, and declined"
+PASSED, DECLINED = "answerable, and passed on", "unanswerable, and declined"
 
 
 def evaluation_page() -> None:
@@ -61,15 +61,15 @@ def show_declining(retrieval: Retrieval) -> None:
     st.subheader("Is it known what is not in the documents?")
     at, unanswerable = settings.distance_max, len(retrieval.unanswerable)
     st.caption(
-        f"With a largest distance of {at:g}, {retrieval.kept(at):.0%} of the {len(retrieval.scores)} judged questions "
-        f"keep an article, and {retrieval.declined(at):.0%} of {unanswerable} questions about taps, taxes and "
-        "thermodynamics are declined before a model is asked. `RAG_DISTANCE_MAX` sets it; another embedding model needs "
-        "another."
+        f"Within the largest distance of {at:g}, {retrieval.passed(at):.0%} of the {len(retrieval.scores)} judged "
+        f"questions have an article. {retrieval.declined(at):.0%} of {unanswerable} questions about taps, taxes and "
+        "thermodynamics have none and are declined. `RAG_DISTANCE_MAX` sets the distance; another embedding model "
+        "needs another."
     )
-    rows = [(at, KEPT, retrieval.kept(at)) for at in DISTANCES]
+    rows = [(at, PASSED, retrieval.passed(at)) for at in DISTANCES]
     rows += [(at, DECLINED, retrieval.declined(at)) for at in DISTANCES]
     frame = pd.DataFrame(rows, columns=["distance", "questions", "share"])
-    colours = alt.Scale(domain=[KEPT, DECLINED], range=["#2a9d8f", "#e76f51"])
+    colours = alt.Scale(domain=[PASSED, DECLINED], range=["#2a9d8f", "#e76f51"])
     lines = (
         alt.Chart(frame)
         .mark_line(strokeWidth=2.5)

@@ -62,5 +62,7 @@ class ModelGrader:
             return Grade([])
         numbers = graded_numbers(self._model.complete(grade_messages(question, documents)), len(documents))
         if numbers is None:
-            return Grade(list(documents), f"{self._model.name} graded no article in a form that can be read: all count.")
+            return Grade(
+                list(documents), f"{self._model.name} graded no article in a form that can be read: all count."
+            )
         return Grade([document for number, document in enumerate(documents, 1) if number in numbers])

@@ -1,7 +1,7 @@
 """The graph (LangGraph): retrieve, grade, then answer with citations, or say that it is not in the documents.
 
-    retrieve -> grade -+-> answer
-                       +-> decline
+retrieve -> grade -+-> answer
+                   +-> decline
 """
 
 import operator
@@ -44,9 +44,7 @@ Graph = CompiledStateGraph[State, None, State, State]
 class Steps:
     """The steps. Each takes the state and returns what it adds to it."""
 
-    def __init__(
-        self, store: Callable[[], Store], embeddings: Embeddings, grader: Grader, model: ChatModel
-    ) -> None:
+    def __init__(self, store: Callable[[], Store], embeddings: Embeddings, grader: Grader, model: ChatModel) -> None:
         self._store, self._embeddings, self._grader, self._model = store, embeddings, grader, model
 
     def retrieve(self, state: State) -> State:

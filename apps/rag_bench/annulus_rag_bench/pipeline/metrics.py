@@ -26,12 +26,8 @@ class Metrics:
         )
         self.questions = Counter("rag_questions", "Questions by how they ended.", ["outcome"], registry=registry)
         self.failures = Counter("rag_failures", "Requests that a part failed.", ["part"], registry=registry)
-        self.step = Histogram(
-            "rag_step_seconds", "Time of each step.", ["step"], registry=registry, buckets=SECONDS
-        )
-        self.whole = Histogram(
-            "rag_question_seconds", "Time of whole questions.", registry=registry, buckets=SECONDS
-        )
+        self.step = Histogram("rag_step_seconds", "Time of each step.", ["step"], registry=registry, buckets=SECONDS)
+        self.whole = Histogram("rag_question_seconds", "Time of whole questions.", registry=registry, buckets=SECONDS)
         self.nearest = Histogram(
             "rag_nearest_distance", "Distance of the nearest article.", registry=registry, buckets=DISTANCES
         )

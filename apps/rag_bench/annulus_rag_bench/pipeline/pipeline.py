@@ -25,9 +25,7 @@ FAILURES = (StoreError, EmbeddingError, QuestionError)
 class Pipeline:
     """Answers questions. Threads share it."""
 
-    def __init__(
-        self, connection: StoreConnection, embeddings: Embeddings, model: ChatModel, grader: Grader
-    ) -> None:
+    def __init__(self, connection: StoreConnection, embeddings: Embeddings, model: ChatModel, grader: Grader) -> None:
         self.connection, self.embeddings, self.model, self.grader = connection, embeddings, model, grader
         self.metrics = Metrics()
         self._graph = graph_of(Steps(connection, embeddings, grader, model))

@@ -11,7 +11,9 @@ import {
   bracketMatching,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
+  completionStatus,
   defaultKeymap,
   drawSelection,
   highlightActiveLine,
@@ -116,6 +118,12 @@ const typedOverSelection = EditorView.domEventHandlers({
   },
 });
 
+// A list of completions that comes when the cursor has left the text is closed again: it would cover the page.
+const noLateCompletion = EditorView.updateListener.of(({ view, state }) => {
+  const isLate = completionStatus(state) === 'active' && !view.hasFocus;
+  if (isLate) queueMicrotask(() => closeCompletion(view));
+});
+
 // What the page does with an editor, without knowing CodeMirror.
 export class EditorHandle {
   constructor(view) {
@@ -194,6 +202,7 @@ function stateOf(initial, label, latest) {
       highlightActiveLine(),
       markedStatement,
       typedOverSelection,
+      noLateCompletion,
       autocompletion({
         override: [
           completionsOf(
