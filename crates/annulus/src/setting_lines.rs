@@ -1,8 +1,8 @@
 //! The settings of a server as the console shows them: each by its long name, with the value that
 //! counts and the place that it comes from.
 //!
-//! `annulus serve` has them from the table of its settings ([`crate::shown_settings`]). Of the other
-//! servers a line has the text that a source gives, or the default that `--help` names. No setting
+//! `annulus serve` has them from the table of its settings ([`crate::shown_settings`]). Of the
+//! other servers a line has the text that a source gives, or the default that `--help` names. No setting
 //! is a secret itself: secrets are in files that settings name.
 
 use std::collections::BTreeMap;

@@ -269,7 +269,7 @@ impl<D> RouteTable<D> {
         }
     }
 
-    /// The table with the routes by which browsers log in, of a server of which these are the facts.
+    /// The table with the routes by which browsers log in, of a server with these facts.
     #[must_use]
     pub fn with_session(self, facts: SessionFacts) -> RouteTable<D> {
         RouteTable {

@@ -363,8 +363,8 @@ impl SearchOrder {
         Ok(())
     }
 
-    /// Finds out whether the searched indexes can answer by themselves ([`covered`]), once WHERE has
-    /// been taken. An expression has true scores of all rows, for which they are read.
+    /// Finds out whether the searched indexes can answer by themselves ([`covered`]), once WHERE
+    /// has been taken. An expression has true scores of all rows, for which they are read.
     pub(super) fn cover(&mut self, projection: &ResolvedSelection) {
         let has_several = self.targets.len() > 1;
         let reads_text = |hit: &SelectedHit| match hit {

@@ -8,8 +8,8 @@
 //!    for an expression.
 //! 4. Rows come by their ranks or by the expression. Of equal rows that one comes first which the
 //!    first search ranks better, then the second, and so on. No two rows have all ranks in common.
-//!    Where the indexes keep all that an order by ranks needs, they make the answer, and 2 and 3 are
-//!    left out.
+//!    Where the indexes keep all that an order by ranks needs, they make the answer, without 2
+//!    and 3.
 //! 5. If rows are missing, the searches that may know more are requested for more. Where they can't
 //!    name enough, all rows of the access path are scored, and take part as if indexes had named
 //!    them.

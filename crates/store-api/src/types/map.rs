@@ -66,7 +66,7 @@ pub struct IndexMap {
     /// The mean share of these that are among the nearest on the map, of up to 1,000 drawn rows;
     /// null for a map with fewer than two rows.
     pub neighbours_kept: Option<f64>,
-    /// The same share on a map of the two principal components of the vectors, for comparison.
+    /// This share on a map of the two principal components of the vectors, for comparison.
     pub neighbours_kept_by_pca: Option<f64>,
     /// The horizontal position of each row, from -1 to 1.
     pub x: Vec<f32>,

@@ -1,7 +1,7 @@
 //! Writing rows: many prepared inserts at once, within a bound of their number and bytes, each
 //! tried again while the server is busy.
 //!
-//! A busy server is sent fewer at once ([`SendWindow`]): as many as before would all time out again.
+//! A busy server is sent fewer at once ([`SendWindow`]): as many as before would time out again.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
