@@ -2,8 +2,8 @@
 //! counts and the place that it comes from.
 //!
 //! `annulus serve` has them from the table of its settings ([`crate::shown_settings`]). Of the
-//! other servers a line has the text that a source gives, or the default that `--help` names. No setting
-//! is a secret itself: secrets are in files that settings name.
+//! other servers a line has the text that a source gives, or the default that `--help` names. No
+//! setting is a secret itself: secrets are in files that settings name.
 
 use std::collections::BTreeMap;
 
