@@ -88,7 +88,12 @@ def test_what_no_article_has_is_declined(server: Server) -> None:
         (["x", "--from", "1999-13-01"], {}, "is no day: write it as 1999-12-31"),
         (["x", "--from", "2000-01-01", "--until", "1999-01-01"], {}, "no date is both after"),
         (["x"], {"RAG_STORE": "oracle"}, "There is no store 'oracle': choose one of annulus"),
-        (["x"], {"RAG_EMBEDDINGS_URL": "http://127.0.0.1:1/v1"}, "No embedding server at http://127.0.0.1:1/v1"),
+        (
+            ["x"],
+            {"RAG_EMBEDDINGS_URL": "http://127.0.0.1:1/v1", "RAG_EMBEDDINGS_MODEL": "all-MiniLM-L6-v2"},
+            "No embedding server at http://127.0.0.1:1/v1",
+        ),
+        (["x"], {"RAG_EMBEDDINGS_URL": "http://127.0.0.1:1/v1"}, "would be by text-embedding-3-small"),
         (["robots in love"], {"RAG_MODEL_URL": "http://127.0.0.1:1/v1"}, "No model answers at http://127.0.0.1:1/v1"),
         (["x"], {"RAG_DISTANCE_MAX": "far"}, "valid number"),
     ],

@@ -1,4 +1,4 @@
-//! What an application may do with the books: these methods, and no more.
+//! The service of an application: all that it may do with the books.
 
 use scylla::client::pager::TypedRowStream;
 
