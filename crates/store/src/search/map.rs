@@ -249,7 +249,10 @@ impl MapMaking {
                 return Err(MapFault::Stopped);
             }
         }
-        let sample = VectorSample::new(space.dimensions, space.metric, sampled.elements);
+        let mut go_on = |_| pause();
+        let mut pace = LayoutPace::new(&mut go_on);
+        let elements = sampled.elements;
+        let sample = VectorSample::new(space.dimensions, space.metric, elements, &mut pace)?;
         Ok((sampled.rows, sample))
     }
 }
