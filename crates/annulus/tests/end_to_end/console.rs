@@ -222,7 +222,8 @@ fn the_film_sample_is_loaded_by_a_request() {
     }
     for index in ["movies_by_plot", "movies_by_words"] {
         let path = format!("/api/v1/indexes/samples/{index}/status");
-        assert_eq!(get(server.http, &path, "").status, 200, "{index}");
+        let state = get(server.http, &path, "").json();
+        assert_eq!(state["status"], "SERVING", "{index}: {state}");
     }
 }
 
