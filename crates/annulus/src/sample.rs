@@ -25,6 +25,8 @@ const INDEX_WAIT: Duration = Duration::from_secs(300);
 /// The index by which words find films. `--sample` does without it.
 const INDEX_ON_WORDS: &str = "CREATE CUSTOM INDEX IF NOT EXISTS movies_by_words ON samples.movies (plot) \
                               USING 'fulltext_index' WITH OPTIONS = {'analyzer': 'english'}";
+/// A search by that index.
+const SEARCH_BY_WORDS: &str = "SELECT id FROM samples.movies ORDER BY BM25(plot, 'robot') LIMIT 1";
 
 /// The ways to the sample, as clients see them.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +78,8 @@ pub async fn load_movies_as_task(database: &InternalExecutor, task: &Task) -> an
     }
     task.set_completed(all);
     database.execute(INDEX_ON_WORDS, Vec::new()).await?;
-    wait_for_index(database, &films[0]).await
+    wait_for_index(database, &films[0]).await?;
+    wait_for_answer(database, SEARCH_BY_WORDS, &[]).await
 }
 
 async fn create_schema(database: &InternalExecutor) -> anyhow::Result<()> {
@@ -149,14 +152,22 @@ fn vector(elements: &[f32]) -> Bytes {
     bytes.collect()
 }
 
-/// Waits until `ANN OF` is answered. Until then its error reports the progress of the index.
+/// Waits until `ANN OF` is answered.
 async fn wait_for_index(database: &InternalExecutor, film: &SampleFilm) -> anyhow::Result<()> {
     let statement = "SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1";
-    let vector = vector(&film.plot_embedding);
+    let vector = BoundValue::Value(vector(&film.plot_embedding));
+    wait_for_answer(database, statement, &[vector]).await
+}
+
+/// Waits until a search is answered. Until then its error reports the progress of the index.
+async fn wait_for_answer(
+    database: &InternalExecutor,
+    statement: &str,
+    values: &[BoundValue],
+) -> anyhow::Result<()> {
     let deadline = Instant::now() + INDEX_WAIT;
     loop {
-        let values = vec![BoundValue::Value(vector.clone())];
-        match database.execute(statement, values).await {
+        match database.execute(statement, values.to_vec()).await {
             Ok(_) => return Ok(()),
             Err(error) if Instant::now() > deadline => {
                 bail!("the index of the sample is not ready: {error}")

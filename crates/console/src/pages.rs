@@ -1,5 +1,6 @@
 //! `GET /` and `GET /console/...`: the page and its files. They need no login, as they say nothing
-//! of the server, and are answered before the service has started.
+//! of the server, and are answered before the service has started. They are not answered in clear
+//! where they could be encrypted, as the page sends a login on the way that it came by.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -44,10 +45,11 @@ static SERVED: LazyLock<HashMap<&'static str, ServedFile>> = LazyLock::new(|| {
 
 /// The rows of the table of routes.
 pub fn pages() -> [RouteRow; 2] {
-    [
-        RouteRow::new(MethodFilter::GET, "/", index).needs(RequiredRight::Nothing),
-        RouteRow::new(MethodFilter::GET, "/console/{*name}", file).needs(RequiredRight::Nothing),
-    ]
+    let rows: [RouteRow; 2] = [
+        RouteRow::new(MethodFilter::GET, "/", index),
+        RouteRow::new(MethodFilter::GET, "/console/{*name}", file),
+    ];
+    rows.map(|row| row.needs(RequiredRight::Nothing).private())
 }
 
 /// Returns the page.

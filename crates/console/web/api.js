@@ -53,6 +53,8 @@ export async function request(method, path, { body, signal, headers, raw } = {})
       headers: {
         // No page of another origin can send it: the server takes changes and the cookie of a login only with it.
         'X-Requested-With': 'annulus',
+        // The login is that of the session alone, and a refusal of it brings no dialog of the browser.
+        'X-Annulus-Console': '1',
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },

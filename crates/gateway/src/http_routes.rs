@@ -14,8 +14,8 @@ use axum::routing::MethodFilter;
 use http_server::health::{LIVE, READY};
 use http_server::{
     BoundHttpListener, ConnectionLimits, HttpListenerOptions, HttpTraffic, OverflowPolicy,
-    RequestRefusal, RequiredRight, RouteRow, RouteTable, ServedFeatures, ServedHttpListener,
-    SessionFacts,
+    RequestRefusal, RequiredRight, RouteFailure, RouteRow, RouteTable, ServedFeatures,
+    ServedHttpListener, SessionFacts,
 };
 use net::listener::BindError;
 use store_api::SearchCounts;
@@ -97,6 +97,7 @@ pub(crate) fn serve(
     };
     let table = RouteTable::default()
         .with_rows(rows(), &state)
+        .with_rows(rows_without_tables(), &())
         .with_rows(web_console::pages(), &())
         .with_rows(shared.options.settings.routes().rows, &())
         .with_session(facts)
@@ -136,6 +137,29 @@ fn rows() -> [RouteRow<RouteState>; 6] {
         RouteRow::new(MethodFilter::HEAD, METRICS, other),
         RouteRow::new(GET_OR_POST, BACKUPS, nothing_to_back_up),
     ]
+}
+
+/// The paths of routes for tables, which a gateway does not have.
+fn rows_without_tables() -> [RouteRow; 5] {
+    const READS: MethodFilter = MethodFilter::GET.or(MethodFilter::POST);
+    const ANY: MethodFilter = READS.or(MethodFilter::PUT).or(MethodFilter::DELETE);
+    let row = |path| RouteRow::new(ANY, path, no_tables).needs(RequiredRight::Nothing);
+    [
+        row("/api/v1/tables/{*rest}"),
+        row("/api/v1/keyspaces/{*rest}"),
+        row("/api/v1/batch"),
+        row("/api/v1/cql"),
+        row("/api/v1/schema"),
+    ]
+}
+
+/// Says where tables are.
+async fn no_tables() -> RouteFailure {
+    RouteFailure::new(
+        StatusCode::NOT_FOUND,
+        "a gateway has no tables over HTTP",
+        "send statements to its CQL port; searches of indexes are at the HTTP port of an index service",
+    )
 }
 
 /// Says that the process answers.

@@ -95,6 +95,13 @@ pub enum RequestedOperation<'a> {
         /// The index.
         index: &'a str,
     },
+    /// To have many rows of an index shown at once, as on its map, which no database requests.
+    SampleRows {
+        /// The keyspace of the index.
+        keyspace: &'a str,
+        /// The index.
+        index: &'a str,
+    },
     /// To repair an index.
     Change {
         /// The keyspace of the index.
@@ -119,6 +126,8 @@ pub enum RequiredRight {
     SeeSettings,
     /// See [`RequestedOperation::Search`].
     Search,
+    /// See [`RequestedOperation::SampleRows`].
+    SampleRows,
     /// See [`RequestedOperation::Change`].
     Change,
     /// See [`RequestedOperation::Operate`].
@@ -138,6 +147,7 @@ impl RequiredRight {
             RequiredRight::See => Some(RequestedOperation::See),
             RequiredRight::SeeSettings => Some(RequestedOperation::SeeSettings),
             RequiredRight::Search => Some(RequestedOperation::Search { keyspace, index }),
+            RequiredRight::SampleRows => Some(RequestedOperation::SampleRows { keyspace, index }),
             RequiredRight::Change => Some(RequestedOperation::Change { keyspace, index }),
             RequiredRight::Operate => Some(RequestedOperation::Operate),
         }

@@ -82,21 +82,24 @@ impl BrowserSessions {
         if headers.contains_key(AUTHORIZATION) {
             return None;
         }
-        let key = self.key_of(headers)?;
-        let authorization = self.authorization(&key, now)?;
+        let mut named = self.keys_of(headers).into_iter();
+        let (key, authorization) =
+            named.find_map(|key| Some((key, self.authorization(&key, now)?)))?;
         headers.insert(AUTHORIZATION, authorization);
         Some(key)
     }
 
-    /// The session that the cookies of a request name. It may have ended.
-    pub(crate) fn key_of(&self, headers: &HeaderMap) -> Option<SessionKey> {
-        let cookies = headers.get_all(COOKIE).iter();
-        let mut cookies = cookies.flat_map(|line| line.to_str().unwrap_or_default().split(';'));
-        let id = cookies.find_map(|cookie| {
-            let (name, value) = cookie.trim().split_once('=')?;
-            (name == self.cookie).then_some(value)
-        })?;
-        (id.len() == 2 * ID_BYTES).then(|| key(id))
+    /// The sessions that the cookies of a request name. Any of them may have ended. All servers of
+    /// a host share its cookies: those of others may have any bytes, and one of them may have set
+    /// another cookie of this name, for some paths.
+    pub(crate) fn keys_of(&self, headers: &HeaderMap) -> Vec<SessionKey> {
+        let lines = headers.get_all(COOKIE).iter();
+        let cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+        let ids = cookies.filter_map(|cookie| {
+            let value = cookie.trim_ascii().strip_prefix(self.cookie.as_bytes())?;
+            value.strip_prefix(b"=")
+        });
+        ids.filter(|id| id.len() == 2 * ID_BYTES).map(key).collect()
     }
 
     /// The login of a session, which counts as used now.
@@ -132,7 +135,7 @@ impl BrowserSessions {
             authorization,
             last_used: now,
         };
-        open.insert(key(&id), session);
+        open.insert(key(id.as_bytes()), session);
         Some(id)
     }
 
@@ -168,9 +171,9 @@ impl BrowserSessions {
     }
 }
 
-fn key(id: &str) -> SessionKey {
+fn key(id: &[u8]) -> SessionKey {
     let mut key = SessionKey::default();
-    key.copy_from_slice(digest(&SHA256, id.as_bytes()).as_ref());
+    key.copy_from_slice(digest(&SHA256, id).as_ref());
     key
 }
 
@@ -218,8 +221,29 @@ mod tests {
         headers.insert(AUTHORIZATION, own.clone());
         assert!(sessions.adopt(&mut headers, now).is_none());
         assert_eq!(headers[AUTHORIZATION], own);
-        sessions.end(&key(&id));
+        sessions.end(&key(id.as_bytes()));
         assert!(!is_open(&sessions, &id, now));
+    }
+
+    #[test]
+    fn a_session_is_found_among_the_cookies_of_other_servers() {
+        let (sessions, now) = (BrowserSessions::new(6080), Instant::now());
+        let id = begin(&sessions, now);
+        let zeros = "0".repeat(id.len());
+        for other in [
+            "user=Zo\u{eb}".to_owned(),
+            format!("annulus_session_6080={zeros}"),
+            format!("annulus_session_60801={zeros}"),
+            "annulus_session_6080".to_owned(),
+            ";".to_owned(),
+        ] {
+            let cookies = format!("{other}; annulus_session_6080={id}");
+            let cookies = HeaderValue::from_bytes(cookies.as_bytes()).unwrap();
+            let mut headers: HeaderMap = [(COOKIE, cookies)].into_iter().collect();
+            let key = sessions.adopt(&mut headers, now);
+            assert_eq!(key, Some(super::key(id.as_bytes())), "{other}");
+            assert_eq!(headers[AUTHORIZATION], LOGIN, "{other}");
+        }
     }
 
     #[test]

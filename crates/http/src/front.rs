@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::Router;
-use axum::http::header::WWW_AUTHENTICATE;
-use axum::http::{HeaderName, HeaderValue, Request, StatusCode};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::Service as _;
@@ -17,11 +17,12 @@ use traces::RequestId;
 
 use crate::access_check::{AccessCheck, RequestClient};
 use crate::answer_budget::{AnswerBudget, ChargedBody};
-use crate::browser_sessions::AdoptedSession;
-use crate::guard::is_guarded;
+use crate::browser_sessions::{AdoptedSession, SessionKey};
+use crate::guard::{is_guarded, is_of_console};
 use crate::host_rules::HostRules;
 use crate::refusal::RefusalAnswer;
 use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
+use crate::session_routes::SESSION;
 use crate::traffic::HttpTraffic;
 
 /// The header with the id of a request, and of its answer.
@@ -99,8 +100,9 @@ impl<D: DirectRoute> RequestFront<D> {
     }
 
     /// Answers a request within the scope of its id. A guarded request may belong to a session,
-    /// which ends if its login is refused. The challenge of such a refusal is left out: a browser
-    /// would show a dialog of its own for it.
+    /// which ends if its login is refused. The console gets no challenge with a refusal: a browser
+    /// would show a dialog of its own for it. All other clients get one, as some send their login
+    /// only in answer to it.
     async fn answer_within(
         self: Arc<RequestFront<D>>,
         mut request: Request<Incoming>,
@@ -110,15 +112,8 @@ impl<D: DirectRoute> RequestFront<D> {
         if let Err(refusal) = self.rules.admit(&request) {
             return Ok(self.answers.charge((ways.refused)(refusal)));
         }
-        let is_guarded = is_guarded(request.headers());
-        let mut session = None;
-        if is_guarded {
-            let (sessions, now) = (&ways.check.sessions, Instant::now());
-            session = sessions.adopt(request.headers_mut(), now);
-            if let Some(session) = session {
-                request.extensions_mut().insert(AdoptedSession(session));
-            }
-        }
+        let is_of_console = is_of_console(request.headers());
+        let session = adopt_session(&ways.check, &mut request);
         let direct = ways.direct.as_ref().and_then(|(path, route)| {
             let names = path.index_of(&request)?;
             Some((path.right, route.clone(), names))
@@ -139,14 +134,38 @@ impl<D: DirectRoute> RequestFront<D> {
                 ways.router.call(request).await?
             }
         };
-        if is_guarded && answer.status() == StatusCode::UNAUTHORIZED {
-            answer.headers_mut().remove(WWW_AUTHENTICATE);
+        if answer.status() == StatusCode::UNAUTHORIZED {
+            if is_of_console {
+                answer.headers_mut().remove(WWW_AUTHENTICATE);
+            }
             if let Some(session) = session {
                 ways.check.sessions.end(&session);
             }
         }
         Ok(self.answers.charge(answer))
     }
+}
+
+/// Gives a request the login of its session, and returns which that is.
+///
+/// A request of the console has no other login, unless it begins a session. A browser adds the one
+/// that a dialog got for another page of this server, such as `/docs`: with that, another role than
+/// the one that has logged in would be at work, and a logout would end nothing.
+fn adopt_session<B>(check: &AccessCheck, request: &mut Request<B>) -> Option<SessionKey> {
+    if is_of_console(request.headers()) && !begins_session(request) {
+        request.headers_mut().remove(AUTHORIZATION);
+    }
+    if !is_guarded(request.headers()) {
+        return None;
+    }
+    let sessions = &check.sessions;
+    let session = sessions.adopt(request.headers_mut(), Instant::now())?;
+    request.extensions_mut().insert(AdoptedSession(session));
+    Some(session)
+}
+
+fn begins_session<B>(request: &Request<B>) -> bool {
+    request.method() == Method::POST && request.uri().path() == SESSION
 }
 
 /// The id that a client gives its request, or a new one. A text that is no id is replaced.

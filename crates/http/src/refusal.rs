@@ -11,8 +11,10 @@ pub type RefusalAnswer = fn(RequestRefusal) -> Response;
 /// The reason why the server refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestRefusal {
-    /// A search or a change in clear on a listener with a certificate.
-    #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
+    /// The page of the console, a search or a change in clear on a listener with a certificate.
+    #[error(
+        "the console, searches and changes are answered over HTTPS only: use https:// on this port"
+    )]
     InClear,
     /// A request in clear on a listener that answers only under TLS.
     #[error("requests are answered over HTTPS only: use https:// on this port")]

@@ -102,34 +102,36 @@ impl SessionRoutes {
         Ok(login)
     }
 
-    /// The answer of all these routes. No copy of it is of use later.
+    /// The answer of all these routes. No copy of it is of use later. Who has yet to log in learns
+    /// how, and neither the version nor an address.
     fn shown(&self, login: &ClientLogin) -> Response {
         let kind = match login.kind {
             LoginKind::Nothing => "none",
             LoginKind::Password => "password",
             LoginKind::Token => "token",
         };
+        let is_let_in = login.is_logged_in || login.kind == LoginKind::Nothing;
         let facts = &self.facts;
         let http = SocketAddr::new(self.check.listener, self.check.sessions.port());
         let body = Json(json!({
             "program": facts.program,
-            "version": facts.version,
+            "version": is_let_in.then_some(&facts.version),
             "login": kind,
             "logged_in": login.is_logged_in,
             "role": login.role,
             "superuser": login.is_superuser,
             "features": facts.features.json(),
-            "cql": facts.cql,
-            "http": http,
+            "cql": facts.cql.filter(|_| is_let_in),
+            "http": is_let_in.then_some(http),
         }));
         let no_store = HeaderValue::from_static("no-store");
         ([(CACHE_CONTROL, no_store)], body).into_response()
     }
 
-    /// Ends the session that the cookies of a request name, if there is one.
+    /// Ends the sessions that the cookies of a request name.
     fn end(&self, parts: &Parts) {
         let sessions = &self.check.sessions;
-        if let Some(key) = sessions.key_of(&parts.headers) {
+        for key in sessions.keys_of(&parts.headers) {
             sessions.end(&key);
         }
     }

@@ -202,6 +202,7 @@ impl Authorizer for TokenAuthorizer {
             RequestedOperation::Search { .. } | RequestedOperation::SeeState => Ok(()),
             RequestedOperation::See
             | RequestedOperation::SeeSettings
+            | RequestedOperation::SampleRows { .. }
             | RequestedOperation::Change { .. }
             | RequestedOperation::Operate => self.check(origin.authorization, origin.listener),
         };

@@ -18,6 +18,8 @@ use tokio::net::TcpStream;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const GUARD: &str = "X-Requested-With: annulus\r\n";
+/// The headers of the console's requests.
+const PAGE: &str = "X-Requested-With: annulus\r\nX-Annulus-Console: 1\r\n";
 
 /// Lets in who bears the value of `Authorization` that counts now.
 #[derive(Debug)]
@@ -163,14 +165,46 @@ async fn a_cookie_with_the_header_lets_a_browser_in() {
     let guarded = format!("{GUARD}{cookie}");
     let answer = server.send("GET", "/closed", &guarded).await;
     assert!(answer.ends_with("let in"), "{answer}");
-    for without in ["", GUARD, cookie.as_str()] {
+    for without in ["", GUARD, PAGE, cookie.as_str()] {
         let answer = server.send("GET", "/closed", without).await;
         assert_eq!(status(&answer), "401", "{without}: {answer}");
-        // A page shows its own form, others learn how to log in.
+        // The console shows its own form, others learn how to log in.
         let is_challenged = answer.contains("www-authenticate: Basic");
-        assert_eq!(is_challenged, !without.contains(GUARD), "{answer}");
+        assert_eq!(is_challenged, without != PAGE, "{answer}");
     }
     assert_eq!(server.refusals(), 0, "no one has guessed");
+}
+
+#[tokio::test]
+async fn the_console_has_the_login_of_its_session_alone() {
+    let server = LoginServer::start().await;
+    let cookie = server.log_in().await;
+    let (right, wrong) = (
+        "Authorization: Basic one\r\n",
+        "Authorization: Basic two\r\n",
+    );
+    // A browser adds the login of a dialog, which another page of the server has led to.
+    for of_dialog in [right, wrong] {
+        let headers = format!("{PAGE}{cookie}{of_dialog}");
+        let answer = server.send("GET", "/closed", &headers).await;
+        assert!(answer.ends_with("let in"), "{answer}");
+        let headers = format!("{PAGE}{of_dialog}");
+        let answer = server.send("GET", "/closed", &headers).await;
+        assert_eq!(status(&answer), "401", "{answer}");
+    }
+    let headers = format!("{PAGE}{cookie}{right}");
+    let answer = server.send("DELETE", "/api/v1/session", &headers).await;
+    assert!(answer.contains(r#""logged_in":false"#), "{answer}");
+    let answer = server.send("GET", "/api/v1/session", &headers).await;
+    assert!(answer.contains(r#""logged_in":false"#), "{answer}");
+    assert_eq!(server.refusals(), 0, "no login of a dialog was checked");
+    // Other clients have their own login, whatever cookies they send.
+    let headers = format!("{GUARD}{cookie}{right}");
+    let answer = server.send("GET", "/closed", &headers).await;
+    assert!(answer.ends_with("let in"), "{answer}");
+    let headers = format!("{PAGE}{right}");
+    let answer = server.send("POST", "/api/v1/session", &headers).await;
+    assert!(answer.contains(r#""logged_in":true"#), "{answer}");
 }
 
 #[tokio::test]
@@ -183,19 +217,26 @@ async fn a_session_is_shown_and_ends_with_a_logout() {
         r#""logged_in":false"#,
         r#""role":null"#,
         r#""program":"serve""#,
-        r#""version":"1.2.3""#,
-        r#""cql":"127.0.0.1:9042""#,
+        r#""version":null"#,
+        r#""cql":null"#,
+        r#""http":null"#,
         r#""tables":false"#,
         "cache-control: no-store",
     ] {
         assert!(answer.contains(part), "{part}: {answer}");
     }
-    let http = format!(r#""http":"{}""#, server.listening.address());
-    assert!(answer.contains(&http), "{answer}");
 
     let guarded = format!("{GUARD}{}", server.log_in().await);
     let answer = server.send("GET", "/api/v1/session", &guarded).await;
-    assert!(answer.contains(r#""logged_in":true"#), "{answer}");
+    let http = format!(r#""http":"{}""#, server.listening.address());
+    for part in [
+        r#""logged_in":true"#,
+        r#""version":"1.2.3""#,
+        r#""cql":"127.0.0.1:9042""#,
+        http.as_str(),
+    ] {
+        assert!(answer.contains(part), "{part}: {answer}");
+    }
     let answer = server.send("DELETE", "/api/v1/session", &guarded).await;
     assert!(answer.contains("Max-Age=0"), "{answer}");
     assert!(answer.contains(r#""logged_in":false"#), "{answer}");
@@ -212,7 +253,6 @@ async fn a_session_of_a_former_password_ends_at_its_first_request() {
     for _ in 0..3 {
         let answer = server.send("GET", "/closed", &guarded).await;
         assert_eq!(status(&answer), "401", "{answer}");
-        assert!(!answer.contains("www-authenticate"), "{answer}");
         let answer = server.send("GET", "/api/v1/session", &other).await;
         assert_eq!(status(&answer), "200", "{answer}");
         assert!(answer.contains(r#""logged_in":false"#), "{answer}");
@@ -247,7 +287,11 @@ async fn a_server_without_logins_has_no_sessions() {
     let listening = serve(None).await;
     let address = listening.address();
     let answer = exchange(address, "GET", "/api/v1/session", "").await;
-    for part in [r#""login":"none""#, r#""logged_in":false"#] {
+    for part in [
+        r#""login":"none""#,
+        r#""logged_in":false"#,
+        r#""version":"1.2.3""#,
+    ] {
         assert!(answer.contains(part), "{answer}");
     }
     let headers = format!("{GUARD}Authorization: Basic one\r\n");

@@ -5,6 +5,7 @@
 //! ones as the perplexity says. So a vector among many has as many that count as one far out.
 
 use crate::nearest::{NearVector, NearestVectors};
+use crate::pace::{LayoutPace, LayoutStopped};
 
 /// The number of times that the interval of a falloff is halved.
 const HALVINGS: usize = 60;
@@ -14,6 +15,12 @@ const CLOSE_ENOUGH: f32 = 1e-4;
 
 /// The largest falloff. Beyond it all weight is with the nearest ones.
 const FALLOFF_MAX: f32 = 1e30;
+
+/// The number of vectors that are weighed between two pauses: about a millisecond.
+const WEIGHED_BETWEEN_PAUSES: usize = 128;
+
+/// The number of lists that are merged between two pauses.
+const MERGED_BETWEEN_PAUSES: usize = 512;
 
 /// The weights by which the points of a map attract each other, the same both ways. All together
 /// are 1.
@@ -36,13 +43,20 @@ pub(crate) struct WeightedNeighbour {
 impl NeighbourWeights {
     /// Weighs the nearest of each vector so that about `perplexity` of them count. A vector that is
     /// among another one's nearest is attracted by that one, too.
-    pub(crate) fn balanced(nearest: &NearestVectors, perplexity: f32) -> NeighbourWeights {
+    pub(crate) fn balanced(
+        nearest: &NearestVectors,
+        perplexity: f32,
+        pace: &mut LayoutPace<'_>,
+    ) -> Result<NeighbourWeights, LayoutStopped> {
         let vectors = nearest.vectors();
         let entropy = perplexity.min(nearest.count() as f32 / 3.0).max(1.0).ln();
         let mut lists = NeighbourLists::for_nearest(nearest);
         let mut weights = vec![0.0; nearest.count()];
         let share = 0.5 / vectors.max(1) as f32;
         for one in 0..vectors {
+            if one % WEIGHED_BETWEEN_PAUSES == 0 {
+                pace.pause()?;
+            }
             let near = nearest.of(one);
             weigh(near, entropy, &mut weights);
             for (near, weight) in near.iter().zip(&weights) {
@@ -50,7 +64,7 @@ impl NeighbourWeights {
                 lists.add(near.at as usize, one as u32, weight * share);
             }
         }
-        lists.merged()
+        lists.merged(pace)
     }
 
     /// The points that attract one.
@@ -97,7 +111,7 @@ impl NeighbourLists {
     }
 
     /// Makes one neighbour of those that came twice.
-    fn merged(mut self) -> NeighbourWeights {
+    fn merged(mut self, pace: &mut LayoutPace<'_>) -> Result<NeighbourWeights, LayoutStopped> {
         let mut end: usize = 0;
         let mut ends = Vec::with_capacity(self.ends.len());
         for (begin, list_end) in self.begins.iter().zip(&self.ends) {
@@ -116,12 +130,15 @@ impl NeighbourLists {
                 }
             }
             ends.push(end);
+            if ends.len() % MERGED_BETWEEN_PAUSES == 0 {
+                pace.pause()?;
+            }
         }
         self.neighbours.truncate(end);
-        NeighbourWeights {
+        Ok(NeighbourWeights {
             ends,
             neighbours: self.neighbours,
-        }
+        })
     }
 }
 
@@ -172,6 +189,32 @@ fn weigh(near: &[NearVector], entropy: f32, weights: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{SampleMetric, VectorSample};
+
+    #[test]
+    fn weights_are_balanced_with_pauses() {
+        let elements = (0..1000_u16).map(f32::from).collect();
+        let mut go_on = |_| true;
+        let mut pace = LayoutPace::new(&mut go_on);
+        let sample = VectorSample::new(1, SampleMetric::Euclidean, elements, &mut pace).unwrap();
+        let nearest = NearestVectors::find(&sample, 9, &mut pace).unwrap();
+        let mut pauses = 0;
+        let mut pause = |_| {
+            pauses += 1;
+            true
+        };
+        let mut pace = LayoutPace::new(&mut pause);
+        NeighbourWeights::balanced(&nearest, 3.0, &mut pace).unwrap();
+        assert_eq!(pauses, 1000_usize.div_ceil(WEIGHED_BETWEEN_PAUSES) + 1);
+        let mut left = pauses;
+        let mut stop = |_| {
+            left -= 1;
+            left > 0
+        };
+        let mut pace = LayoutPace::new(&mut stop);
+        let stopped = NeighbourWeights::balanced(&nearest, 3.0, &mut pace);
+        assert_eq!(stopped.unwrap_err(), LayoutStopped, "in the last pause");
+    }
 
     fn weights_of(separations: &[f32], entropy: f32) -> Vec<f32> {
         let near = separations.iter().zip(1..);

@@ -104,7 +104,7 @@ pub fn lay_out(
     let mut draws = RandomDraws::new(seed);
     let nearest = NearestVectors::find(sample, ATTRACTING, pace)?;
     let axes = principal_axes(sample, &mut draws, pace)?;
-    let weights = NeighbourWeights::balanced(&nearest, PERPLEXITY);
+    let weights = NeighbourWeights::balanced(&nearest, PERPLEXITY, pace)?;
     let mut descent = Descent::begin(&axes, &mut draws);
     descent.run(&weights, pace)?;
     let positions = scaled(descent.positions());

@@ -147,6 +147,12 @@ mod tests {
     use crate::products::product;
     use crate::sample::SampleMetric;
 
+    fn sample_of(dimensions: usize, metric: SampleMetric, elements: Vec<f32>) -> VectorSample {
+        let mut go_on = |_| true;
+        let mut pace = LayoutPace::new(&mut go_on);
+        VectorSample::new(dimensions, metric, elements, &mut pace).unwrap()
+    }
+
     fn found(sample: &VectorSample, count: usize) -> NearestVectors {
         let mut go_on = |_| true;
         let mut pace = LayoutPace::new(&mut go_on);
@@ -164,7 +170,7 @@ mod tests {
             let mut draws = RandomDraws::new(5);
             // More than two blocks.
             let elements = (0..530 * DIMENSIONS).map(|_| draws.signed_unit());
-            let sample = VectorSample::new(DIMENSIONS, metric, elements.collect());
+            let sample = sample_of(DIMENSIONS, metric, elements.collect());
             let nearest = found(&sample, 7);
             for one in 0..sample.len() {
                 let others = (0..sample.len()).filter(|other| *other != one);
@@ -186,7 +192,7 @@ mod tests {
     fn vectors_are_near_all_others_where_there_are_few() {
         for vectors in 0..4_u8 {
             let elements = (0..vectors).map(f32::from).collect();
-            let sample = VectorSample::new(1, SampleMetric::Euclidean, elements);
+            let sample = sample_of(1, SampleMetric::Euclidean, elements);
             let nearest = found(&sample, 10);
             assert_eq!(nearest.count(), usize::from(vectors.saturating_sub(1)));
             for one in 0..nearest.vectors() {

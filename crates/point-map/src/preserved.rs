@@ -67,9 +67,9 @@ mod tests {
     /// The share that a map of a row of 40 vectors preserves.
     fn share(place: impl Fn(usize) -> Position) -> f64 {
         let elements = (0..40_u8).map(f32::from).collect();
-        let sample = VectorSample::new(1, SampleMetric::Euclidean, elements);
         let mut go_on = |_| true;
         let mut pace = LayoutPace::new(&mut go_on);
+        let sample = VectorSample::new(1, SampleMetric::Euclidean, elements, &mut pace).unwrap();
         let nearest = NearestVectors::find(&sample, 12, &mut pace).unwrap();
         let positions: Vec<Position> = (0..40).map(place).collect();
         let judged: Vec<usize> = (0..40).collect();

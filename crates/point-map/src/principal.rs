@@ -28,13 +28,13 @@ pub(crate) fn principal_axes(
     pace: &mut LayoutPace<'_>,
 ) -> Result<Vec<Position>, LayoutStopped> {
     let dimensions = sample.dimensions();
-    let mean = mean(sample);
+    let pause_every = (PAUSE_ELEMENTS / dimensions.max(1)).max(1);
+    let mean = mean(sample, pause_every, pace)?;
     let mut directions = [0, 1].map(|_| {
         let elements = (0..dimensions).map(|_| draws.signed_unit());
         elements.collect::<Vec<f32>>()
     });
     orthonormalise(&mut directions);
-    let pause_every = (PAUSE_ELEMENTS / dimensions.max(1)).max(1);
     for turn in 0..TURNS {
         let mut turned = [vec![0.0; dimensions], vec![0.0; dimensions]];
         let along_mean = along(&directions, &mean);
@@ -59,22 +59,33 @@ pub(crate) fn principal_axes(
         .iter_mut()
         .for_each(|direction| point_up(direction));
     let along_mean = along(&directions, &mean);
-    let places = sample.vectors().map(|vector| {
+    let mut places = Vec::with_capacity(sample.len());
+    for (at, vector) in sample.vectors().enumerate() {
         let here = along(&directions, vector);
-        [here[0] - along_mean[0], here[1] - along_mean[1]]
-    });
-    Ok(places.collect())
+        places.push([here[0] - along_mean[0], here[1] - along_mean[1]]);
+        if at % pause_every == 0 {
+            pace.pause()?;
+        }
+    }
+    Ok(places)
 }
 
-fn mean(sample: &VectorSample) -> Vec<f32> {
+fn mean(
+    sample: &VectorSample,
+    pause_every: usize,
+    pace: &mut LayoutPace<'_>,
+) -> Result<Vec<f32>, LayoutStopped> {
     let mut sums = vec![0.0_f64; sample.dimensions()];
-    for vector in sample.vectors() {
+    for (at, vector) in sample.vectors().enumerate() {
         for (sum, element) in sums.iter_mut().zip(vector) {
             *sum += f64::from(*element);
         }
+        if at % pause_every == 0 {
+            pace.pause()?;
+        }
     }
     let vectors = sample.len().max(1) as f64;
-    sums.iter().map(|sum| (sum / vectors) as f32).collect()
+    Ok(sums.iter().map(|sum| (sum / vectors) as f32).collect())
 }
 
 fn along(directions: &[Vec<f32>; 2], vector: &[f32]) -> Position {

@@ -1,6 +1,10 @@
 //! The vectors that are laid out.
 
+use crate::pace::{LayoutPace, LayoutStopped};
 use crate::products::product;
+
+/// About the number of elements between two pauses: less than a millisecond.
+const PAUSE_ELEMENTS: usize = 1 << 18;
 
 /// The measure by which vectors are near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,29 +30,53 @@ pub struct VectorSample {
 impl VectorSample {
     /// Makes a sample of vectors whose finite elements come one after the other. Panics if the last
     /// vector is not whole, which is a mistake of the caller.
-    pub fn new(dimensions: usize, metric: SampleMetric, mut elements: Vec<f32>) -> VectorSample {
-        assert!(
-            elements.len().is_multiple_of(dimensions.max(1)),
-            "whole vectors"
-        );
+    ///
+    /// # Errors
+    /// If `pace` says that the sample is not wanted any more.
+    pub fn new(
+        dimensions: usize,
+        metric: SampleMetric,
+        mut elements: Vec<f32>,
+        pace: &mut LayoutPace<'_>,
+    ) -> Result<VectorSample, LayoutStopped> {
+        let length = dimensions.max(1);
+        assert!(elements.len().is_multiple_of(length), "whole vectors");
+        // Whole vectors.
+        let piece = length * (PAUSE_ELEMENTS / length).max(1);
         match metric {
             // The squared difference of two directions is twice the distance between them.
-            SampleMetric::Cosine => elements.chunks_mut(dimensions.max(1)).for_each(normalise),
+            SampleMetric::Cosine => {
+                for vectors in elements.chunks_mut(piece) {
+                    vectors.chunks_mut(length).for_each(normalise);
+                    pace.pause()?;
+                }
+            }
             // One unit for all vectors is as good as another, and in this one no square is lost.
             SampleMetric::Euclidean | SampleMetric::DotProduct => {
-                let largest = largest(&elements);
-                if largest > 0.0 {
-                    elements.iter_mut().for_each(|element| *element /= largest);
+                let mut most = 0.0_f32;
+                for vectors in elements.chunks(piece) {
+                    most = most.max(largest(vectors));
+                    pace.pause()?;
+                }
+                // Zeros stay what they are.
+                let unit = if most > 0.0 { most } else { 1.0 };
+                for vectors in elements.chunks_mut(piece) {
+                    vectors.iter_mut().for_each(|element| *element /= unit);
+                    pace.pause()?;
                 }
             }
         }
-        let vectors = elements.chunks(dimensions.max(1));
-        VectorSample {
-            squares: vectors.map(|vector| product(vector, vector)).collect(),
+        let mut squares = Vec::with_capacity(elements.len() / length);
+        for vectors in elements.chunks(piece) {
+            squares.extend(vectors.chunks(length).map(|vector| product(vector, vector)));
+            pace.pause()?;
+        }
+        Ok(VectorSample {
             dimensions,
             metric,
             elements,
-        }
+            squares,
+        })
     }
 
     /// The number of vectors.
@@ -109,7 +137,9 @@ mod tests {
     use super::*;
 
     fn separations(metric: SampleMetric, vectors: &[[f32; 2]]) -> Vec<f32> {
-        let sample = VectorSample::new(2, metric, vectors.concat());
+        let mut go_on = |_| true;
+        let mut pace = LayoutPace::new(&mut go_on);
+        let sample = VectorSample::new(2, metric, vectors.concat(), &mut pace).unwrap();
         let separations = (1..vectors.len()).map(|at| {
             let product = product(sample.vector(0), sample.vector(at));
             sample.separation(0, at, product)
@@ -131,6 +161,29 @@ mod tests {
         }
         let products = of(SampleMetric::DotProduct);
         assert!((products[0] * 25.0 + 15.0).abs() < 1e-5 && products[1..] == [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_large_sample_is_made_with_pauses_and_can_be_stopped() {
+        for metric in [
+            SampleMetric::Cosine,
+            SampleMetric::Euclidean,
+            SampleMetric::DotProduct,
+        ] {
+            for stops_at in [usize::MAX, 1, 5, 9] {
+                let mut pauses = 0;
+                let mut pause = |_| {
+                    pauses += 1;
+                    pauses < stops_at
+                };
+                let mut pace = LayoutPace::new(&mut pause);
+                let elements = vec![1.0; 5 * PAUSE_ELEMENTS];
+                let sample = VectorSample::new(1 << 10, metric, elements, &mut pace);
+                assert_eq!(sample.is_ok(), stops_at == usize::MAX, "{metric:?}");
+                // Each step over all elements has five.
+                assert!(pauses >= stops_at.min(10), "{metric:?}: {pauses}");
+            }
+        }
     }
 
     #[test]

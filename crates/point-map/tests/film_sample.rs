@@ -18,9 +18,11 @@ fn map_of(films: usize, seed: u64) -> MapLayout {
     assert!(rest.is_empty() && vectors.len() == 10_000);
     let drawn = drawn_places(vectors.len(), films, seed).into_iter();
     let elements = drawn.flat_map(|at| vectors[at].map(|byte| f32::from(byte.cast_signed())));
-    let sample = VectorSample::new(DIMENSIONS, SampleMetric::Cosine, elements.collect());
     let mut go_on = |_| true;
-    lay_out(&sample, seed, &mut LayoutPace::new(&mut go_on)).unwrap()
+    let mut pace = LayoutPace::new(&mut go_on);
+    let elements = elements.collect();
+    let sample = VectorSample::new(DIMENSIONS, SampleMetric::Cosine, elements, &mut pace).unwrap();
+    lay_out(&sample, seed, &mut pace).unwrap()
 }
 
 #[test]

@@ -13,7 +13,9 @@ const METRICS: [SampleMetric; 3] = [
 
 fn sample(metric: SampleMetric, vectors: &[Vec<f32>]) -> VectorSample {
     let dimensions = vectors.first().map_or(4, Vec::len);
-    VectorSample::new(dimensions, metric, vectors.concat())
+    let mut go_on = |_| true;
+    let mut pace = LayoutPace::new(&mut go_on);
+    VectorSample::new(dimensions, metric, vectors.concat(), &mut pace).unwrap()
 }
 
 fn map(metric: SampleMetric, vectors: &[Vec<f32>], seed: u64) -> MapLayout {

@@ -109,7 +109,7 @@ impl IndexMaps {
     /// it has to be `fresh`, one that is there does not count.
     ///
     /// # Errors
-    /// If another map is being made.
+    /// If another map is being made, or an equal one that is to stop.
     pub(crate) fn start(
         &self,
         index: &Arc<IndexHandle>,
@@ -119,7 +119,8 @@ impl IndexMaps {
         let inner = &self.inner;
         let mut state = inner.state();
         if let Some((begun, task)) = inner.running(&state) {
-            return match begun.index == index.identity && begun.wanted == wanted {
+            let is_equal = begun.index == index.identity && begun.wanted == wanted;
+            return match is_equal && !task.abort_requested {
                 true => Ok(MapState {
                     task: Some(task),
                     is_ready: false,

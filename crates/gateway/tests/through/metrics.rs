@@ -162,4 +162,10 @@ async fn the_console_is_where_the_metrics_are() {
         settings.contains("\"name\":\"metrics-listen\""),
         "{settings}"
     );
+    let end = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    for request in ["POST /api/v1/cql", "PUT /api/v1/tables/ks/t/rows"] {
+        let answer = http(address, &format!("{request} {end}")).await;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        assert!(answer.contains("no tables over HTTP"), "{answer}");
+    }
 }

@@ -170,7 +170,8 @@ impl HttpLogins {
         refused: Option<&AuthorizationRefusal>,
     ) -> Result<(), AuthorizationRefusal> {
         let (category, kind, keyspace, index) = match operation {
-            RequestedOperation::Search { keyspace, index } => {
+            RequestedOperation::Search { keyspace, index }
+            | RequestedOperation::SampleRows { keyspace, index } => {
                 (EventCategory::Query, "SEARCH", keyspace, index)
             }
             RequestedOperation::Change { keyspace, index } => {
@@ -242,7 +243,10 @@ fn may(
                 "only superusers may do this".to_owned(),
             ));
         }
-        RequestedOperation::Search { keyspace, index } => (Permission::Select, keyspace, index),
+        RequestedOperation::Search { keyspace, index }
+        | RequestedOperation::SampleRows { keyspace, index } => {
+            (Permission::Select, keyspace, index)
+        }
         RequestedOperation::Change { keyspace, index } => (Permission::Alter, keyspace, index),
     };
     match table_of(catalog, keyspace, index) {
@@ -343,6 +347,7 @@ mod tests {
             let rights = RoleRights::of(&catalog, role).unwrap();
             for operation in [
                 RequestedOperation::Search { keyspace, index },
+                RequestedOperation::SampleRows { keyspace, index },
                 RequestedOperation::Change { keyspace, index },
             ] {
                 assert_eq!(may(&rights, &catalog, operation).is_ok(), may_use, "{role}");

@@ -2,7 +2,7 @@
 //! ([`point_map`]).
 //!
 //! It is work in the background on one thread, which gives its turn back every few milliseconds and
-//! ends soon after it was requested to.
+//! ends soon after it was requested to, or after its index was dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,10 @@ use tokio::time::Instant;
 
 use super::{SearchError, VectorSearcher};
 use crate::compute::{BackgroundTurn, ServiceStopping};
-use crate::identity::IndexIdentity;
-use crate::indexes::{ColumnPieces, IndexHandle, RankedRows, RequestedColumn, SampledRows};
+use crate::identity::{IndexIdentity, IndexName};
+use crate::indexes::{
+    ColumnPieces, IndexEngine, IndexHandle, RankedRows, RequestedColumn, SampledRows,
+};
 use crate::memory::{NoMemory, ProcessMemory};
 
 /// The most bytes of the vectors of a map while it is made. It has fewer rows if they would take
@@ -95,6 +97,9 @@ pub(crate) enum MapFault {
         /// The rows that it would have.
         points: usize,
     },
+    /// The index is not there any more.
+    #[error("index {0} was dropped or replaced while its map was made")]
+    Dropped(IndexName),
     /// The map could not be written as JSON.
     #[error("the map has no form in JSON: {0}")]
     NoJson(String),
@@ -128,6 +133,7 @@ impl VectorSearcher {
             None => 0,
         };
         let making = MapMaking {
+            engine: self.engine.clone(),
             index: index.clone(),
             memory,
             wanted,
@@ -137,21 +143,16 @@ impl VectorSearcher {
         };
         let made = self
             .compute
-            .long_background(move |turn| making.make(&|| turn_of(turn, &making.task)));
+            .long_background(move |turn| making.make_of_present(turn));
         let stopping =
             |error: ServiceStopping| MapFault::Search(SearchError::Internal(error.to_string()));
         made.await.map_err(stopping)?
     }
 }
 
-/// Lets others come first, and returns whether the map is still wanted.
-fn turn_of(turn: &BackgroundTurn, task: &ProgressReporter) -> bool {
-    turn.share();
-    task.is_wanted()
-}
-
 /// A map on its way, on a thread for long work.
 struct MapMaking {
+    engine: Arc<IndexEngine>,
     index: Arc<IndexHandle>,
     memory: Arc<ProcessMemory>,
     wanted: WantedRows,
@@ -161,6 +162,26 @@ struct MapMaking {
 }
 
 impl MapMaking {
+    /// Makes the map, unless its index is dropped meanwhile: the work would keep all of its memory.
+    fn make_of_present(&self, turn: &BackgroundTurn) -> Result<MadeMap, MapFault> {
+        let made = self.make(&|| {
+            turn.share();
+            self.task.is_wanted() && self.is_present()
+        });
+        match made {
+            Ok(_) | Err(MapFault::Stopped) if !self.is_present() => {
+                Err(MapFault::Dropped(self.index.identity.name.clone()))
+            }
+            made => made,
+        }
+    }
+
+    /// Whether the index is still there.
+    fn is_present(&self) -> bool {
+        let now = self.engine.index(&self.index.identity.name);
+        now.is_some_and(|now| Arc::ptr_eq(&now, &self.index))
+    }
+
     /// Makes the map. `pause` lets others come first, and says whether to go on.
     fn make(&self, pause: &dyn Fn() -> bool) -> Result<MadeMap, MapFault> {
         let began = Instant::now();
@@ -228,7 +249,10 @@ impl MapMaking {
                 return Err(MapFault::Stopped);
             }
         }
-        let sample = VectorSample::new(space.dimensions, space.metric, sampled.elements);
+        let mut go_on = |_| pause();
+        let mut pace = LayoutPace::new(&mut go_on);
+        let elements = sampled.elements;
+        let sample = VectorSample::new(space.dimensions, space.metric, elements, &mut pace)?;
         Ok((sampled.rows, sample))
     }
 }

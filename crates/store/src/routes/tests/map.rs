@@ -194,11 +194,30 @@ async fn one_map_is_made_at_a_time_and_can_be_aborted() {
     );
     let path = format!("/api/v1/tasks/{id}");
     assert_eq!(service.send("DELETE", &path, "", "").await.status, 200);
+    // An equal one will not come of the map that is to stop.
+    let body = r#"{"points": 500}"#;
+    let stopping = service.send("POST", MAP, "application/json", body).await;
+    assert_eq!(stopping.status, 409, "{}", stopping.body);
     drop(release);
     assert_eq!(ended(&service, &first).await.state, TaskState::Aborted);
     assert_eq!(service.get(MAP).await.status, 404);
     let second = begun(&service, r#"{"points": 500}"#).await;
     assert_eq!(ended(&service, &second).await.state, TaskState::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_map_ends_with_its_index() {
+    let (service, index) = with_rows(520).await;
+    let release = locked(&index).await;
+    let first = begun(&service, r#"{"points": 500}"#).await;
+    service.engine.remove(&index.identity.name);
+    drop(release);
+    let task = ended(&service, &first).await;
+    assert_eq!(task.state, TaskState::Failed);
+    let error = task.error.expect("an error");
+    assert!(error.contains("ks.many was dropped"), "{error}");
+    let gone = service.get(MAP).await;
+    gone.is(404, "missing index: ks.many");
 }
 
 #[tokio::test(flavor = "multi_thread")]

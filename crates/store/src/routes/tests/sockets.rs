@@ -352,6 +352,22 @@ async fn changes_in_clear_are_refused_where_they_could_be_encrypted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_console_is_not_served_in_clear_where_it_could_be_encrypted() {
+    let authority = TestAuthority::new();
+    let tls = certified(&authority, TlsClients::Anyone);
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    for path in ["/", "/console/app.js"] {
+        let answer = service.get(path).await;
+        assert_eq!(answer.status, 403, "{path}: {}", answer.body);
+        assert!(answer.body.contains("https://"), "{path}: {}", answer.body);
+        let text = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{CLOSE}\r\n");
+        let stream = service.connect_tls(believer(&authority, None)).await;
+        let answer = exchange(stream.unwrap(), &text).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_does_not_talk_to_an_expired_or_unknown_certificate() {
     let authority = TestAuthority::new();
     let (certificates, key) = authority.sign_until(2001);

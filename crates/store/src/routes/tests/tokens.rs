@@ -37,7 +37,6 @@ async fn requests_of_a_database_need_no_token() {
         ("GET", "/api/v1/indexes/ks/none/status", 404),
         ("POST", "/api/v1/indexes/ks/none/ann", 404),
         ("POST", "/api/v1/indexes/k%73/none/ann", 404),
-        ("GET", "/api/v1/indexes/ks/none/map", 404),
         ("POST", "/api/v1/indexes/ks/none/bm25", 400),
         ("POST", "/api/v1/indexes/ks/none/highlight", 400),
     ] {
@@ -51,6 +50,8 @@ async fn requests_of_a_database_need_no_token() {
         ("GET", "/api/v1/indexes"),
         ("GET", "/api/v1/indexes/ks/none"),
         ("POST", "/api/v1/indexes/ks/none/recall"),
+        ("GET", "/api/v1/indexes/ks/none/map"),
+        ("POST", "/api/v1/indexes/ks/none/map"),
         ("GET", "/api/v1/indexes/ks/none/repair"),
         ("POST", "/api/v1/indexes/ks/none/repair"),
         ("PATCH", "/api/v1/indexes/ks/none/repair"),
