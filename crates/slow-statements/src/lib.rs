@@ -222,14 +222,23 @@ pub fn batch_text<'a>(tables: impl IntoIterator<Item = (&'a str, &'a str)>) -> S
     format!("BEGIN BATCH ON {}", names.join(", "))
 }
 
-/// A plan on one line, without literals.
+/// A plan on one line, without literals. It ends where the first text of a literal begins: plans
+/// show texts without doubled quotes and cut long ones, so that their ends can't be recognised.
 fn of_plan(plan: &str) -> String {
-    let lines = plan
+    let text_at = [plan.find('\''), plan.find("$$")]
+        .into_iter()
+        .flatten()
+        .min();
+    let before_text = text_at.map_or(plan, |at| &plan[..at]);
+    let lines = before_text
         .lines()
         .map(|line| without_literals(line, PLAN_BYTES_MAX));
-    let mut text = lines.collect::<Vec<_>>().join("; ");
-    text.truncate(text.floor_char_boundary(PLAN_BYTES_MAX));
-    text
+    let mut shown = lines.collect::<Vec<_>>().join("; ");
+    if text_at.is_some() {
+        shown.push_str(" ?...");
+    }
+    shown.truncate(shown.floor_char_boundary(PLAN_BYTES_MAX));
+    shown
 }
 
 fn log(slow: &SlowQuery) {
@@ -292,6 +301,14 @@ mod tests {
         );
         assert_eq!(slow.role.as_deref(), Some("app"));
         assert_eq!(log.count(), 1);
+    }
+
+    #[test]
+    fn a_plan_ends_where_a_text_begins() {
+        for text in ["one\nsecret'", "it's secret'", "sec...", "$$secret$$"] {
+            let plan = format!("index k.i\nfilter a > 3 and b = '{text}\nfilter c = 4");
+            assert_eq!(of_plan(&plan), "index k.i; filter a > ? and b = ?...");
+        }
     }
 
     #[test]
