@@ -75,10 +75,13 @@ struct RecentQueries {
 pub struct ExecutedStatement<'a> {
     /// The id by which a table shows it.
     pub id: Uuid,
+    /// The address of the client.
     pub client: SocketAddr,
+    /// The role that the client has logged in as, if the server knows it.
     pub role: Option<&'a str>,
     /// The keyspace of names without one.
     pub keyspace: Option<Cow<'a, str>>,
+    /// The text, or its beginning.
     pub text: Cow<'a, str>,
     /// The plan of a search.
     pub plan: Option<String>,
@@ -87,12 +90,17 @@ pub struct ExecutedStatement<'a> {
 /// A slow statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowQuery {
+    /// The id by which a table shows it.
     pub id: Uuid,
     /// The beginning of the statement. Microseconds since the epoch.
     pub started_at_micros: i64,
+    /// The time until the answer. Microseconds.
     pub duration_micros: i64,
+    /// The address of the client.
     pub client: SocketAddr,
+    /// The role that the client has logged in as.
     pub role: Option<String>,
+    /// The keyspace of names without one.
     pub keyspace: Option<String>,
     /// The text without its literals.
     pub statement: String,
