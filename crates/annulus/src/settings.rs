@@ -36,8 +36,8 @@ use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
-pub const DEFAULT_LOG: &str =
-    "warn,annulus=info,node=info,storage=info,store=info,slow_query=info,scylla=error";
+pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,http_server=info,\
+                               slow_query=info,scylla=error";
 
 /// The time from one walk over all partitions to the next by default.
 const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
