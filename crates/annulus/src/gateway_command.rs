@@ -16,6 +16,7 @@ use credentials::files;
 use gateway::{Gateway, GatewayOptions};
 use net::reactors::ReactorPool;
 use net::tls::{RenewableClient, ServerTls};
+use slow_statements::SlowQueries;
 use tokio::net::TcpStream;
 use web_console::{SettingLine, SettingLines};
 
@@ -26,7 +27,7 @@ use crate::gateway_tls::{CassandraCertificates, GatewayTls};
 use crate::heap;
 use crate::logging;
 use crate::metrics::{
-    CertificateEnds, CqlConnections, ProcessMode, show_connections, show_process,
+    CertificateEnds, CqlConnections, ProcessMode, show_connections, show_logs, show_process,
 };
 use crate::notify;
 use crate::open_files;
@@ -120,6 +121,7 @@ fn host(
         shown,
         address: settings.options.address,
         memory: settings.memory,
+        maintenance: settings.options.maintenance.clone(),
         asks: match &settings.tls_for_clients {
             None => ClientTlsPolicy::Nothing,
             Some(_) if settings.tls.tls_client_ca_cert_path.is_some() => {
@@ -150,9 +152,10 @@ async fn serve(
         let of_store = bound.insert(BoundIndexService::bind(settings).await?);
         options.stores = of_store.local();
     }
+    let slow_queries = options.slow_queries.clone();
     let gateway = Gateway::start(options).await.map_err(in_use)?;
     log_addresses(&gateway, &cassandra);
-    let ends = show_metrics(&gateway);
+    let ends = show_metrics(&gateway, slow_queries);
     // The gateway, which is the database of the index service, listens now.
     let started = bound.map(|bound| bound.start_in_gateway(gateway.address()));
     let mut store = match started.transpose() {
@@ -212,9 +215,9 @@ fn in_use(error: impl std::fmt::Display) -> ProcessFailure {
     ))
 }
 
-/// Shows the process among the metrics of the gateway. Returns the ends of certificates, which are
-/// among them.
-fn show_metrics(gateway: &Gateway) -> CertificateEnds {
+/// Shows the process and its log among the metrics of the gateway. Returns the ends of
+/// certificates, which are among them.
+fn show_metrics(gateway: &Gateway, slow_queries: Arc<SlowQueries>) -> CertificateEnds {
     let metrics = gateway.metrics();
     let connections = gateway.connections();
     let read = move || {
@@ -228,6 +231,7 @@ fn show_metrics(gateway: &Gateway) -> CertificateEnds {
     };
     show_connections(metrics, Some(Arc::new(read)));
     show_process(metrics, ProcessMode::Gateway, gateway.readiness());
+    show_logs(metrics, slow_queries);
     let ends = CertificateEnds::default();
     ends.show(metrics);
     ends

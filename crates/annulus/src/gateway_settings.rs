@@ -17,20 +17,23 @@ use http_server::TokenAuthorizer;
 use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use slow_statements::{SlowQueries, SlowQueryOptions};
 use store::Secret;
 
 use crate::exit::{ProcessFailure, lacks};
 use crate::gateway_tls::{CassandraCertificates, GatewayTls};
 use crate::logging::{LogFormat, SyslogReceiver};
 use crate::memory_limit::MemoryLimit;
-use crate::settings::at_least_one;
+use crate::settings::{at_least_one, slow_queries};
 use crate::settings_table::settings_table;
 use crate::size::ByteSize;
+use crate::span::HumanDuration;
 use crate::vector_stores::VectorStores;
 
 /// The default log filter. It includes `store_api`, which logs that an index service is available
 /// again.
-const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info,store=info,store_api=info";
+const DEFAULT_LOG: &str =
+    "warn,annulus=info,gateway=info,store=info,store_api=info,http_server=info,slow_query=info";
 
 /// The prefixes of the names of TLS settings; those of settings about index services follow.
 const TLS_NAMES: [&str; 3] = ["tls-", "cassandra-certificate-", "cassandra-client-"];
@@ -162,6 +165,15 @@ settings_table! {
         /// dropped and counted [default: none]
         #[arg(long, env = "ANNULUS_LOG_SYSLOG", value_name = "RECEIVER")]
         pub log_syslog: Option<SyslogReceiver>,
+
+        /// Time beyond which a search, or a write to a table with a vector index, is slow: the log
+        /// has it, without its literals; 0s for never [default: 500ms]
+        #[arg(long, env = "ANNULUS_SLOW_QUERY_THRESHOLD", value_name = "DURATION")]
+        pub slow_query_threshold: Option<HumanDuration>,
+
+        /// Slow statements that are logged in a second; more are only counted [default: 10]
+        #[arg(long, env = "ANNULUS_SLOW_QUERIES_PER_SECOND", value_name = "N")]
+        pub slow_queries_per_second: Option<u32>,
 
         /// Milliseconds that a search waits until its index knows the newest write to the table
         /// which this gateway acknowledged; 0 for no wait [default: 250]
@@ -357,7 +369,6 @@ impl GatewaySettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let async_threads = at_least_one("async-threads", self.async_threads.unwrap_or(cores))?;
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
-        let connections_max = at_least_one("max-connections", connections_max)?;
         Ok(ResolvedGatewaySettings {
             options: GatewayOptions {
                 address: SocketAddr::new(
@@ -371,7 +382,8 @@ impl GatewaySettings {
                 client_tls: tls_for_clients.as_ref().map(|tls| tls.config.clone()),
                 ring,
                 catalog,
-                connections_max,
+                connections_max: at_least_one("max-connections", connections_max)?,
+                slow_queries: slow_log(self.slow_query_threshold, self.slow_queries_per_second)?,
                 stores: self.vector_store.client()?.into(),
                 frame_body_max: max_frame_mib << 20,
                 freshness: freshness(self.search_wait_ms, self.search_when_behind),
@@ -466,6 +478,17 @@ fn freshness(wait_ms: Option<u32>, when_behind: Option<StaleOrError>) -> Freshne
             Some(StaleOrError::Error) => WhenBehind::Error,
         },
     }
+}
+
+/// The log of slow statements. It remembers none: the tables of `system_views` are the cluster's.
+fn slow_log(
+    threshold: Option<HumanDuration>,
+    a_second: Option<u32>,
+) -> Result<Arc<SlowQueries>, ProcessFailure> {
+    Ok(Arc::new(SlowQueries::new(SlowQueryOptions {
+        remembered: 0,
+        ..slow_queries(threshold, a_second)?
+    })))
 }
 
 /// The most bytes of a batch. With zero, every write gets log rows before and after it.

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cpu_scheduler::CpuScheduler;
-use http_server::{FamilyDescription, HttpTraffic, MAIN_FAMILIES, MetricsRegistry};
+use http_server::{
+    FamilyDescription, HttpTraffic, MAIN_FAMILIES, MaintenanceMode, MetricsRegistry,
+};
 use node::CounterValues;
 use storage::{Storage, StorageOptions};
 use tasks::TaskRegistry;
@@ -137,9 +139,13 @@ fn registries() -> ServerRegistries {
         gateway.register(families).unwrap();
     }
     HttpTraffic::of_process().show(&gateway);
+    show_logs(&gateway, Arc::default());
     show_connections(&gateway, None);
     show_process(&gateway, ProcessMode::Gateway, || true);
     CertificateEnds::default().show(&gateway);
+    for registry in [&serve, &store, &gateway] {
+        MaintenanceMode::default().show(registry);
+    }
     ServerRegistries {
         serve,
         store,

@@ -18,11 +18,11 @@ use embedded::Embedded;
 use http_server::MaintenanceMode;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::PartitionWalks;
-use node::slow_queries::SlowQueries;
 use node::{
     CqlListenerOptions, HttpLogins, HttpTablesOptions, InternalExecutor, Node, NodeOptions,
 };
 use rustls::ServerConfig;
+use slow_statements::SlowQueries;
 use storage::{Storage, StorageOptions};
 use store::{
     BytesToCome, IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions,

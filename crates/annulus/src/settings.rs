@@ -14,8 +14,8 @@ use net::tls::TlsOptions;
 use node::DefaultTimeouts;
 use node::guardrails::{Guardrails, LargeDataLimits};
 use node::security::audit::AuditOptions;
-use node::slow_queries::SlowQueryOptions;
 use serde::Deserialize;
+use slow_statements::SlowQueryOptions;
 use storage::Durability;
 use store::{
     FullVectorPlacement, PeriodicRepair, RecallCheckOptions, RepairOptions, ScrubOptions,
@@ -36,8 +36,8 @@ use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
-pub const DEFAULT_LOG: &str =
-    "warn,annulus=info,node=info,storage=info,store=info,slow_query=info,scylla=error";
+pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,http_server=info,\
+                               slow_query=info,scylla=error";
 
 /// The time from one walk over all partitions to the next by default.
 const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
@@ -487,7 +487,8 @@ impl Settings {
         if !self.insecure.unwrap_or(false) {
             check_listen(listen, login, tls.is_some())?;
         }
-        let (large_data, slow_queries) = (self.large_data(), self.slow_queries()?);
+        let large_data = self.large_data();
+        let slow_queries = slow_queries(self.slow_query_threshold, self.slow_queries_per_second)?;
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
@@ -564,23 +565,6 @@ impl Settings {
                 .large_collection_warning_elements
                 .unwrap_or(default.elements),
         }
-    }
-
-    /// The options of the log of slow statements.
-    ///
-    /// # Errors
-    /// If the threshold is out of bounds.
-    fn slow_queries(&self) -> Result<SlowQueryOptions, ProcessFailure> {
-        let default = SlowQueryOptions::default();
-        let threshold = match self.slow_query_threshold {
-            None => default.threshold,
-            Some(HumanDuration(Duration::ZERO)) => None,
-            given => bounded("slow-query-threshold", given)?,
-        };
-        Ok(SlowQueryOptions {
-            threshold,
-            a_second: self.slow_queries_per_second.unwrap_or(default.a_second),
-        })
     }
 
     /// The options of the audit log, if there is one.
@@ -843,6 +827,26 @@ pub fn recall_checks(
     Ok(RecallCheckOptions {
         interval: bounded("check-interval", interval)?,
         ..RecallCheckOptions::default()
+    })
+}
+
+/// The options of the log of slow statements.
+///
+/// # Errors
+/// If the threshold is out of bounds.
+pub fn slow_queries(
+    threshold: Option<HumanDuration>,
+    a_second: Option<u32>,
+) -> Result<SlowQueryOptions, ProcessFailure> {
+    let default = SlowQueryOptions::default();
+    Ok(SlowQueryOptions {
+        threshold: match threshold {
+            None => default.threshold,
+            Some(HumanDuration(Duration::ZERO)) => None,
+            given => bounded("slow-query-threshold", given)?,
+        },
+        a_second: a_second.unwrap_or(default.a_second),
+        ..default
     })
 }
 

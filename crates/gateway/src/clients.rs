@@ -155,6 +155,13 @@ impl OpenConnections {
         open.clone()
     }
 
+    /// The number of requests of all connections that wait for an answer.
+    pub(crate) fn in_flight(&self) -> u64 {
+        let open = self.open().into_iter();
+        let open = open.filter_map(|client| client.upgrade());
+        open.map(|client| client.in_flight() as u64).sum()
+    }
+
     /// Sends an event to all clients that registered for changes of the schema, as a frame of their
     /// version. A client that does not read misses it.
     pub(crate) fn tell_schema_change(&self, event: impl Fn(ProtocolVersion) -> Bytes) {
@@ -197,6 +204,23 @@ mod tests {
         assert!(receiver.try_recv().is_err());
         drop((deaf, hearing));
         assert!(clients.open().is_empty());
+    }
+
+    #[test]
+    fn requests_in_flight_are_those_of_all_connections() {
+        let clients = OpenConnections::default();
+        let (sender, _receiver) = mpsc::channel(1);
+        let [first, second] = [1, 2].map(|streams| {
+            let client = Arc::new(ConnectionHandle::new(sender.downgrade()));
+            clients.enter(&client);
+            (0..streams).for_each(|stream| client.request_came(stream));
+            client
+        });
+        assert_eq!(clients.in_flight(), 3);
+        first.answered(0);
+        assert_eq!(clients.in_flight(), 2);
+        drop(second);
+        assert_eq!(clients.in_flight(), 0);
     }
 
     #[test]

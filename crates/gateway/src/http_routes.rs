@@ -1,24 +1,27 @@
 //! The rows of a gateway in the table of routes: its metrics, whether it lives and serves clients,
-//! and the console with its settings. The listener is closed unless an address for it is set.
+//! maintenance, and the console with its settings. The listener is closed unless an address for it
+//! is set.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 use http_server::health::{LIVE, READY};
 use http_server::{
-    BoundHttpListener, ConnectionLimits, HttpListenerOptions, HttpTraffic, OverflowPolicy,
-    RequestRefusal, RequiredRight, RouteFailure, RouteRow, RouteTable, ServedFeatures,
-    ServedHttpListener, SessionFacts,
+    BodyLimits, BoundHttpListener, ConnectionLimits, HttpListenerOptions, HttpTraffic,
+    OverflowPolicy, RequestRefusal, RequiredRight, RouteFailure, RouteRow, RouteTable,
+    ServedFeatures, ServedHttpListener, SessionFacts,
 };
 use net::listener::BindError;
 use store_api::SearchCounts;
+use store_api::types::{MaintenanceRequest, MaintenanceStatus};
 
 use crate::metrics::{RequestFamilies, older_names};
 use crate::shared::ServingState;
@@ -36,11 +39,18 @@ const OPEN_MAX: Duration = Duration::from_secs(600);
 /// connection.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
+/// The most bytes of the body of a request: far more than the one route with a body needs.
+const BODY_BYTES_MAX: usize = 4 << 10;
+
 /// The path of the metrics.
 const METRICS: &str = "/metrics";
 
 /// The path of the values that metrics had in the last hours.
 const HISTORY: &str = "/api/v1/metrics/history";
+
+/// The path of maintenance.
+const MAINTENANCE: &str = "/api/v1/maintenance";
+
 /// The path of backups, which an index service and a database have.
 const BACKUPS: &str = "/api/v1/backups";
 
@@ -54,6 +64,8 @@ const NOTHING_TO_BACK_UP: &str = "a gateway has nothing of its own to back up: t
 #[derive(Clone)]
 struct RouteState {
     shared: Arc<ServingState>,
+    /// The bounds of bodies.
+    bodies: Arc<BodyLimits>,
 }
 
 /// Binds the listener.
@@ -82,8 +94,11 @@ pub(crate) fn serve(
     cql: SocketAddr,
 ) -> ServedHttpListener {
     show_requests(shared);
+    let budget = CONNECTIONS_MAX * BODY_BYTES_MAX;
+    let bodies = BodyLimits::new(budget, BODY_BYTES_MAX, REQUEST_WITHIN);
     let state = RouteState {
         shared: shared.clone(),
+        bodies: Arc::new(bodies),
     };
     let facts = SessionFacts {
         program: "gateway",
@@ -125,15 +140,20 @@ fn show_requests(shared: &Arc<ServingState>) {
         }
     }
     HttpTraffic::of_process().show(registry);
+    shared.options.maintenance.show(registry);
 }
 
-fn rows() -> [RouteRow<RouteState>; 6] {
+fn rows() -> [RouteRow<RouteState>; 8] {
     const GET_OR_POST: MethodFilter = MethodFilter::GET.or(MethodFilter::POST);
     [
         RouteRow::new(MethodFilter::GET, LIVE, live).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, READY, ready).needs(RequiredRight::Nothing),
         RouteRow::new(MethodFilter::GET, METRICS, metrics),
         RouteRow::new(MethodFilter::GET, HISTORY, metrics_history),
+        RouteRow::new(MethodFilter::GET, MAINTENANCE, maintenance).needs(RequiredRight::SeeState),
+        RouteRow::new(MethodFilter::PUT, MAINTENANCE, set_maintenance)
+            .private()
+            .needs(RequiredRight::Operate),
         RouteRow::new(MethodFilter::HEAD, METRICS, other),
         RouteRow::new(GET_OR_POST, BACKUPS, nothing_to_back_up),
     ]
@@ -169,11 +189,42 @@ async fn live() -> Response {
 
 /// Says whether clients are served. The CQL port is open for as long as this one.
 async fn ready(State(state): State<RouteState>) -> Response {
-    let (status, body) = match state.shared.catalog.is_ready() {
-        true => (StatusCode::OK, "\"SERVING\""),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "\"CONNECTING_TO_DB\""),
+    let ServingState {
+        catalog, options, ..
+    } = &*state.shared;
+    let (status, body) = match (options.maintenance.is_on(), catalog.is_ready()) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "\"MAINTENANCE\""),
+        (false, true) => (StatusCode::OK, "\"SERVING\""),
+        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "\"CONNECTING_TO_DB\""),
     };
     answer(status, body.to_owned())
+}
+
+/// Says whether the gateway is in maintenance, and how many requests it still works on.
+async fn maintenance(State(state): State<RouteState>) -> Json<MaintenanceStatus> {
+    let mode = &state.shared.options.maintenance;
+    Json(MaintenanceStatus {
+        maintenance: mode.is_on(),
+        requests_in_progress: mode.in_progress(),
+    })
+}
+
+/// Begins or ends maintenance: new statements are refused, and those that have begun go on.
+async fn set_maintenance(
+    State(state): State<RouteState>,
+    request: Request,
+) -> Result<Response, RequestRefusal> {
+    let received = state.bodies.read(request.into_body()).await?;
+    match serde_json::from_slice(&received.bytes) {
+        Ok(MaintenanceRequest { maintenance: is_on }) => {
+            state.shared.options.maintenance.set(is_on);
+            Ok(maintenance(State(state)).await.into_response())
+        }
+        Err(error) => Ok(line(
+            StatusCode::BAD_REQUEST,
+            &format!("{error}: send {{\"maintenance\": true}}, or false to end it"),
+        )),
+    }
 }
 
 /// Returns metrics in the text format of Prometheus.

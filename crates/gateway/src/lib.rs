@@ -71,6 +71,13 @@
 //! consistency level, and several reads are on their way at once. The answer goes to the client
 //! between two responses.
 //!
+//! # Maintenance
+//!
+//! During maintenance statements are refused when their way is decided (`connection::decide`), and
+//! those under way go on. The requests in progress are those that connections owe an answer (module
+//! `clients`). Searches and definitions, which go on after their streams are free, are counted by
+//! themselves.
+//!
 //! # Protocol versions
 //!
 //! The gateway speaks versions 4 and 5, to both sides the one that the client has begun with

@@ -7,9 +7,10 @@ use std::time::Duration;
 use client_memory::{MemoryBudget, MemoryShares};
 use clock::{Clock, SystemClock};
 use cql::wire::DEFAULT_BODY_LIMIT;
-use http_server::TokenAuthorizer;
+use http_server::{MaintenanceMode, TokenAuthorizer};
 use net::reactors::ReactorPool;
 use rustls::{ClientConfig, ServerConfig};
+use slow_statements::SlowQueries;
 use store_api::IndexServices;
 use web_console::SettingLines;
 
@@ -104,6 +105,10 @@ pub struct GatewayOptions {
     /// with its log rows: the `batch_size_warn_threshold` of Cassandra. Bytes, as Cassandra counts
     /// those of a batch.
     pub batch_bytes_max: usize,
+    /// Whether no new statements are taken. An index service in the same process shares it.
+    pub maintenance: MaintenanceMode,
+    /// The log of slow searches, and of slow writes to tables with a vector index.
+    pub slow_queries: Arc<SlowQueries>,
     /// The clock by which log rows are dated.
     pub clock: Arc<dyn Clock>,
     /// The threads that serve the connections of clients, with the requests to the node and to
@@ -136,6 +141,8 @@ impl Default for GatewayOptions {
             freshness: FreshnessOptions::default(),
             answer_from_index: false,
             batch_bytes_max: 5 << 10,
+            maintenance: MaintenanceMode::default(),
+            slow_queries: Arc::default(),
             clock: Arc::new(SystemClock),
             reactors: ReactorPool::default(),
         }

@@ -84,6 +84,8 @@ impl Gateway {
             stop,
             options,
         });
+        let (counted, maintenance) = (shared.clients.clone(), &shared.options.maintenance);
+        maintenance.count_also(move || counted.in_flight());
         shared.tasks.spawn(accept(listener, shared.clone()));
         let metrics_address = for_metrics.as_ref().map(BoundHttpListener::address);
         if let Some(bound) = for_metrics {

@@ -1,8 +1,11 @@
 //! Maintenance: a server that finishes the work that it has begun and takes on no more, so that it
 //! can be stopped without a failed request.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::metrics::MetricsRegistry;
 
 /// The number of counters of requests in progress. A thread has one of them, so that threads seldom
 /// write to one cache line.
@@ -13,10 +16,21 @@ const COUNTERS: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct MaintenanceMode(Arc<MaintenanceState>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct MaintenanceState {
     is_on: AtomicBool,
     in_progress: [PaddedCount; COUNTERS],
+    /// Reads the number of requests that a part of the server counts itself.
+    counted_elsewhere: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>>,
+}
+
+impl fmt::Debug for MaintenanceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MaintenanceState")
+            .field("is_on", &self.is_on)
+            .field("in_progress", &self.in_progress)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A counter that shares its cache line, and the one that is fetched with it, with no other.
@@ -69,14 +83,26 @@ impl MaintenanceMode {
         self.0.is_on.load(Ordering::SeqCst)
     }
 
-    /// The number of requests that the server works on. Once it is 0 during maintenance, it stays
-    /// 0.
+    /// Adds the requests of a part of the server that counts them itself, by this function. Only
+    /// the first call has an effect.
+    ///
+    /// The part counts a request before it looks whether the mode is on. A request may go over to
+    /// the counters of this value: it is counted there before it is not counted elsewhere.
+    pub fn count_also(&self, read: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.0.counted_elsewhere.get_or_init(|| Box::new(read));
+    }
+
+    /// The number of requests that the server works on. Once it is 0 during maintenance, no request
+    /// is left that was taken on before.
     #[must_use]
     pub fn in_progress(&self) -> u64 {
+        // These first, as a request goes over from them to the counters.
+        let elsewhere = self.0.counted_elsewhere.get().map_or(0, |read| read());
         // A request is in one counter from its beginning to its end, so that none is missed though
         // the counters are read one after another.
         let counts = self.0.in_progress.iter();
-        counts.map(|count| count.0.load(Ordering::SeqCst)).sum()
+        let counted: u64 = counts.map(|count| count.0.load(Ordering::SeqCst)).sum();
+        elsewhere + counted
     }
 
     /// Takes a request on, for a value that outlives this one.
@@ -84,15 +110,22 @@ impl MaintenanceMode {
     /// # Errors
     /// During maintenance.
     pub fn begin(&self) -> Result<WorkInProgress, InMaintenance> {
-        let counter = counter_of_thread();
-        self.0.in_progress[counter].begin();
-        let work = WorkInProgress {
-            state: Arc::clone(&self.0),
-            counter,
-        };
+        let work = self.go_on();
         match self.is_on() {
             true => Err(InMaintenance),
             false => Ok(work),
+        }
+    }
+
+    /// Counts work for a request that was taken on before, and still counts. Such work goes on
+    /// during maintenance.
+    #[must_use]
+    pub fn go_on(&self) -> WorkInProgress {
+        let counter = counter_of_thread();
+        self.0.in_progress[counter].begin();
+        WorkInProgress {
+            state: Arc::clone(&self.0),
+            counter,
         }
     }
 
@@ -108,6 +141,17 @@ impl MaintenanceMode {
             true => Err(InMaintenance),
             false => Ok(work),
         }
+    }
+
+    /// Shows among the metrics whether the mode is on.
+    pub fn show(&self, metrics: &MetricsRegistry) {
+        let mode = self.clone();
+        metrics.show_gauge(
+            "annulus_maintenance",
+            "1 while the process takes no new requests",
+            &[],
+            Arc::new(move || vec![(Vec::new(), u64::from(mode.is_on()))]),
+        );
     }
 }
 
@@ -153,6 +197,33 @@ mod tests {
         mode.set(false);
         assert!(mode.clone().begin().is_ok());
         assert_eq!(mode.in_progress(), 0);
+    }
+
+    #[test]
+    fn requests_that_a_part_counts_itself_are_in_progress_too() {
+        let mode = MaintenanceMode::default();
+        let of_part = Arc::new(AtomicU64::new(2));
+        let read = Arc::clone(&of_part);
+        mode.count_also(move || read.load(Ordering::SeqCst));
+        let work = mode.begin().unwrap();
+        assert_eq!(mode.clone().in_progress(), 3);
+        mode.set(true);
+        // A request of the part goes over to the counters, also during maintenance.
+        let gone_over = mode.go_on();
+        of_part.store(0, Ordering::SeqCst);
+        drop(work);
+        assert_eq!(mode.in_progress(), 1);
+        drop(gone_over);
+        assert_eq!(mode.in_progress(), 0);
+    }
+
+    #[test]
+    fn the_mode_is_among_the_metrics() {
+        let (mode, metrics) = (MaintenanceMode::default(), MetricsRegistry::default());
+        mode.show(&metrics);
+        mode.set(true);
+        let text = metrics.text().unwrap();
+        assert!(text.contains("annulus_maintenance 1"), "{text}");
     }
 
     #[test]

@@ -118,6 +118,17 @@ impl ConnectedSocket {
         }
     }
 
+    /// The address of the other end.
+    ///
+    /// # Errors
+    /// If the other end is gone already.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            ConnectedSocket::Clear(socket) => socket.peer_addr(),
+            ConnectedSocket::Tls(socket) => socket.get_ref().0.peer_addr(),
+        }
+    }
+
     /// Splits the socket into its two directions. It is closed when both are dropped.
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
         match self {

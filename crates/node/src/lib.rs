@@ -22,7 +22,6 @@ pub mod schema_changes;
 pub mod security;
 pub mod select;
 pub mod server;
-pub mod slow_queries;
 pub mod statement;
 pub mod system;
 

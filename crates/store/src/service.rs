@@ -8,9 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_server::{
-    AddedRoutes, Authorizer, MaintenanceMode, MetricsHistory, MetricsRegistry, SessionFacts,
-};
+use http_server::{AddedRoutes, Authorizer, MetricsHistory, MetricsRegistry, SessionFacts};
 use net::tls::{ServerTls, TlsOptions};
 use store_api::InProcessService;
 use store_api::types::{Info, NodeStatus};
@@ -206,7 +204,7 @@ fn begin(
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
     engine.metrics().show_counts(&options.turns, &options.tasks);
-    show_maintenance(engine.metrics().registry(), options.maintenance.clone());
+    options.maintenance.show(engine.metrics().registry());
     let compute = CpuExecutor::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;
@@ -334,16 +332,6 @@ fn begin(
         tasks,
         shutdown_timeout: options.shutdown_timeout,
     })
-}
-
-/// Shows whether the service is in maintenance among the metrics.
-fn show_maintenance(metrics: &MetricsRegistry, mode: MaintenanceMode) {
-    metrics.show_gauge(
-        "annulus_maintenance",
-        "1 while the process takes no new requests",
-        &[],
-        Arc::new(move || vec![(Vec::new(), u64::from(mode.is_on()))]),
-    );
 }
 
 /// Runs a task of the service until the service ends.

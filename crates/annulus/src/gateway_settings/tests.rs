@@ -106,6 +106,7 @@ fn impossible_settings_are_refused_by_name() {
         ("max-frame-mib = 0", "max-frame-mib"),
         ("max-connections = 0", "max-connections"),
         ("log-hours = 0", "log-hours"),
+        ("slow-query-threshold = \"10000d\"", "slow-query-threshold"),
         ("cassandra-user = \"a\"", "cassandra-password-file"),
         ("[store]\nuri = \"127.0.0.1:0\"", "with-store is not"),
         (
@@ -144,6 +145,18 @@ fn impossible_settings_are_refused_by_name() {
     );
     assert!("10.0.0.1:9042".parse::<GatewayPair>().is_err());
     assert!("node:9042=10.0.0.1:9043".parse::<GatewayPair>().is_err());
+}
+
+#[test]
+fn a_threshold_makes_statements_slow_and_zero_none() {
+    let is_slow = |text: &str, took_ms: u64| {
+        let log = file(text).resolve().unwrap().options.slow_queries;
+        log.is_slow(Duration::from_millis(took_ms))
+    };
+    assert!(is_slow("", 500) && !is_slow("", 499));
+    let lower = "slow-query-threshold = \"20ms\"\nslow-queries-per-second = 1";
+    assert!(is_slow(lower, 20) && !is_slow(lower, 19));
+    assert!(!is_slow("slow-query-threshold = \"0s\"", 1_000_000));
 }
 
 #[test]

@@ -15,9 +15,9 @@ use http_server::{MetricsRegistry, ReadCounts};
 pub use certificates::CertificateEnds;
 pub use connections::{CqlConnections, show_connections};
 pub use process::{ProcessMode, show_process};
-pub use serving::show_serve;
 #[cfg(test)]
-pub use serving::{older_names, show_guardrails, show_listeners, show_logs};
+pub use serving::{older_names, show_guardrails, show_listeners};
+pub use serving::{show_logs, show_serve};
 pub use storage::{StorageReadings, show_storage};
 
 /// Reads a number of this moment.

@@ -13,7 +13,8 @@ use crate::span::HumanDuration;
 pub const EXAMPLES: &str = "Examples:
   annulus maintenance on && systemctl stop annulus   # no request fails
   annulus maintenance status
-  annulus maintenance off                            # serve again, without a restart";
+  annulus maintenance off                            # serve again, without a restart
+  annulus maintenance on --http http://127.0.0.1:9180  # a gateway, by its --metrics-listen";
 
 /// The pause between two looks at what is in progress.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

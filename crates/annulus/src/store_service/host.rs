@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http_server::{ServedFeatures, SessionFacts};
+use http_server::{MaintenanceMode, ServedFeatures, SessionFacts};
 use store::{StoreOptions, UnknownKeyRule};
 use web_console::SettingLine;
 
@@ -36,6 +36,8 @@ pub struct EnclosingGateway {
     pub asks: ClientTlsPolicy,
     /// The memory limit of the process.
     pub memory: MemoryLimit,
+    /// Whether the process takes no new requests.
+    pub maintenance: MaintenanceMode,
 }
 
 /// The demands of a gateway on clients.
@@ -144,6 +146,7 @@ impl ServiceHost {
             let limit = &mut options.memory.limit_bytes;
             *limit = limit.or(gateway.memory.bytes);
             options.share_memory();
+            options.maintenance = gateway.maintenance.clone();
             // The gateway stops after the index service, and the process has ten seconds for both.
             options.shutdown_timeout = Duration::from_secs(4);
         }
@@ -162,14 +165,19 @@ mod tests {
         settings: StoreSettings,
     }
 
-    fn complete(listen: &str, asks: ClientTlsPolicy, flags: &[&str]) -> Result<String, String> {
-        let host = ServiceHost::Gateway(EnclosingGateway {
+    fn gateway(listen: &str, asks: ClientTlsPolicy) -> EnclosingGateway {
+        EnclosingGateway {
             memory: MemoryLimit { bytes: None },
+            maintenance: MaintenanceMode::default(),
             file: None,
             shown: Vec::new(),
             address: listen.parse().unwrap(),
             asks,
-        });
+        }
+    }
+
+    fn complete(listen: &str, asks: ClientTlsPolicy, flags: &[&str]) -> Result<String, String> {
+        let host = ServiceHost::Gateway(gateway(listen, asks));
         let line = Line::parse_from([&["annulus"], flags].concat());
         let complete = host.complete(line.settings);
         let complete = complete.map_err(|error| error.to_string())?;
@@ -195,6 +203,16 @@ mod tests {
             let uri = complete("10.0.0.1:9043", asks, &named);
             assert_eq!(uri.unwrap(), "10.0.0.2:9043");
         }
+    }
+
+    #[test]
+    fn maintenance_is_that_of_the_gateway() {
+        let gateway = gateway("10.0.0.1:9043", ClientTlsPolicy::Nothing);
+        let mode = gateway.maintenance.clone();
+        let mut options = StoreOptions::default();
+        ServiceHost::Gateway(gateway).adjust(&mut options);
+        mode.set(true);
+        assert!(options.maintenance.is_on());
     }
 
     #[test]

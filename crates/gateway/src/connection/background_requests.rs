@@ -1,15 +1,20 @@
 //! Requests that the gateway carries out itself. Each runs in a task of its own, so that none holds
 //! up another on its connection.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Frame, QueryParameters, Request, Response, ResponseContext};
+use http_server::MaintenanceMode;
+use slow_statements::SlowQueries;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::context::DecisionContext;
+use super::errors::in_maintenance;
 use crate::catalog::IndexCatalog;
 use crate::dependencies::StatementDependencies;
 use crate::dialect::FrameFormat;
@@ -95,6 +100,12 @@ pub(super) struct BackgroundRequests {
     pub(super) catalog: Arc<IndexCatalog>,
     /// The counters that metrics show.
     pub(super) metrics: Arc<RequestCounters>,
+    /// The log of slow searches.
+    slow_queries: Arc<SlowQueries>,
+    /// The address of the client.
+    client_address: SocketAddr,
+    /// Counts the work in progress, and refuses more during maintenance.
+    maintenance: MaintenanceMode,
     /// The way to the client.
     pub(super) answers: mpsc::Sender<Bytes>,
     /// Cancelled when the connection is closed: no one waits for answers any more.
@@ -104,22 +115,23 @@ pub(super) struct BackgroundRequests {
 }
 
 impl BackgroundRequests {
-    /// Makes the state for the tasks of a connection.
+    /// Makes the state for the tasks of a connection whose requests are decided by `context`.
     pub(super) fn new(
         node: NodeRequestSender,
         searches: FreshSearches,
-        prepared: Arc<StatementsById>,
-        catalog: Arc<IndexCatalog>,
-        metrics: Arc<RequestCounters>,
+        context: &DecisionContext,
         answers: mpsc::Sender<Bytes>,
         gone: CancellationToken,
     ) -> BackgroundRequests {
         BackgroundRequests {
             node,
             searches,
-            prepared,
-            catalog,
-            metrics,
+            prepared: context.prepared.clone(),
+            catalog: context.catalog.clone(),
+            metrics: context.log.metrics.clone(),
+            slow_queries: context.slow_queries.clone(),
+            client_address: context.session.client_address,
+            maintenance: context.maintenance.clone(),
             answers,
             closed: gone,
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
@@ -134,12 +146,13 @@ impl BackgroundRequests {
     /// Begins to work on a request. The task sends the answer to the client.
     ///
     /// # Errors
-    /// If too many requests are worked on already.
+    /// If too many requests are worked on already, or during maintenance.
     pub(super) fn begin(
         &self,
         work: DeferredRequest,
         dialect: FrameFormat,
     ) -> Result<(), CqlError> {
+        let counted = self.maintenance.begin().map_err(in_maintenance)?;
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             let message = format!(
                 "{AT_ONCE_MAX} vector queries are on their way on this connection already: try again later, or use more connections"
@@ -156,7 +169,7 @@ impl BackgroundRequests {
                 () = shop.carry_out(work) => {}
                 () = gone.cancelled() => {}
             }
-            drop(place);
+            drop((place, counted));
         });
         Ok(())
     }
@@ -212,7 +225,9 @@ impl BackgroundRequests {
                 Ok((context, response))
             }
             DeferredJob::Query { plan, parameters } => {
-                vector_search::query(&plan, parameters, &self.node, &self.searches, traced).await
+                let (node, searches) = (&self.node, &self.searches);
+                let search = vector_search::query(&plan, parameters, node, searches, traced);
+                self.timed(&plan, search).await
             }
             DeferredJob::Execute {
                 statement,
@@ -220,7 +235,7 @@ impl BackgroundRequests {
                 expected,
                 parameters,
             } => {
-                vector_search::execute(
+                let search = vector_search::execute(
                     &statement,
                     id,
                     expected,
@@ -228,8 +243,8 @@ impl BackgroundRequests {
                     &self.node,
                     &self.searches,
                     traced,
-                )
-                .await
+                );
+                self.timed(statement.plan(), search).await
             }
             DeferredJob::Poll {
                 poll,
@@ -253,5 +268,14 @@ impl BackgroundRequests {
             }
             DeferredJob::Repeat(frame) => Err(ClientRequestError::Node(frame)),
         }
+    }
+
+    /// Carries out a search by this plan. A slow one is logged.
+    async fn timed<T>(&self, plan: &AnnPlan, search: impl Future<Output = T>) -> T {
+        let began = self.slow_queries.begin();
+        let answer = search.await;
+        self.slow_queries
+            .end(began, || plan.executed(self.client_address));
+        answer
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::wire::{DecodeError, Frame, FrameHeader, Response, ResponseContext};
+use http_server::MaintenanceMode;
+use slow_statements::SlowQueries;
 use store_api::IndexServices;
 
 use super::session::ProxySession;
@@ -30,6 +32,10 @@ pub(super) struct DecisionContext {
     pub(super) ring: Arc<Ring>,
     /// The index services, which CREATE INDEX waits for.
     pub(super) stores: IndexServices,
+    /// Whether no new statements are taken.
+    pub(super) maintenance: MaintenanceMode,
+    /// The log of slow searches and writes.
+    pub(super) slow_queries: Arc<SlowQueries>,
 }
 
 impl DecisionContext {

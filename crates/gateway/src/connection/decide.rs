@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{EventKind, Frame, FrameHeader, Opcode, Request, glance};
+use http_server::InMaintenance;
 
 use super::context::DecisionContext;
-use super::errors::{lapsed, not_let_in, unprepared};
+use super::errors::{in_maintenance, lapsed, not_let_in, unprepared};
 use super::route::RequestAction;
 use super::statements::{self, batch, neighbours, prepare};
 use crate::recognise::{self, StatementVerb};
@@ -29,6 +30,12 @@ pub(super) fn decide(
             if !context.session.is_let_in() =>
         {
             Err(not_let_in())
+        }
+        // The request is noted as one in flight before this look.
+        Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
+            if context.maintenance.is_on() =>
+        {
+            Err(in_maintenance(InMaintenance))
         }
         Opcode::Startup => startup(context, header, body),
         Opcode::Query | Opcode::Prepare | Opcode::Execute => {

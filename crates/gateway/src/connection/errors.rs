@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
+use http_server::InMaintenance;
 
 /// The error for a STARTUP after another one, in the node's words.
 pub(super) fn already_started() -> CqlError {
@@ -27,6 +28,11 @@ pub(super) fn lapsed() -> CqlError {
         ErrorKind::IsBootstrapping,
         "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
     )
+}
+
+/// The error for statements during maintenance. Upon this drivers try another gateway.
+pub(super) fn in_maintenance(error: InMaintenance) -> CqlError {
+    CqlError::new(ErrorKind::IsBootstrapping, error.to_string())
 }
 
 /// The error for an unknown prepared id. Upon this drivers prepare the statement again and execute

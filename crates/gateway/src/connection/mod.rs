@@ -178,9 +178,12 @@ async fn pass(
     end: CancellationToken,
     shared: &ServingState,
 ) -> io::Result<()> {
-    let own_address = canonical(client.local_addr()?);
+    let addresses = (
+        canonical(client.local_addr()?),
+        canonical(client.peer_addr()?),
+    );
     let gone = CancellationToken::new();
-    let (requests, responses) = loops(own_address, (&account, guest), (gone.clone(), end), shared);
+    let (requests, responses) = loops(addresses, (&account, guest), (gone.clone(), end), shared);
     let _gone = gone.drop_guard();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_node, mut to_node) = node.into_split();
@@ -213,11 +216,11 @@ async fn pass(
     Ok(())
 }
 
-/// The loops of both directions of a connection. The client reached the gateway at `own_address`.
-/// The closer of the connection cancels `gone`. Once `end` is cancelled no more requests are
-/// taken.
+/// The loops of both directions of a connection. The client reached the gateway at the first of the
+/// addresses, and comes from the second. The closer of the connection cancels `gone`. Once `end` is
+/// cancelled no more requests are taken.
 fn loops(
-    own_address: SocketAddr,
+    addresses: (SocketAddr, SocketAddr),
     (account, guest): (&MemoryAccount, ConnectionAdmission),
     (gone, end): (CancellationToken, CancellationToken),
     shared: &ServingState,
@@ -226,7 +229,7 @@ fn loops(
     let known_as = Arc::new(ConnectionHandle::new(sender.downgrade()));
     shared.clients.enter(&known_as);
     let session = Arc::new(ProxySession::new(
-        own_address,
+        addresses,
         shared.options.frame_body_max.min(account.bytes_max()),
         known_as,
         guest,
@@ -255,19 +258,13 @@ fn loops(
         log: shared.log.clone(),
         answer_cache: shared.answer_cache.clone(),
         ring: shared.ring.clone(),
-        stores: shared.options.stores.clone(),
+        stores: options.stores.clone(),
+        maintenance: options.maintenance.clone(),
+        slow_queries: options.slow_queries.clone(),
     };
     let requests = RequestLoop {
+        background: BackgroundRequests::new(inquirer, searches, &context, sender, gone),
         context: context.clone(),
-        background: BackgroundRequests::new(
-            inquirer,
-            searches,
-            shared.prepared.clone(),
-            shared.catalog.clone(),
-            shared.metrics.clone(),
-            sender,
-            gone,
-        ),
         node_requests: inquiries,
         steps,
         steps_sender: steps_sender.downgrade(),

@@ -27,6 +27,8 @@ const UNAUTHENTICATED_BODY_MAX: usize = 256 << 10;
 pub(super) struct ProxySession {
     /// The address at which the client reached the gateway.
     pub(super) own_address: SocketAddr,
+    /// The address of the client.
+    pub(super) client_address: SocketAddr,
     /// Bytes above which bodies of frames are not read by the gateway.
     body_max: usize,
     /// The form of frames that STARTUP requested.
@@ -53,13 +55,14 @@ pub(super) struct ProxySession {
 impl ProxySession {
     /// Makes the state of a new connection, whose client is not let in yet.
     pub(super) fn new(
-        own_address: SocketAddr,
+        (own_address, client_address): (SocketAddr, SocketAddr),
         body_max: usize,
         client: Arc<ConnectionHandle>,
         guest: ConnectionAdmission,
     ) -> Self {
         ProxySession {
             own_address,
+            client_address,
             body_max,
             dialect: Mutex::default(),
             has_begun: AtomicBool::new(false),

@@ -9,7 +9,9 @@ use cql::wire::{
     BoundValue, ColumnsMetadata, Compression, Frame, FrameDirection, FrameHeader, HEADER_LENGTH,
     MarkerValues, PreparedResponse, QueryParameters, Request, Response, ResponseContext, Startup,
 };
+use http_server::MaintenanceMode;
 use net::pending_connections::ConnectionAdmission;
+use slow_statements::{SlowQueries, SlowQueryOptions};
 use store_api::IndexServices;
 pub(super) use test_support::soon;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
@@ -38,6 +40,9 @@ const PIPE: usize = 64 << 10;
 pub(super) struct SharedFixture {
     pub(super) catalog: Arc<IndexCatalog>,
     pub(super) prepared: Arc<StatementsById>,
+    pub(super) maintenance: MaintenanceMode,
+    /// The log of slow statements, for which each is slow.
+    pub(super) slow_queries: Arc<SlowQueries>,
     log: Arc<ChangeLog>,
 }
 
@@ -46,6 +51,8 @@ impl SharedFixture {
         SharedFixture {
             catalog: Arc::new(IndexCatalog::new(snapshot)),
             prepared: Arc::new(StatementsById::new(1 << 20)),
+            maintenance: MaintenanceMode::default(),
+            slow_queries: each_is_slow(),
             log: Arc::new(ChangeLog::new(
                 5 << 10,
                 Duration::MAX,
@@ -75,10 +82,11 @@ impl SharedFixture {
     /// The two loops of a connection whose client the node has let in.
     fn loops(&self) -> (RequestLoop, ResponseLoop) {
         let own_address = "127.0.0.1:9043".parse().unwrap();
+        let client_address = "127.0.0.1:7".parse().unwrap();
         let (answers_sender, answers) = mpsc::channel(16);
         let known_as = Arc::new(ConnectionHandle::new(answers_sender.downgrade()));
         let session = Arc::new(ProxySession::new(
-            own_address,
+            (own_address, client_address),
             BODY_MAX,
             known_as,
             ConnectionAdmission::default(),
@@ -95,6 +103,8 @@ impl SharedFixture {
             answer_cache: Arc::default(),
             ring: Arc::new(Ring::default()),
             stores: IndexServices::disabled(),
+            maintenance: self.maintenance.clone(),
+            slow_queries: self.slow_queries.clone(),
         };
         let requests = RequestLoop {
             charge: MemoryAccount::default().charge(),
@@ -111,9 +121,7 @@ impl SharedFixture {
                     self.log.clone(),
                     FreshnessOptions::default(),
                 ),
-                self.prepared.clone(),
-                self.catalog.clone(),
-                Arc::default(),
+                &context,
                 answers_sender,
                 CancellationToken::new(),
             ),
@@ -152,6 +160,14 @@ impl SharedFixture {
         });
         (FramedPeer::new(client), FramedPeer::new(node))
     }
+}
+
+/// A log for which each statement is slow.
+pub(super) fn each_is_slow() -> Arc<SlowQueries> {
+    Arc::new(SlowQueries::new(SlowQueryOptions {
+        threshold: Some(Duration::ZERO),
+        ..SlowQueryOptions::default()
+    }))
 }
 
 /// A snapshot with `shop.products` and `shop.events` logged.

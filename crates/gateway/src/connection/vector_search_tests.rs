@@ -4,6 +4,8 @@
 mod as_text;
 mod filters;
 mod freshness;
+mod maintenance;
+mod slow_searches;
 mod words;
 
 use std::sync::Arc;

@@ -69,6 +69,71 @@ async fn writes_and_other_requests_go_side_by_side() {
 }
 
 #[tokio::test]
+async fn slow_writes_are_logged_without_their_literals() {
+    let shared = SharedFixture::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    client.ask(&query(INSERT), 1).await;
+    assert!(is_prepare(&node.request().await));
+    node.answer(&prepared_as(b"log"), 1).await;
+    assert_eq!(node.batch(2).await, 1);
+    node.answer(&Response::Void, 1).await;
+    client.response().await;
+    let batch = Request::Batch(cql::wire::BatchRequest {
+        kind: cql::wire::BatchKind::Logged,
+        statements: vec![cql::wire::BatchStatement {
+            statement: BatchedStatement::Text(INSERT.to_owned()),
+            values: vec![],
+        }],
+        consistency: Consistency::One,
+        serial_consistency: None,
+        timestamp: None,
+        keyspace: None,
+        now_in_seconds: None,
+    });
+    client.ask(&batch, 2).await;
+    assert_eq!(node.batch(2).await, 2);
+    node.answer(&Response::Void, 2).await;
+    client.response().await;
+    // The cluster logs statements that pass.
+    client
+        .ask(&query("SELECT name FROM shop.products"), 3)
+        .await;
+    node.request().await;
+    node.answer(&Response::Void, 3).await;
+    client.response().await;
+    let [single, batch] = &shared.slow_queries.entries()[..] else {
+        panic!("two writes");
+    };
+    let shown = "INSERT INTO shop.products (id, name) VALUES (?, ?)";
+    assert_eq!(single.statement, shown);
+    assert_eq!(batch.statement, "BEGIN BATCH ON shop.products");
+    for slow in [single, batch] {
+        assert_eq!(slow.keyspace.as_deref(), Some("shop"));
+        assert_eq!(slow.client.to_string(), "127.0.0.1:7");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_has_begun_goes_on_during_maintenance() {
+    let shared = SharedFixture::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    client.ask(&query(INSERT), 1).await;
+    assert!(is_prepare(&node.request().await));
+    shared.maintenance.set(true);
+    client.ask(&query(INSERT), 2).await;
+    let (stream, refusal) = client.response().await;
+    assert_eq!(stream, 2);
+    assert!(
+        matches!(&refusal, Response::Error(error) if error.kind == ErrorKind::IsBootstrapping),
+        "{refusal:?}"
+    );
+    node.answer(&prepared_as(b"log"), 1).await;
+    assert_eq!(node.batch(2).await, 1);
+    node.answer(&Response::Void, 1).await;
+    assert_eq!(client.response().await, (1, Response::Void));
+}
+
+#[tokio::test]
 async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
     let shared = SharedFixture::new(IndexCatalogSnapshot::default());
     let (mut client, mut node) = shared.connect();

@@ -2,7 +2,9 @@
 
 mod searched;
 
+use std::borrow::Cow;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use cql::ast::{ProjectionList, Select, Selector, Statement};
@@ -16,6 +18,8 @@ use query::{
     AnnOptions, RowOrdering, SearchCallPlan, SearchForm, SearchKind, SearchTerm, SearchedOrdering,
     bounds, clauses, limit,
 };
+use slow_statements::{ExecutedStatement, beginning};
+use uuid::Uuid;
 
 pub(super) use self::searched::WordsInWhere;
 use self::searched::{CallIndexes, SearchedTable, uses_searches};
@@ -29,6 +33,8 @@ use crate::key_read::{KeyRead, NeededColumns, TableRead};
 /// of the catalog.
 #[derive(Debug)]
 pub(crate) struct AnnPlan {
+    /// The beginning of the client's statement, as the log of slow ones shows it.
+    statement: String,
     /// The table whose rows are read.
     pub(super) table: Arc<LoggedTable>,
     /// The order of the rows; `None` for all rows that match words, in no order.
@@ -160,10 +166,25 @@ impl AnnPlan {
         let of_cluster = &planned.selection.markers;
         let variables = own_variables(ctx, of_cluster)?;
         Ok(Some(AnnPlan {
+            statement: beginning(text).to_owned(),
             markers: parsed.markers,
             variables,
             ..planned
         }))
+    }
+
+    /// The statement of a client at this address, for the log of slow ones.
+    pub(crate) fn executed(&self, client: SocketAddr) -> ExecutedStatement<'_> {
+        ExecutedStatement {
+            // No table shows it.
+            id: Uuid::nil(),
+            client,
+            // The client logs in to the cluster.
+            role: None,
+            keyspace: Some(Cow::Borrowed(self.table.keyspace.as_str())),
+            text: Cow::Borrowed(self.statement.as_str()),
+            plan: Some(self.to_string()),
+        }
     }
 
     /// The calls of searches, with the indexes that serve them.
@@ -277,6 +298,7 @@ impl SearchedTable<'_> {
             read: KeyRead::of(text, read, table, needed),
             scan: TableRead::of(text, read, table, needed),
             table: table.clone(),
+            statement: String::new(),
             markers: Vec::new(),
             variables: Vec::new(),
             order,

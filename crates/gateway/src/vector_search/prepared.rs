@@ -29,6 +29,13 @@ pub(crate) struct AnnStatement {
     pub(super) variables: ColumnsMetadata,
 }
 
+impl AnnStatement {
+    /// The plan of the query.
+    pub(crate) fn plan(&self) -> &AnnPlan {
+        &self.plan
+    }
+}
+
 /// The id of a statement: a hash of the keyspace in use and the text.
 pub(crate) fn statement_id(keyspace: Option<&str>, text: &str) -> Bytes {
     // The prefix keeps the id from being one of the node's by chance, as those are hashes of texts,

@@ -50,6 +50,8 @@
 //! A timeout, or any other error that leaves the outcome open, is never in doubt. The client gets
 //! it as the answer.
 
+use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,10 +61,12 @@ use cql::wire::{
     BatchKind, BatchRequest, BatchStatement, BatchedStatement, Compression, Consistency,
     DecodeError, Frame, FrameFlags, Opcode, Request, Response, ResponseContext,
 };
+use slow_statements::{ExecutedStatement, batch_text};
+use uuid::Uuid;
 
 use super::frames::{encode, without_size_warning};
 use super::hint::{LogRowValues, WriteHint, log_rows};
-use super::request_forms::{DecidedFrame, RequestForms};
+use super::request_forms::{DecidedFrame, RequestForms, SentWrite};
 use super::verdict::{is_refusal, nothing_was_written, of_batch_log};
 use super::{ChangeLog, inserts};
 use crate::catalog::LoggedTable;
@@ -172,6 +176,28 @@ impl WriteExecution {
     /// The tables that the execution writes to. A table may come more than once.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<LoggedTable>> {
         self.forms.hints.iter().map(|hint| &hint.table)
+    }
+
+    /// The writes of a client at this address, for the log of slow statements. A batch is shown by
+    /// its tables with an index.
+    pub(crate) fn executed(&self, client: SocketAddr) -> ExecutedStatement<'static> {
+        let keyspace = self.tables().next().map(|table| table.keyspace.clone());
+        let tables = self.tables();
+        let names = tables.map(|table| (table.keyspace.as_str(), table.name.as_str()));
+        let text = match &self.forms.sent {
+            SentWrite::Statement(text) => String::from(&**text),
+            SentWrite::Batch(_) => batch_text(names),
+        };
+        ExecutedStatement {
+            // No table shows it.
+            id: Uuid::nil(),
+            client,
+            // The client logs in to the cluster.
+            role: None,
+            keyspace: keyspace.map(Cow::Owned),
+            text: Cow::Owned(text),
+            plan: None,
+        }
     }
 
     /// Makes the first request. The node's answer to it goes to [`WriteExecution::answered`].
@@ -307,7 +333,7 @@ impl WriteExecution {
             return NextWriteAction::Answer;
         }
         let shorter = match response {
-            Ok(response) if self.forms.sent.is_none() => {
+            Ok(response) if matches!(self.forms.sent, SentWrite::Statement(_)) => {
                 without_size_warning(context, &response, compression)
             }
             _ => None,

@@ -1,5 +1,7 @@
 //! A client's write request, in the forms that an execution needs.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cql::wire::{BatchKind, BatchRequest, Consistency, FrameFlags, ProtocolVersion};
 
@@ -22,14 +24,23 @@ pub(super) struct RequestForms {
     pub(super) alone: Bytes,
     /// The writes as a batch; `None` if they cannot share one with log rows.
     pub(super) batch: Option<BatchRequest>,
-    /// The kind of the client's batch; `None` if the client sent no batch.
-    pub(super) sent: Option<BatchKind>,
+    /// The writes as the client sent them.
+    pub(super) sent: SentWrite,
     /// Whether the result is the same if the writes are carried out twice.
     pub(super) is_repeatable: bool,
     /// The consistency level of the writes.
     pub(super) consistency: Consistency,
     /// The rows, partitions and ranges that the writes touch, each once.
     pub(super) hints: Vec<WriteHint>,
+}
+
+/// The form in which a client sent its writes.
+#[derive(Clone, Debug)]
+pub(super) enum SentWrite {
+    /// A statement. The log of slow ones shows this beginning of its text.
+    Statement(Arc<str>),
+    /// A BATCH of this kind.
+    Batch(BatchKind),
 }
 
 /// The client's frame and the snapshot that decided it, by which it may be decided again.
@@ -45,6 +56,6 @@ impl RequestForms {
     /// Whether the client itself sent a LOGGED batch. It gets the result of that, even a timeout of
     /// the batch log.
     pub(super) fn wants_batch_log(&self) -> bool {
-        self.sent == Some(BatchKind::Logged)
+        matches!(self.sent, SentWrite::Batch(BatchKind::Logged))
     }
 }

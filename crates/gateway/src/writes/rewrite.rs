@@ -14,7 +14,7 @@ use super::execution::WriteExecution;
 use super::frames::encode;
 use super::hint::{WriteHint, distinct};
 use super::plan::UnplannableWrite;
-use super::request_forms::{DecidedFrame, RequestForms};
+use super::request_forms::{DecidedFrame, RequestForms, SentWrite};
 use super::statement::{LoggedWrite, read};
 use super::{ChangeLog, calls};
 use crate::catalog::IndexCatalogSnapshot;
@@ -109,7 +109,7 @@ impl ClientRequest<'_> {
         };
         let values = write.positional(&parameters.values, None);
         let writes = values.and_then(|values| self.text(statement, write, values, 0, log));
-        self.single_statement(writes, parameters, log)
+        self.single_statement(write, writes, parameters, log)
     }
 
     /// Turns an EXECUTE that writes to a logged table into an execution. `None` as in
@@ -129,7 +129,7 @@ impl ClientRequest<'_> {
             .write
             .positional(&parameters.values, Some(&prepared.names));
         let writes = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
-        self.single_statement(writes, parameters, log)
+        self.single_statement(&prepared.write, writes, parameters, log)
     }
 
     /// Turns a BATCH into an execution. `prepared` has an entry for each statement of the batch:
@@ -185,7 +185,8 @@ impl ClientRequest<'_> {
         let (consistency, kind) = (batch.consistency, batch.kind);
         writes.can_share_a_batch &= has_no_present(batch.now_in_seconds);
         let batch = writes.can_share_a_batch.then_some(batch);
-        self.execution(changed, batch, consistency, Some(kind), writes, log)
+        let sent = SentWrite::Batch(kind);
+        self.execution(changed, batch, consistency, sent, writes, log)
     }
 
     /// The writes of a statement given by its text, in a request that needs `before` log rows
@@ -254,6 +255,7 @@ impl ClientRequest<'_> {
     /// Turns a statement that came in no batch into an execution.
     fn single_statement(
         &self,
+        statement: &LoggedWrite,
         writes: Result<RequestWrites, UnplannableWrite>,
         parameters: QueryParameters,
         log: &Arc<ChangeLog>,
@@ -286,17 +288,17 @@ impl ClientRequest<'_> {
             keyspace: parameters.keyspace,
             now_in_seconds: None,
         });
-        self.execution(changed, batch, parameters.consistency, None, writes, log)
+        let sent = SentWrite::Statement(statement.beginning());
+        self.execution(changed, batch, parameters.consistency, sent, writes, log)
     }
 
-    /// Makes the execution. `changed` is the frame to send if it differs from the client's. `sent`
-    /// is the kind of the client's batch.
+    /// Makes the execution. `changed` is the frame to send if it differs from the client's.
     fn execution(
         &self,
         changed: Option<Bytes>,
         batch: Option<BatchRequest>,
         consistency: Consistency,
-        sent: Option<BatchKind>,
+        sent: SentWrite,
         writes: RequestWrites,
         log: &Arc<ChangeLog>,
     ) -> Result<Option<WriteExecution>, CqlError> {

@@ -26,6 +26,8 @@ pub(crate) struct LoggedWrite {
     is_qualified: bool,
     /// The names of the bind markers, `None` for `?`.
     markers: Vec<Option<String>>,
+    /// The beginning of the text, as the log of slow statements shows it.
+    beginning: Arc<str>,
 }
 
 /// Reads a statement; `None` if it writes to no logged table, or if Cassandra refuses it anyway.
@@ -99,6 +101,7 @@ pub(crate) fn read(
         is_batch,
         is_qualified,
         markers: parsed.markers,
+        beginning: slow_statements::beginning(text).into(),
     }))
 }
 
@@ -173,6 +176,11 @@ impl LoggedWrite {
     pub(super) fn can_share_a_batch(&self) -> bool {
         // Cassandra takes no batch within a batch, and no condition next to another table.
         !self.is_batch && self.plans.iter().all(|plan| !plan.conditional)
+    }
+
+    /// The beginning of the text, as the log of slow statements shows it.
+    pub(super) fn beginning(&self) -> Arc<str> {
+        self.beginning.clone()
     }
 
     /// Whether the statement means the same in any keyspace.

@@ -4,6 +4,7 @@
 mod ends;
 mod handshake;
 mod limits;
+mod maintenance;
 mod metrics;
 mod passing;
 mod peer;

@@ -12,7 +12,7 @@ use web_console::{SettingLine, SettingLines};
 use crate::peer::{Setup, query, raw_frame, request_bytes, soon};
 
 /// Sends an HTTP request. Returns the answer, head and body.
-async fn http(address: SocketAddr, request: &str) -> String {
+pub async fn http(address: SocketAddr, request: &str) -> String {
     let mut socket = soon(TcpStream::connect(address)).await.unwrap();
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -20,7 +20,7 @@ async fn http(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-async fn get(address: SocketAddr, path: &str, host: &str) -> String {
+pub async fn get(address: SocketAddr, path: &str, host: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     http(address, &request).await
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use client_memory::MemoryShares;
 use http_server::MaintenanceMode;
+use slow_statements::SlowQueries;
 
 use crate::guardrails::Guardrails;
 use crate::security::audit::AuditLog;
 use crate::server::CqlListenerOptions;
-use crate::slow_queries::SlowQueries;
 use crate::statement::DefaultTimeouts;
 use crate::system::{DATA_CENTER, ProcessSetting};
 

@@ -21,6 +21,7 @@ use futures::FutureExt;
 use http_server::MaintenanceMode;
 use query::statement_clock::timeuuid;
 use schema::Catalog;
+use slow_statements::{ExecutedStatement, beginning};
 use tokio::sync::broadcast;
 use traces::Trace;
 
@@ -39,16 +40,12 @@ use crate::security::access::login::{RoleCredentials, role_of_identity};
 use crate::security::audit::{AuditLog, login_line};
 use crate::security::audited_login::{LoginAttempt, log_in};
 use crate::server::{ConnectionInfo, CqlService, KIND_BYTES, ShedReason, StatementReply};
-use crate::slow_queries::{self, ExecutedStatement};
 use crate::statement::{
     Actor, AddedCondition, BoundValue, ClientPresence, ColumnSpec, ExecutionOutcome,
     ExecutionParameters, ExecutionResult, LoggedInRole,
 };
 use crate::system::CQL_VERSION;
 use crate::system::clients::ConnectionRegistration;
-
-/// The most tables of a batch that the log of slow statements names.
-const BATCH_TABLES_MAX: usize = 8;
 
 /// Executes statements on a [`CqlDatabase`].
 pub(crate) struct StatementService {
@@ -219,7 +216,7 @@ impl StatementService {
             id: timeuuid(self.database.storage.clock()),
             client: session.peer.remote,
             role: session.client.role.get().map(|role| &**role),
-            keyspace,
+            keyspace: keyspace.map(Cow::Borrowed),
             text,
             plan: plan.and_then(StatementPlan::search),
         }
@@ -603,27 +600,11 @@ impl CqlService for StatementService {
     }
 }
 
-/// The part of a statement's text that the log of slow ones shows.
-fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(slow_queries::TEXT_BYTES_MAX)]
-}
-
 /// The text by which the log of slow statements shows a batch: the tables that it writes to.
 fn batch_text(catalog: &Catalog, plans: &[Arc<StatementPlan>]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for id in plans.iter().flat_map(|plan| plan.tables()) {
-        let Some(table) = catalog.table_by_id(id) else {
-            continue;
-        };
-        let name = format!("{}.{}", table.keyspace, table.name);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-        if names.len() == BATCH_TABLES_MAX {
-            break;
-        }
-    }
-    format!("BEGIN BATCH ON {}", names.join(", "))
+    let ids = plans.iter().flat_map(|plan| plan.tables());
+    let tables = ids.filter_map(|id| catalog.table_by_id(id));
+    slow_statements::batch_text(tables.map(|table| (&*table.keyspace, &*table.name)))
 }
 
 /// Notes a text, and gives it up. Returns the statement that it is.

@@ -35,13 +35,13 @@ use cql::error::CqlError;
 use prepared_texts::PreparedTexts;
 use record::NamedValues;
 pub(crate) use schema_tables::cdc_options;
+use slow_statements::SlowQueries;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
 use store_api::IndexServices;
 
 use crate::guardrails::Guardrails;
-use crate::slow_queries::SlowQueries;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";

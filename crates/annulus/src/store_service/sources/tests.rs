@@ -9,6 +9,7 @@ fn alone(flags: &[&str]) -> ServiceHost {
 fn in_gateway(file: &Path) -> ServiceHost {
     ServiceHost::Gateway(EnclosingGateway {
         memory: crate::memory_limit::MemoryLimit { bytes: None },
+        maintenance: http_server::MaintenanceMode::default(),
         file: Some(file.to_owned()),
         shown: Vec::new(),
         address: "127.0.0.1:9043".parse().unwrap(),

@@ -304,10 +304,11 @@ impl RequestLoop {
                 self.answer(stream, error).await;
             }
             RequestAction::Begin(work) => {
+                let dialect = self.context.session.dialect();
+                // It counts as work in progress before its stream is free.
+                let begun = self.background.begin(work, dialect);
                 // The work writes no rows, so nothing has to wait until it is done.
                 self.context.session.client.answered(stream);
-                let dialect = self.context.session.dialect();
-                let begun = self.background.begin(work, dialect);
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
                 if let Err(error) = begun {

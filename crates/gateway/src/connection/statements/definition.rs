@@ -74,6 +74,7 @@ fn define(
     // Without a sender the connection is at its end.
     let Some(to_client) = to_client else { return };
     let (catalog, stores) = (context.catalog.clone(), context.stores.clone());
+    let counted = context.maintenance.go_on();
     let version = context.session.version();
     tokio::spawn(async move {
         let began = Instant::now();
@@ -100,5 +101,6 @@ fn define(
         };
         // If the other loop has ended, the client has disconnected.
         let _ = to_client.send(answer).await;
+        drop(counted);
     });
 }

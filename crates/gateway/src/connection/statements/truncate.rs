@@ -79,6 +79,7 @@ pub(super) fn reply(
     }
     // One node may answer with an error, mostly a timeout, when others have emptied the table.
     let as_it_came = Bytes::from([&header.to_bytes()[..], body].concat());
+    let counted = context.maintenance.go_on();
     tokio::spawn(async move {
         let answer = match (catalog.finish_truncate(&table, note).await, read) {
             (Err(error), Ok((mut context, response))) => {
@@ -102,6 +103,7 @@ pub(super) fn reply(
         };
         // If the other loop has ended, the client has disconnected.
         let _ = answers.send(answer).await;
+        drop(counted);
     });
     // The task answers the client, so the node's answer is not passed on.
     ResponseAction::Replace(Bytes::new())

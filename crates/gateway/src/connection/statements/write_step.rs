@@ -31,6 +31,11 @@ pub(super) fn reply(
         memory,
     } = write;
     let session = &context.session;
+    let (slow_queries, took) = (&context.slow_queries, since.elapsed());
+    // Described now, as the node's answer uses the execution up.
+    let slow = slow_queries
+        .is_slow(took)
+        .then(|| execution.executed(session.client_address));
     let frame = Frame {
         header: *header,
         body: Bytes::copy_from_slice(body),
@@ -51,7 +56,10 @@ pub(super) fn reply(
             retry(context, to_node, origin, frame, retries + 1, memory)
         }
         next => {
-            context.log.metrics.write_took(since.elapsed());
+            context.log.metrics.write_took(took);
+            if let Some(slow) = slow {
+                slow_queries.took(took, || slow);
+            }
             match next {
                 NextWriteAction::AnswerWith(answer) => ResponseAction::Replace(answer),
                 _ => ResponseAction::Keep,

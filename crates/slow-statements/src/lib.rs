@@ -1,40 +1,47 @@
-//! The log of slow statements: the newest of them, for `system_views.slow_queries` and for lines of
-//! the log.
+//! The log of slow statements: lines of the log, and the newest of them for
+//! `system_views.slow_queries`. A node and a gateway have one each.
 //!
 //! A statement is slow if its answer takes longer than a threshold. Literals are replaced in its
-//! text, so that nobody reads values here. At most some statements a second are remembered; the
-//! others are counted.
+//! text, so that no value can be read here. At most some statements a second are logged; the others
+//! are counted.
+
+#![warn(clippy::unwrap_used)]
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use clock::{Clock, SystemClock};
 use cql::parser::without_literals;
 use parking_lot::Mutex;
-use storage::clock::{Clock, SystemClock};
-use tokio::time::Instant;
 use traces::RequestId;
 use uuid::Uuid;
 
-/// The most statements that are remembered. With the bounds of their texts they take some MiB.
-const ENTRIES_MAX: usize = 1_000;
+/// The most statements that a log remembers by default. With the bounds of their texts they take
+/// some MiB.
+const REMEMBERED: usize = 1_000;
 
 /// The most bytes of a statement's text.
-pub(crate) const TEXT_BYTES_MAX: usize = 2 << 10;
+const TEXT_BYTES_MAX: usize = 2 << 10;
 
 /// The most bytes of a plan.
 const PLAN_BYTES_MAX: usize = 1 << 10;
+
+/// The most tables of a batch that its text names.
+const BATCH_TABLES_MAX: usize = 8;
 
 /// The options of the log of slow statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowQueryOptions {
     /// The time beyond which a statement is slow; `None` for no log.
     pub threshold: Option<Duration>,
-    /// The most statements that are remembered and logged in a second.
+    /// The most statements that are logged in a second.
     pub a_second: u32,
+    /// The most of those that are remembered; 0 where no table shows them.
+    pub remembered: usize,
 }
 
 impl Default for SlowQueryOptions {
@@ -42,11 +49,12 @@ impl Default for SlowQueryOptions {
         SlowQueryOptions {
             threshold: Some(Duration::from_millis(500)),
             a_second: 10,
+            remembered: REMEMBERED,
         }
     }
 }
 
-/// The slow statements of a node.
+/// The slow statements of a server.
 #[derive(Debug, Default)]
 pub struct SlowQueries {
     options: SlowQueryOptions,
@@ -58,18 +66,22 @@ pub struct SlowQueries {
 struct RecentQueries {
     /// The oldest comes first.
     entries: VecDeque<Arc<SlowQuery>>,
-    /// The present second, since the epoch, and the statements remembered in it.
+    /// The present second, since the epoch, and the slow statements in it.
     second: (i64, u32),
 }
 
 /// A statement that was carried out, as its request knows it.
 #[derive(Debug)]
-pub(crate) struct ExecutedStatement<'a> {
+pub struct ExecutedStatement<'a> {
+    /// The id by which a table shows it.
     pub id: Uuid,
+    /// The address of the client.
     pub client: SocketAddr,
+    /// The role that the client has logged in as, if the server knows it.
     pub role: Option<&'a str>,
     /// The keyspace of names without one.
-    pub keyspace: Option<&'a str>,
+    pub keyspace: Option<Cow<'a, str>>,
+    /// The text, or its beginning.
     pub text: Cow<'a, str>,
     /// The plan of a search.
     pub plan: Option<String>,
@@ -77,13 +89,18 @@ pub(crate) struct ExecutedStatement<'a> {
 
 /// A slow statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SlowQuery {
+pub struct SlowQuery {
+    /// The id by which a table shows it.
     pub id: Uuid,
     /// The beginning of the statement. Microseconds since the epoch.
     pub started_at_micros: i64,
+    /// The time until the answer. Microseconds.
     pub duration_micros: i64,
+    /// The address of the client.
     pub client: SocketAddr,
+    /// The role that the client has logged in as.
     pub role: Option<String>,
+    /// The keyspace of names without one.
     pub keyspace: Option<String>,
     /// The text without its literals.
     pub statement: String,
@@ -103,32 +120,46 @@ impl SlowQueries {
         }
     }
 
-    /// The number of slow statements so far, also of those that are not remembered.
+    /// The number of slow statements so far, also of those that are not logged.
+    #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
     /// The remembered statements, the oldest first.
-    pub(crate) fn entries(&self) -> Vec<Arc<SlowQuery>> {
+    #[must_use]
+    pub fn entries(&self) -> Vec<Arc<SlowQuery>> {
         self.recent.lock().entries.iter().cloned().collect()
     }
 
     /// The beginning of a statement; `None` if there is no log.
-    pub(crate) fn begin(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn begin(&self) -> Option<Instant> {
         self.options.threshold.map(|_| Instant::now())
     }
 
     /// Notes that a statement is done that began then. Only a slow one is described.
-    pub(crate) fn end<'a>(
+    pub fn end<'a>(
         &self,
         began: Option<Instant>,
         describe: impl FnOnce() -> ExecutedStatement<'a>,
     ) {
-        if let (Some(began), Some(threshold)) = (began, self.options.threshold) {
-            let took = began.elapsed();
-            if took >= threshold {
-                self.note(took, SystemClock.now_micros(), describe);
-            }
+        if let Some(began) = began {
+            self.took(began.elapsed(), describe);
+        }
+    }
+
+    /// Whether a statement that took so long is slow.
+    #[must_use]
+    pub fn is_slow(&self, took: Duration) -> bool {
+        let threshold = self.options.threshold;
+        threshold.is_some_and(|threshold| took >= threshold)
+    }
+
+    /// Notes that a statement took so long. Only a slow one is described.
+    pub fn took<'a>(&self, took: Duration, describe: impl FnOnce() -> ExecutedStatement<'a>) {
+        if self.is_slow(took) {
+            self.note(took, SystemClock.now_micros(), describe);
         }
     }
 
@@ -151,20 +182,20 @@ impl SlowQueries {
             duration_micros,
             client: executed.client,
             role: executed.role.map(str::to_owned),
-            keyspace: executed.keyspace.map(str::to_owned),
+            keyspace: executed.keyspace.map(Cow::into_owned),
             statement: without_literals(&executed.text, TEXT_BYTES_MAX),
             plan: executed.plan.map(|plan| of_plan(&plan)),
             request_id: of_request.map(|id| id.to_string()),
         });
         log(&slow);
         let mut recent = self.recent.lock();
-        if recent.entries.len() == ENTRIES_MAX {
+        recent.entries.push_back(slow);
+        if recent.entries.len() > self.options.remembered {
             recent.entries.pop_front();
         }
-        recent.entries.push_back(slow);
     }
 
-    /// Whether a slow statement of this second is remembered.
+    /// Whether a slow statement of this second is logged.
     fn is_sampled(&self, second: i64) -> bool {
         let mut recent = self.recent.lock();
         let (present, taken) = &mut recent.second;
@@ -176,14 +207,46 @@ impl SlowQueries {
     }
 }
 
-/// A plan on one line, without literals.
+/// The part of a statement's text that the log shows.
+#[must_use]
+pub fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
+/// The text by which the log shows a batch: the tables that it writes to, each by its keyspace and
+/// its name.
+#[must_use]
+pub fn batch_text<'a>(tables: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for (keyspace, table) in tables {
+        let name = format!("{keyspace}.{table}");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        if names.len() == BATCH_TABLES_MAX {
+            break;
+        }
+    }
+    format!("BEGIN BATCH ON {}", names.join(", "))
+}
+
+/// A plan on one line, without literals. It ends where the first text of a literal begins: plans
+/// show texts without doubled quotes and cut long ones, so that their ends can't be recognised.
 fn of_plan(plan: &str) -> String {
-    let lines = plan
+    let text_at = [plan.find('\''), plan.find("$$")]
+        .into_iter()
+        .flatten()
+        .min();
+    let before_text = text_at.map_or(plan, |at| &plan[..at]);
+    let lines = before_text
         .lines()
         .map(|line| without_literals(line, PLAN_BYTES_MAX));
-    let mut text = lines.collect::<Vec<_>>().join("; ");
-    text.truncate(text.floor_char_boundary(PLAN_BYTES_MAX));
-    text
+    let mut shown = lines.collect::<Vec<_>>().join("; ");
+    if text_at.is_some() {
+        shown.push_str(" ?...");
+    }
+    shown.truncate(shown.floor_char_boundary(PLAN_BYTES_MAX));
+    shown
 }
 
 fn log(slow: &SlowQuery) {
@@ -217,9 +280,14 @@ mod tests {
     }
 
     fn log_of(threshold: Option<Duration>) -> SlowQueries {
+        log_that_remembers(threshold, REMEMBERED)
+    }
+
+    fn log_that_remembers(threshold: Option<Duration>, remembered: usize) -> SlowQueries {
         SlowQueries::new(SlowQueryOptions {
             threshold,
             a_second: 3,
+            remembered,
         })
     }
 
@@ -244,6 +312,14 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_ends_where_a_text_begins() {
+        for text in ["one\nsecret'", "it's secret'", "sec...", "$$secret$$"] {
+            let plan = format!("index k.i\nfilter a > 3 and b = '{text}\nfilter c = 4");
+            assert_eq!(of_plan(&plan), "index k.i; filter a > ? and b = ?...");
+        }
+    }
+
+    #[test]
     fn quick_statements_are_not_described() {
         for threshold in [None, Some(Duration::from_hours(1))] {
             let log = log_of(threshold);
@@ -262,14 +338,37 @@ mod tests {
             });
         }
         assert_eq!((log.count(), log.entries().len()), (10, 3));
-        for number in 2..2 + 2 * ENTRIES_MAX as i64 {
+        for number in 2..2 + 2 * REMEMBERED as i64 {
             log.note(Duration::from_secs(1), number * second, || {
                 executed("SELECT 1")
             });
         }
         let entries = log.entries();
-        assert_eq!(entries.len(), ENTRIES_MAX);
+        assert_eq!(entries.len(), REMEMBERED);
         let last = entries.last().map(|slow| slow.started_at_micros);
-        assert_eq!(last, Some(2 * ENTRIES_MAX as i64 * second));
+        assert_eq!(last, Some(2 * REMEMBERED as i64 * second));
+    }
+
+    #[test]
+    fn a_log_without_a_table_remembers_nothing() {
+        let log = log_that_remembers(Some(Duration::ZERO), 0);
+        log.took(Duration::from_secs(1), || executed("SELECT 1"));
+        assert_eq!((log.count(), log.entries().len()), (1, 0));
+    }
+
+    #[test]
+    fn a_batch_is_shown_by_its_tables() {
+        let tables = [("shop", "one"), ("shop", "two"), ("shop", "one")];
+        assert_eq!(batch_text(tables), "BEGIN BATCH ON shop.one, shop.two");
+        let names: Vec<String> = (0..20).map(|number| format!("t{number}")).collect();
+        let text = batch_text(names.iter().map(|name| ("shop", name.as_str())));
+        assert!(text.ends_with("shop.t7"), "{text}");
+    }
+
+    #[test]
+    fn a_text_is_shown_up_to_its_bound() {
+        let text = "\u{e9}".repeat(TEXT_BYTES_MAX);
+        assert_eq!(beginning(&text).len(), TEXT_BYTES_MAX);
+        assert_eq!(beginning("SELECT 1"), "SELECT 1");
     }
 }
