@@ -40,12 +40,12 @@ class IndexService:
 
 
 class Server(Process, IndexService):
-    """One `annulus serve` on free ports of loopback."""
+    """One `annulus serve` on loopback, by default on free ports."""
 
-    def __init__(self, data_dir, *arguments, http_port=0):
+    def __init__(self, data_dir, *arguments, cql_port=0, http_port=0):
         self.data_dir = pathlib.Path(data_dir)
-        command = ["serve", "--data-dir", self.data_dir, "--cql-port", "0", "--http-port", str(http_port), *arguments]
-        super().__init__(command, READY, self.data_dir.with_suffix(".log"))
+        command = ["serve", "--data-dir", self.data_dir, "--cql-port", str(cql_port), "--http-port", str(http_port)]
+        super().__init__([*command, *arguments], READY, self.data_dir.with_suffix(".log"))
         self.cql_port = None
 
     def became_ready(self, host, cql_port, http_port):

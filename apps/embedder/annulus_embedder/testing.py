@@ -1,9 +1,11 @@
-"""Starts the two servers for tests, each as a process on a free port of loopback.
+"""Starts servers for tests on free ports of loopback: the two of this package, each as a process, and a scripted one.
 
     with running_embedder() as embedder, running_stub_model(delay=0.05) as model:
         openai.OpenAI(base_url=embedder.base_url, api_key="none").embeddings.create(...)
         model.stop()     # from here on connections are refused
         model.start()    # on the same port
+    with running_scripted_server() as server:
+        server.status, server.answer = 200, b"<html>"
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ import re
 import select
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 PACKAGE_ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -137,3 +141,62 @@ def running_stub_model(delay: float = 0.0) -> Iterator[StubModelServer]:
         yield server
     finally:
         server.stop()
+
+
+class ScriptedServer(ThreadingHTTPServer):
+    """Answers each request with the bytes that a test chose, and remembers the last request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _ScriptedHandler)
+        self.status, self.answer = 200, b""
+        self.path: str | None = None
+        self.authorization: str | None = None
+        self.body: Any = None
+
+    @property
+    def base_url(self) -> str:
+        """The URL that clients of OpenAI take as their base."""
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def say(self, text: object) -> None:
+        """Has each chat request answered with a text from now on."""
+        self.status, self.answer = 200, json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+
+    def embed(self, *vectors: list[float]) -> None:
+        """Has each request for embeddings answered with these vectors from now on."""
+        data = [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]
+        self.status, self.answer = 200, json.dumps({"data": data}).encode()
+
+
+class _ScriptedHandler(BaseHTTPRequestHandler):
+    server: ScriptedServer
+
+    def do_POST(self) -> None:
+        self.server.path, self.server.authorization = self.path, self.headers["Authorization"]
+        self.server.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(self.server.answer)))
+        self.end_headers()
+        self.wfile.write(self.server.answer)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Writes nothing."""
+
+
+@contextlib.contextmanager
+def running_scripted_server() -> Iterator[ScriptedServer]:
+    """A scripted server in a thread."""
+    server = ScriptedServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -14,11 +14,12 @@ from annulus_films.config import Settings
 from annulus_films.database import DatabaseError, FilmDatabase, FilmLabel
 from annulus_films.embedding import EmbeddingError, creator
 from annulus_films.film_map import FilmMap
-from annulus_films.highlight import marked
+from annulus_films.highlight import marked, plain
 from annulus_films.models import Match, Wish
 from annulus_films.recommender import Recommender
 
 EXAMPLE = "a lonely robot learns to love"
+EXAMPLE_NOTE = "12 of these 10,000 texts have a robot or an android, and only that of Heartbeeps has love as well."
 FIRST_YEAR, LAST_YEAR = 1900, 2023
 OTHERS = 8
 # Of the font that Streamlit brings: a machine may have none with emoji.
@@ -69,7 +70,7 @@ def page() -> None:
         matches = films.recommend(wish)
         labels = all_films(database)
     except (DatabaseError, EmbeddingError) as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         st.button("Try again")
         return
     answer(matches)
@@ -80,6 +81,8 @@ def wish_of(database: FilmDatabase) -> Wish | None:
     """The wish that the controls say, or none, with a sentence that says what is missing."""
     state, dialect = st.session_state, database.settings.dialect
     sentence = st.text_input("A film about", EXAMPLE, key="sentence", on_change=forget_film)
+    if sentence == EXAMPLE and state.like_film is None:
+        st.caption(EXAMPLE_NOTE)
     with st.sidebar:
         st.header("Filters")
         years = st.slider("Years", FIRST_YEAR, LAST_YEAR, (FIRST_YEAR, LAST_YEAR), key="years")

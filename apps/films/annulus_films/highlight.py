@@ -1,4 +1,4 @@
-"""Marks in a plot the words that a search found. Everything else of a text is escaped: it goes into a page."""
+"""Texts that go into a page: a plot with marks on the words that a search found, and what is to have no marks."""
 
 import html
 import re
@@ -16,3 +16,8 @@ def marked(text: str, excerpt: str | None) -> str:
     return "".join(
         f"<mark>{html.escape(part)}</mark>" if at % 2 else html.escape(part) for at, part in enumerate(parts)
     )
+
+
+def plain(text: str) -> str:
+    """A text in which Markdown finds nothing, such as what a provider of embeddings says of its trouble."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|$:~])", r"\\\1", text)

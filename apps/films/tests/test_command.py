@@ -8,8 +8,9 @@ import sys
 
 import pytest
 from annulus_films.database import FilmDatabase
-from pages import APPLICATION, free_port
+from pages import APPLICATION
 from server import Server
+from serving import free_port
 
 
 def find(port: int, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+import pyarrow.parquet
 import pytest
+from annulus_films.config import SAMPLE
 from annulus_films.database import FilmDatabase
 from annulus_films.evaluate import judged_queries, mean, measure, ndcg
 from annulus_films.recommender import Recommender
@@ -35,3 +39,12 @@ def test_words_and_vectors_are_better_than_vectors_also_where_nothing_was_chosen
     # docs/films.md has these.
     assert mean(scores.vectors) == pytest.approx(0.385, abs=0.01)
     assert mean(scores.hybrid) == pytest.approx(0.519, abs=0.01)
+
+
+def test_the_sample_has_few_robots_and_one_in_love() -> None:
+    # The page says so under its example, and docs/films.md does.
+    films = pyarrow.parquet.read_table(SAMPLE, columns=["title", "plot"]).to_pylist()
+    robots = [film for film in films if re.search(r"\b(robots?|androids?)\b", film["plot"], re.IGNORECASE)]
+    assert (len(films), len(robots)) == (10_000, 12)
+    in_love = [film for film in robots if re.search(r"\b(love|romantic)", film["plot"], re.IGNORECASE)]
+    assert [film["title"] for film in in_love] == ["Heartbeeps"]

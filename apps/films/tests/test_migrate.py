@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow.parquet
@@ -16,7 +17,7 @@ from annulus_films.migrate import migrate, statements
 from annulus_films.models import Wish
 from annulus_films.recommender import Recommender
 from conftest import settings_of
-from server import Server
+from server import Server, eventually
 
 FILMS = 300
 
@@ -78,6 +79,17 @@ def test_a_second_migration_loads_nothing(empty: FilmDatabase, embedder: Embedde
         assert migrate(empty, embedder, lambda done, all: steps.append(done), few_films) == FILMS
     assert steps == [FILMS]
     assert empty.count() == FILMS
+
+
+def test_two_migrations_at_once_load_each_film_once(
+    empty: FilmDatabase, embedder: Embedder, few_films: pathlib.Path
+) -> None:
+    with FilmDatabase(empty.settings) as other, ThreadPoolExecutor(2) as threads:
+        done = threads.map(lambda database: migrate(database, embedder, silent, few_films), [empty, other])
+        assert list(done) == [FILMS, FILMS]
+    assert empty.count() == FILMS
+    wish = Wish(sentence="a film", limit=20)
+    assert eventually(lambda: len(Recommender(empty, embedder).recommend(wish)) == 20)
 
 
 def test_a_load_that_was_cut_short_is_finished(

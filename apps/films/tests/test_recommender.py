@@ -68,7 +68,7 @@ def test_a_film_finds_others_that_are_like_it_and_not_itself(recommender: Recomm
     assert any("monster" in match.film.plot.lower() or "kong" in match.film.plot.lower() for match in matches)
 
 
-def test_what_is_liked_comes_nearer_and_what_is_disliked_goes_away(
+def test_a_liked_film_comes_nearer_and_a_disliked_one_goes_away(
     recommender: Recommender, database: FilmDatabase
 ) -> None:
     vectors = {id: np.array(vector) for id, vector in database.embeddings([HEARTBEEPS, CHAPPIE]).items()}

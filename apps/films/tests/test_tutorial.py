@@ -14,9 +14,10 @@ import sys
 
 import pytest
 from conftest import ROOT
-from pages import free_port, running_page
+from pages import running_page
 from playwright.sync_api import Browser
 from server import Server
+from serving import free_port
 
 TUTORIAL = ROOT / "docs/tutorial-films.md"
 BLOCK = re.compile(r"(?:Save as `(?P<name>[^`]+)`:\n\n)?```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL)

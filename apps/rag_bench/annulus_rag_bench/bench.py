@@ -35,7 +35,7 @@ def benchmark(
         progress(f"Measuring {name}", number, len(names))
         results.append(in_a_process(name, count, settings))
     progress("Measured", len(names), len(names))
-    tables = report(results, len(task.articles), exact_quality(task), embeddings.model)
+    tables = report(results, len(task.articles), exact_quality(task), embeddings.name)
     return write_report(tables, settings.directory), results
 
 

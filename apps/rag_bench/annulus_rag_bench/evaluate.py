@@ -31,7 +31,7 @@ def scores_of(store: Store, embeddings: Embeddings, questions: Sequence[JudgedQu
 
 def evaluation(store: Store, embeddings: Embeddings) -> str:
     """The scores of a store as a table. Raises `StoreError` where another model made its vectors."""
-    check_model(store, embeddings.model)
+    check_model(store, embeddings.name)
     questions = judged_questions()
     orders = [("vectors", False)] + ([("hybrid", True)] if store.has_hybrid else [])
     scores = [scores_of(store, embeddings, questions, hybrid) for _, hybrid in orders]

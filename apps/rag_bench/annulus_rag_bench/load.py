@@ -25,7 +25,7 @@ def load(store: Store, articles: Sequence[Article], embeddings: Embeddings, prog
 
     Articles of another model, or of a load that was cut short, are replaced by all of them."""
     store.create()
-    if store.embedding_model() == embeddings.model and store.count() == len(articles):
+    if store.embedding_model() == embeddings.name and store.count() == len(articles):
         return len(articles)
     vectors = embed_articles(articles, embeddings, progress)
     store.remove_all()
@@ -35,5 +35,5 @@ def load(store: Store, articles: Sequence[Article], embeddings: Embeddings, prog
         progress("Loading", min(at + BATCH, len(articles)), len(articles))
     store.wait_until_searchable(len(articles), SEARCHABLE_WITHIN)
     # Last, so that a load that was cut short begins again.
-    store.set_embedding_model(embeddings.model)
+    store.set_embedding_model(embeddings.name)
     return len(articles)

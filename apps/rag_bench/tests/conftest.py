@@ -6,7 +6,6 @@ import importlib.util
 import os
 import pathlib
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,9 +22,10 @@ from annulus_rag_bench.config import Settings  # noqa: E402
 from annulus_rag_bench.corpus import CORPUS, embedding_text, load_articles  # noqa: E402
 from annulus_rag_bench.embeddings import BundledModel, Vectors  # noqa: E402
 from annulus_rag_bench.stores import STORES, Store, store_class  # noqa: E402
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
-from process import BINARY, Process  # noqa: E402
-from server import READY, Server  # noqa: E402
+from playwright.sync_api import Browser  # noqa: E402
+from process import BINARY  # noqa: E402
+from server import Server  # noqa: E402
+from serving import chromium  # noqa: E402
 
 # Every twentieth: articles of all decades, and few enough for a node of Cassandra.
 EVERY = 20
@@ -89,15 +89,6 @@ def empty_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     store.close()
 
 
-class ServerAt(Server):
-    """A server on a CQL port that stays the same when it starts again."""
-
-    def __init__(self, data_dir: pathlib.Path, port: int) -> None:
-        self.data_dir, self.cql_port = data_dir, None
-        command = ["serve", "--data-dir", data_dir, "--cql-port", str(port), "--http-port", "0"]
-        Process.__init__(self, command, READY, data_dir.with_suffix(".log"))
-
-
 @dataclass(frozen=True)
 class Library:
     """Few articles with vectors of the bundled model, for tests of the pipeline."""
@@ -109,7 +100,7 @@ class Library:
         store.create()
         store.insert(self.articles, self.vectors)
         store.wait_until_searchable(len(self.articles), LOAD_SECONDS)
-        store.set_embedding_model(BundledModel.model)
+        store.set_embedding_model(BundledModel.name)
 
     def load_server(self, host: str, port: int) -> None:
         """Loads a server of Annulus."""
@@ -139,11 +130,5 @@ def server(tmp_path_factory: pytest.TempPathFactory, library: Library) -> Iterat
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium: playwright's own is a download that no registry of packages has."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()

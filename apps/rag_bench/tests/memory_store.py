@@ -36,7 +36,7 @@ ARTICLES = [
 class WordEmbeddings:
     """Texts that share words are near each other."""
 
-    model = "words"
+    name = "words"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
@@ -141,7 +141,7 @@ def loaded_store() -> MemoryStore:
     """The store with the three articles."""
     store, embeddings = MemoryStore(), WordEmbeddings()
     store.insert(ARTICLES, embeddings.embed([embedding_text(article) for article in ARTICLES]))
-    store.set_embedding_model(embeddings.model)
+    store.set_embedding_model(embeddings.name)
     return store
 
 

@@ -6,24 +6,15 @@ import contextlib
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
-from server import eventually
+from serving import free_port, serving
 
 APPLICATION = pathlib.Path(__file__).resolve().parents[1]
-START_SECONDS, STOP_SECONDS = 180, 15
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def environment(cql_port: int, **variables: str) -> dict[str, str]:
@@ -52,31 +43,13 @@ def asked(url: str, path: str, body: object = None) -> tuple[int, Any]:
         return error.code, json.load(error)
 
 
-@contextlib.contextmanager
-def running(command: str, health: str, cql_port: int, log: pathlib.Path, **variables: str) -> Iterator[str]:
-    """Yields the URL of what `serve` or `page` serves. Ends it by its id afterwards."""
+def running(
+    command: str, health: str, cql_port: int, log: pathlib.Path, **variables: str
+) -> contextlib.AbstractContextManager[str]:
+    """Yields the URL of what `serve` or `page` serves."""
     port = free_port()
     arguments = [sys.executable, "-m", "annulus_rag_bench", command, "--port", str(port)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(arguments, env=environment(cql_port, **variables), stdout=output, stderr=output)
-    url = f"http://127.0.0.1:{port}/"
-
-    def answers() -> bool:
-        assert process.poll() is None, log.read_text()
-        with contextlib.suppress(OSError), urllib.request.urlopen(url + health, timeout=5):
-            return True
-        return False
-
-    try:
-        eventually(answers, seconds=START_SECONDS, every=0.1)
-        yield url
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    return serving(arguments, port, health, log, environment(cql_port, **variables))
 
 
 def running_service(cql_port: int, log: pathlib.Path, **variables: str) -> contextlib.AbstractContextManager[str]:

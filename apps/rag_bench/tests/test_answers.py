@@ -15,9 +15,10 @@ from annulus_rag_bench.pipeline.grading import DistanceGrader
 from annulus_rag_bench.pipeline.model import StubModel
 from annulus_rag_bench.pipeline.pipeline import Pipeline
 from annulus_rag_bench.stores import STORES, Store, store_class
-from conftest import Library, ServerAt, own_settings, skip_without
-from pages import asked, free_port, ran, running_service
+from conftest import Library, own_settings, skip_without
+from pages import asked, ran, running_service
 from server import Server, eventually
+from serving import free_port
 
 ROBOTS = "Which film has two robots that fall in love?"
 FOUND = (
@@ -73,7 +74,7 @@ def test_a_question_is_answered_with_a_citation(server: Server) -> None:
     assert "Annulus, stub: embed " in done.stdout
 
 
-def test_what_no_article_has_is_declined(server: Server) -> None:
+def test_a_question_that_no_article_answers_is_declined(server: Server) -> None:
     done = ran(server.cql_port, "ask", ROSES)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("not in the documents\nThe nearest article has a distance of 0.")
@@ -98,7 +99,7 @@ def test_what_no_article_has_is_declined(server: Server) -> None:
         (["x"], {"RAG_DISTANCE_MAX": "far"}, "valid number"),
     ],
 )
-def test_what_is_wrong_is_one_line(server: Server, arguments: list[str], variables: dict[str, str], says: str) -> None:
+def test_a_mistake_is_one_line(server: Server, arguments: list[str], variables: dict[str, str], says: str) -> None:
     done = ran(server.cql_port, "ask", *arguments, **variables)
     assert done.returncode in (1, 2)
     assert says in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
@@ -124,7 +125,7 @@ def test_a_question_of_100_kb_is_one_for_the_service(server: Server, tmp_path: p
 
 def test_a_service_starts_before_its_database_and_finds_it_again(library: Library, tmp_path: pathlib.Path) -> None:
     port = free_port()
-    database = ServerAt(tmp_path / "data", port)
+    database = Server(tmp_path / "data", cql_port=port)
     with running_service(port, tmp_path / "log") as url:
 
         def answer() -> tuple[int, str]:
@@ -148,10 +149,28 @@ def test_a_service_starts_before_its_database_and_finds_it_again(library: Librar
             assert eventually(lambda: answer() == (200, FOUND), seconds=60, every=0.2)
 
 
+def test_two_services_at_once_answer_alike(server: Server, tmp_path: pathlib.Path) -> None:
+    with (
+        running_service(server.cql_port, tmp_path / "one.log") as one,
+        running_service(server.cql_port, tmp_path / "two.log") as two,
+        ThreadPoolExecutor(6) as threads,
+    ):
+
+        def facts(request: tuple[str, str]) -> tuple[int, str, str]:
+            url, question = request
+            status, said = asked(url, "ask", {"question": question})
+            return status, said["outcome"], said["text"]
+
+        questions = [ROBOTS, ROSES, "astronauts travel to Mars"] * 4
+        answers = list(threads.map(facts, [(url, question) for question in questions for url in (one, two)]))
+        assert answers[::2] == answers[1::2]
+        assert answers[0] == (200, "answered", FOUND)
+
+
 def test_articles_of_another_embedding_model_are_refused_until_they_are_loaded_again(
     library: Library, tmp_path: pathlib.Path
 ) -> None:
-    with ServerAt(tmp_path / "data", free_port()) as database:
+    with Server(tmp_path / "data") as database:
         library.load_server(database.host, database.cql_port)
         with running_service(database.cql_port, tmp_path / "log") as url:
             assert asked(url, "ask", {"question": ROBOTS})[0] == 200
@@ -159,7 +178,7 @@ def test_articles_of_another_embedding_model_are_refused_until_they_are_loaded_a
             status, said = asked(url, "ask", {"question": ROBOTS})
             assert status == 503
             assert "embedded by another, and questions would be by all-MiniLM-L6-v2" in said["error"]
-            set_model(database, BundledModel.model)
+            set_model(database, BundledModel.name)
             assert asked(url, "ask", {"question": ROBOTS})[0] == 200
 
 

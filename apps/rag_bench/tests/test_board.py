@@ -15,8 +15,9 @@ import pytest
 import yaml
 from annulus_rag_bench.pipeline.metrics import Metrics
 from conftest import ROOT
-from pages import APPLICATION, asked, free_port, running_service
+from pages import APPLICATION, asked, running_service
 from server import Server, eventually
+from serving import free_port
 
 sys.path.append(str(ROOT / "tests/monitoring"))
 

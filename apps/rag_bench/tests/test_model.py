@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from annulus_embedder.testing import running_stub_model
+from annulus_embedder.testing import ScriptedServer, running_scripted_server, running_stub_model
 from annulus_rag_bench.config import Settings
 from annulus_rag_bench.pipeline.model import Message, ModelError, RemoteModel, StubModel, model_of
-from chat_server import ChatServer, running_chat_server
 
 CHAT: list[Message] = [{"role": "user", "content": "[1] Goethe wrote Faust.\n\nWho wrote Faust?"}]
 
 
 @pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with running_chat_server() as server:
+def server() -> Iterator[ScriptedServer]:
+    with running_scripted_server() as server:
         yield server
 
 
@@ -29,10 +28,10 @@ def test_without_a_setting_the_stub_answers_in_this_process() -> None:
     assert model.complete(CHAT) == "Goethe wrote Faust. [1]"
 
 
-def test_a_server_gets_the_model_the_chat_and_the_key(server: ChatServer) -> None:
+def test_a_server_gets_the_model_the_chat_and_the_key(server: ScriptedServer) -> None:
     server.say(" Goethe. [1]\n")
     assert remote(server.base_url + "/").complete(CHAT) == "Goethe. [1]"
-    assert (server.path, server.key) == ("/v1/chat/completions", "Bearer secret")
+    assert (server.path, server.authorization) == ("/v1/chat/completions", "Bearer secret")
     assert server.body == {"model": "a-model", "messages": CHAT}
 
 
@@ -50,7 +49,7 @@ def test_a_server_gets_the_model_the_chat_and_the_key(server: ChatServer) -> Non
     ],
 )
 def test_a_server_that_answers_wrongly_is_an_error_in_words(
-    server: ChatServer, status: int, answer: bytes, says: str
+    server: ScriptedServer, status: int, answer: bytes, says: str
 ) -> None:
     server.status, server.answer = status, answer
     with pytest.raises(ModelError, match=says) as error:
@@ -78,6 +77,6 @@ def test_the_stub_is_known_as_a_server_too_and_is_found_again_when_it_was_down()
 
 
 @pytest.mark.parametrize("answer", [b'{"data": [{"id": "a-model", "owned_by": "a-company"}]}', b"[]", b'{"data": []}'])
-def test_another_server_is_no_stub(server: ChatServer, answer: bytes) -> None:
+def test_another_server_is_no_stub(server: ScriptedServer, answer: bytes) -> None:
     server.answer = answer
     assert not remote(server.base_url).is_stub()

@@ -35,7 +35,7 @@ def test_each_step_has_its_time_in_order() -> None:
     assert all(0 <= seconds < 30 for seconds in answer.seconds.values())
 
 
-def test_what_is_too_far_is_left_out_and_never_read() -> None:
+def test_an_article_that_is_too_far_is_left_out_and_never_read() -> None:
     model = SayingModel("Two robots do. [1]")
     answer = memory_pipeline(model=model).answer(Question(ROBOTS))
     assert [source.title for source in answer.sources if source.number is None] == ["Jaws"]

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from annulus_embedder.client import RemoteEmbedder
 from annulus_embedder.testing import running_embedder
 from annulus_rag_bench.article import Article
 from annulus_rag_bench.config import Settings
 from annulus_rag_bench.corpus import load_articles
-from annulus_rag_bench.embeddings import BundledModel, EmbeddingError, RemoteModel, embed_cached, embeddings_of
+from annulus_rag_bench.embeddings import BundledModel, EmbeddingError, embed_cached, embeddings_of
 from annulus_rag_bench.load import load
 from annulus_rag_bench.retrieval import related_articles
 from annulus_rag_bench.stores import Store, StoreError, check_model, opened_store, store_class
 from conftest import own_settings
-from process import Process
 from pydantic import ValidationError
-from server import READY, Server, eventually
+from server import Server, eventually
 
 # They are of the early years, and one is about Houdini.
 FIRST, ARTICLES = 720, 80
@@ -93,7 +93,7 @@ def test_loading_again_changes_nothing_and_another_model_replaces_all(
     class Backwards:
         """Another model: the same vectors, backwards."""
 
-        model = "backwards"
+        name = "backwards"
 
         def embed(self, texts: list[str]) -> np.ndarray:
             return np.ascontiguousarray(embeddings.embed(texts)[:, ::-1])
@@ -117,15 +117,6 @@ def test_loading_again_changes_nothing_and_another_model_replaces_all(
         store.close()
 
 
-class ServerAt(Server):
-    """A server on a CQL port that stays the same when it starts again."""
-
-    def __init__(self, data_dir: pathlib.Path, port: int) -> None:
-        self.data_dir, self.cql_port = data_dir, None
-        command = ["serve", "--data-dir", data_dir, "--cql-port", str(port), "--http-port", "0"]
-        Process.__init__(self, command, READY, data_dir.with_suffix(".log"))
-
-
 def test_a_database_that_comes_back_is_found_again(
     some: list[Article], embeddings: BundledModel, tmp_path: pathlib.Path
 ) -> None:
@@ -136,7 +127,7 @@ def test_a_database_that_comes_back_is_found_again(
         first.stop()
         with pytest.raises(StoreError, match=rf"No Annulus answers at 127\.0\.0\.1:{port}\. Start one with: make run"):
             related_articles(store, embeddings, some[3].body)
-        again = ServerAt(tmp_path / "data", port).start()
+        again = Server(tmp_path / "data", cql_port=port).start()
         try:
 
             def answer() -> object:
@@ -185,7 +176,7 @@ def test_a_program_that_is_not_there_is_said(tmp_path: pathlib.Path) -> None:
 def test_a_server_of_embeddings_gives_the_same_vectors(embeddings: BundledModel) -> None:
     with running_embedder() as server:
         remote = embeddings_of(Settings(embeddings_url=server.base_url, embeddings_model="all-MiniLM-L6-v2"))
-        assert isinstance(remote, RemoteModel)
+        assert isinstance(remote, RemoteEmbedder)
         texts = ["a film", "a horse"] * 40
         assert np.allclose(remote.embed(texts), embeddings.embed(texts), atol=1e-5)
         assert remote.embed([]).shape == (0, 384)
@@ -197,7 +188,7 @@ def test_vectors_are_computed_once(embeddings: BundledModel, tmp_path: pathlib.P
     class Counting:
         """The model, which counts its texts."""
 
-        model, texts = "counting", 0
+        name, texts = "counting", 0
 
         def embed(self, texts: list[str]) -> np.ndarray:
             self.texts += len(texts)
@@ -207,6 +198,6 @@ def test_vectors_are_computed_once(embeddings: BundledModel, tmp_path: pathlib.P
     first = embed_cached(model, ["a", "b"], tmp_path)
     assert np.array_equal(embed_cached(model, ["a", "b"], tmp_path), first) and model.texts == 2
     embed_cached(model, ["a", "c"], tmp_path)
-    model.model = "another"
+    model.name = "another"
     embed_cached(model, ["a", "b"], tmp_path)
     assert model.texts == 6

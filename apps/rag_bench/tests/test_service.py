@@ -88,7 +88,7 @@ def test_a_bad_question_is_refused_in_words(client: TestClient, asked: object, s
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 50_000, b'{"question": "\xe9"}'])
-def test_what_is_no_json_is_refused_in_words(client: TestClient, body: bytes) -> None:
+def test_a_body_that_is_no_json_is_refused_in_words(client: TestClient, body: bytes) -> None:
     response = client.post("/ask", content=body, headers={"Content-Type": "application/json"})
     assert response.status_code == 400
     assert list(response.json()) == ["error"]

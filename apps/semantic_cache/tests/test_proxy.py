@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pathlib
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -198,7 +199,7 @@ def test_keys_are_tenants_and_names_divide_them_further(proxy: ProxyProcess) -> 
     assert ask(proxy, EGG_TOO, key="sk-ann", headers={"x-cache-tenant": "shop"}).headers["x-cache"] == "miss"
 
 
-def test_what_is_no_plain_question_passes_through(proxy: ProxyProcess, model: StubModelServer) -> None:
+def test_requests_that_are_no_plain_question_pass_through(proxy: ProxyProcess, model: StubModelServer) -> None:
     image = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
     for body, reason in (
         ({"messages": [{"role": "user", "content": image}]}, "not_text"),
@@ -317,8 +318,8 @@ def test_two_proxies_at_once_share_their_answers(start_proxy: StartProxy, model:
         assert text in a.text
 
 
-def test_a_database_that_is_down_fails_no_request(
-    start_proxy: StartProxy, model: StubModelServer, tmp_path: Any
+def test_a_database_that_is_down_fails_no_request_and_is_found_again(
+    start_proxy: StartProxy, model: StubModelServer, tmp_path: pathlib.Path
 ) -> None:
     with Server(tmp_path / "data") as server:
         proxy = start_proxy("--cql-port", str(server.cql_port))
@@ -333,6 +334,9 @@ def test_a_database_that_is_down_fails_no_request(
         assert (health["status"], health["cache"]) == ("ok", "down")
         failed = own(proxy, "/cache/invalidate", {"everything": True}, authorization="Bearer sk-ann")
         assert failed.status_code == 503
+        with Server(server.data_dir, cql_port=server.cql_port):
+            assert stored(proxy, EGG).headers["x-cache"] == "hit-exact"
+            assert own(proxy, "/health").json()["cache"] == "up"
 
 
 def test_a_proxy_starts_without_a_database(start_proxy: StartProxy) -> None:

@@ -23,16 +23,8 @@ def own_server(tmp_path: pathlib.Path) -> Server:
     return Server(tmp_path / "data")
 
 
-def _on_the_same_port(first: Server, tmp_path: pathlib.Path) -> Server:
-    # `--cql-port` comes twice, and the second one holds.
-    again = Server(tmp_path / "data")
-    place = again._command.index("--cql-port")
-    again._command[place + 1] = str(first.cql_port)
-    return again
-
-
 def test_answers_wait_for_a_database_that_is_down_and_are_there_when_it_is_back(
-    own_server: Server, tmp_path: pathlib.Path, embeddings: SharedEmbeddings
+    own_server: Server, embeddings: SharedEmbeddings
 ) -> None:
     own_server.start()
     settings = Settings(cql_port=own_server.cql_port, database_timeout=5, embedding_timeout=30)
@@ -49,7 +41,7 @@ def test_answers_wait_for_a_database_that_is_down_and_are_there_when_it_is_back(
             assert cache.get(EGG) is None
         assert time.monotonic() - began < 5, "look-ups wait for a database that is known to be down"
         assert "database" in cache.asynchronous.trouble
-        with _on_the_same_port(own_server, tmp_path):
+        with Server(own_server.data_dir, cql_port=own_server.cql_port):
             eventually(lambda: cache.get(EGG) is not None, 60)
             eventually(lambda: not cache.asynchronous._waiting, 60)
             for number in range(20):
@@ -58,9 +50,7 @@ def test_answers_wait_for_a_database_that_is_down_and_are_there_when_it_is_back(
             assert cache.invalidate(everything=True) == 21
 
 
-def test_an_erasure_takes_answers_that_wait(
-    own_server: Server, tmp_path: pathlib.Path, embeddings: SharedEmbeddings
-) -> None:
+def test_an_erasure_takes_answers_that_wait(own_server: Server, embeddings: SharedEmbeddings) -> None:
     own_server.start()
     settings = Settings(cql_port=own_server.cql_port, database_timeout=5, embedding_timeout=30)
     with SemanticCache(settings, embeddings=embeddings) as cache:
@@ -69,7 +59,7 @@ def test_an_erasure_takes_answers_that_wait(
         cache.put(EGG, "stays", tenant="b")
         with pytest.raises(DatabaseDownError):
             cache.invalidate(tenant="a")
-        with _on_the_same_port(own_server, tmp_path):
+        with Server(own_server.data_dir, cql_port=own_server.cql_port):
             eventually(lambda: cache.get(EGG, tenant="b") is not None, 60)
             assert cache.get(EGG, tenant="a") is None
             assert cache.invalidate(tenant="a") == 0
@@ -85,15 +75,13 @@ def test_a_bounded_number_of_answers_waits(settings: Settings, embeddings: Share
     cache.close()
 
 
-def test_a_database_that_comes_after_the_cache_is_found(
-    own_server: Server, tmp_path: pathlib.Path, embeddings: SharedEmbeddings
-) -> None:
+def test_a_database_that_comes_after_the_cache_is_found(own_server: Server, embeddings: SharedEmbeddings) -> None:
     with own_server:
         pass
     cache = SemanticCache(Settings(cql_port=own_server.cql_port, database_timeout=5), embeddings=embeddings)
     assert cache.get(EGG) is None
     cache.put(EGG, "answer")
-    with _on_the_same_port(own_server, tmp_path):
+    with Server(own_server.data_dir, cql_port=own_server.cql_port):
         eventually(lambda: cache.get(EGG) is not None, 60)
         cache.close()
 

@@ -35,9 +35,9 @@ def ask_page() -> None:
         with st.spinner("Searching and reading ..."):
             answer = pipeline().answer(question)
     except QuestionError as error:
-        st.warning(sentence(str(error)))
+        st.warning(plain(sentence(str(error))))
     except (StoreError, EmbeddingError) as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         st.button("Try again")
     else:
         show_answer(answer)
@@ -70,7 +70,7 @@ def show_answer(answer: Answer) -> None:
         elif answer.outcome is Outcome.NOT_IN_DOCUMENTS:
             st.html("<p class='answer'><b>Not in the documents.</b></p>")
         else:
-            st.error(f"The articles were found, and the model gave no answer. {answer.error}")
+            st.error(plain(f"The articles were found, and the model gave no answer. {answer.error}"))
             st.button("Try again")
         for note in answer.notes:
             st.caption(plain(note))

@@ -8,7 +8,7 @@ from ..config import Settings
 from ..embeddings import EmbeddingError
 from ..questions import DEPTH
 from ..stores import StoreError
-from .ask_page import pipeline
+from .ask_page import pipeline, plain
 from .evaluation import STUB_IS_FAITHFUL, Faithfulness, Retrieval, measure_faithfulness, measure_retrieval
 from .model import ModelError
 
@@ -25,7 +25,7 @@ def evaluation_page() -> None:
             with st.spinner("Searching for the judged questions ..."):
                 st.session_state.retrieval = measure_retrieval(pipeline())
     except (StoreError, EmbeddingError) as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     show_quality(st.session_state.retrieval)
     show_declining(st.session_state.retrieval)
@@ -101,7 +101,7 @@ def faithfulness_part() -> None:
             st.session_state.faithfulness = measure_faithfulness(pipeline(), progress=progress)
             bar.empty()
     except (ModelError, StoreError, EmbeddingError) as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
     if "faithfulness" in st.session_state:
         show_faithfulness(st.session_state.faithfulness)
 

@@ -35,7 +35,7 @@ class Pipeline:
         """The pipeline that the settings name. The store is connected with the first question."""
         model = model_of(settings)
         pipeline = cls(StoreConnection(settings), embeddings_of(settings), model, grader_of(settings, model))
-        pipeline.metrics.build.labels(settings.store, pipeline.embeddings.model, model.name).set(1)
+        pipeline.metrics.build.labels(settings.store, pipeline.embeddings.name, model.name).set(1)
         return pipeline
 
     def warm(self) -> None:
@@ -77,7 +77,7 @@ class Pipeline:
         """The store, if it can answer. Raises `StoreError`."""
         try:
             store = self.connection()
-            check_model(store, self.embeddings.model)
+            check_model(store, self.embeddings.name)
         except StoreError as error:
             self.metrics.failed(error)
             raise

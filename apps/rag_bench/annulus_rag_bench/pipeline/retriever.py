@@ -33,7 +33,7 @@ class ArticleRetriever(BaseRetriever):
             asked = query_of(self.embeddings, query, self.published_from, self.published_until, self.hybrid)
         with self.stopwatch.step("check"):
             # At each question, as the articles may have been loaded again meanwhile.
-            check_model(self.store, self.embeddings.model)
+            check_model(self.store, self.embeddings.name)
         with self.stopwatch.step("search"):
             found = self.store.related_articles(asked, self.limit)
         return [document_of(article) for article in found]

@@ -97,7 +97,7 @@ def add_routes(service: FastAPI, pipeline: Pipeline) -> None:
         return {
             "status": "ok",
             "store": store.name,
-            "embeddings": pipeline.embeddings.model,
+            "embeddings": pipeline.embeddings.name,
             "model": pipeline.model.name,
         }
 

