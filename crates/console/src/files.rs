@@ -41,6 +41,7 @@ pub(crate) const FILES: &[EmbeddedFile] = embedded! {
     "icon.svg";
     "index.html";
     "json.js";
+    "polling.js";
     "style.css";
     "theme.js";
     "ui.js";
