@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import { admin, startServer } from './server.mjs';
+import { admin, startServer, token } from './server.mjs';
 
 const chromiumPath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -17,7 +17,7 @@ const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 
 export const widths = { desk: 1440, phone: 390 };
 export const themes = ['light', 'dark'];
-export { admin };
+export { admin, token };
 
 let browser;
 const servers = new Map();
@@ -31,10 +31,11 @@ async function theBrowser() {
   return browser;
 }
 
-// A server for these options: one for all tests of a file that want the same.
-export async function serverFor(options = {}) {
-  const key = JSON.stringify(options);
-  if (!servers.has(key)) servers.set(key, startServer(options));
+// A server for these options: one for all tests of a file that want the same. `start`: what starts it.
+export async function serverFor(options = {}, start = startServer) {
+  const given = { login: false, ...options };
+  const key = `${start.name} ${JSON.stringify(given)}`;
+  if (!servers.has(key)) servers.set(key, start(given));
   return servers.get(key);
 }
 
@@ -98,13 +99,13 @@ export async function withPage(options, use) {
   }
 }
 
-// Logs the browser in without the form.
-export async function logIn(context, { name, password }) {
-  const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+// Logs the browser in without the form: by {name, password}, or by {token}.
+export async function logIn(context, { name, password, token: bearer }) {
+  const authorization = bearer ? `Bearer ${bearer}` : `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
   const response = await context.request.post('/api/v1/session', {
     headers: { Authorization: authorization, 'X-Requested-With': 'annulus' },
   });
-  assert.ok(response.ok(), `login of ${name}: ${response.status()} ${await response.text()}`);
+  assert.ok(response.ok(), `login of ${name ?? 'a token'}: ${response.status()} ${await response.text()}`);
 }
 
 // The page breaks no rule of axe: WCAG 2.2 A and AA, and what axe calls best practice.

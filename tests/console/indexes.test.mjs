@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axe, inAllForms, serverFor, withPage } from './browser.mjs';
-import { sampleServes, until } from './waiting.mjs';
+import { until } from './waiting.mjs';
 
 const MOVIES = '#/indexes/samples/movies_by_plot';
 
 async function withSample() {
   const server = await serverFor();
-  await sampleServes(server);
   await server.cql("CREATE KEYSPACE IF NOT EXISTS shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
   await server.cql('CREATE TABLE IF NOT EXISTS shop.notes (id int PRIMARY KEY, about text, colour text, v vector<float, 3>)');
   await server.cql('CREATE INDEX IF NOT EXISTS by_colour ON shop.notes (colour)');
@@ -29,7 +28,7 @@ test('an index is shown in all forms, with its memory by part and its statement'
     await page.getByText('10,000').first().waitFor();
     await page.getByText('Graph').waitFor();
     await page.getByText('CREATE CUSTOM INDEX movies_by_plot').waitFor();
-    await page.getByRole('cell', { name: 'build', exact: true }).waitFor();
+    await page.getByRole('cell', { name: 'Build of an index', exact: true }).waitFor();
   });
 });
 
@@ -53,6 +52,42 @@ test('of 1,000 indexes those are drawn that are seen, and a filter finds one', a
     await page.keyboard.type('i471');
     await page.getByRole('link', { name: 'many.i471' }).waitFor();
     assert.equal(await page.getByRole('row').count(), 2);
+  });
+});
+
+test('of 5,000 tables one is picked by typing for a new index, and 50 are offered', async () => {
+  const many = Array.from({ length: 5000 }, (_, at) => ({ keyspace: 'many', table: `t${at}`, indexes: [] }));
+  const column = (name, type, kind) => ({ name, type, kind });
+  const definition = { key: { partition: ['id'], clustering: [] }, columns: [column('id', 'int', 'partition_key'), column('about', 'text', 'regular')], indexes: [] };
+  await withPage({}, async ({ page, open }) => {
+    await page.route('**/api/v1/tables', (route) => route.fulfill({ json: many }));
+    await page.route('**/api/v1/tables/many/t4711', (route) => route.fulfill({ json: definition }));
+    await open('#/indexes/new');
+    const table = page.getByLabel('Table', { exact: true });
+    await table.waitFor();
+    assert.equal(await page.locator('datalist option').count(), 50);
+    await table.fill('many.t4711');
+    await page.getByText('INDEX t4711_about ON many.t4711').waitFor();
+    await axe(page);
+  });
+});
+
+test('the schema of a keyspace is read once for an index, whose state is looked at again', async () => {
+  const server = await withSample();
+  await withPage({ server }, async ({ page, open }) => {
+    const sent = [];
+    page.on('request', (request) => sent.push(new URL(request.url()).pathname));
+    await page.clock.install();
+    await open(MOVIES);
+    await page.getByText('Graph').waitFor();
+    const count = (path) => sent.filter((one) => one === path).length;
+    for (let looks = 0; looks < 3; looks += 1) {
+      const again = page.waitForResponse('**/api/v1/indexes/samples/movies_by_plot');
+      await page.clock.runFor(4000);
+      await again;
+    }
+    assert.ok(count('/api/v1/indexes/samples/movies_by_plot') >= 4);
+    assert.equal(count('/api/v1/schema'), 1);
   });
 });
 
@@ -102,7 +137,7 @@ test('an index is made by a form that shows its statement, and dropped after a q
     await page.getByText('USING').first().waitFor();
   });
   await withPage({ server, path: '#/indexes/new' }, async ({ page }) => {
-    await page.getByLabel('Table').fill('shop.notes');
+    await page.getByLabel('Table', { exact: true }).selectOption('shop.notes');
     await page.getByRole('tab', { name: 'Words of a text' }).click();
     await page.getByLabel('Column').selectOption('about');
     await page.getByLabel('Words by').selectOption('english');

@@ -66,6 +66,17 @@ test('a login holds after the page is loaded again, and ends with a logout', asy
   });
 });
 
+test('a logout that the server does not hear of is said', async () => {
+  await withPage({ login: true, path: '#/settings', allow: [/ERR_FAILED/] }, async ({ page, context }) => {
+    await context.route('**/api/v1/session', (route) => route.abort());
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText(/You are still logged in: No answer came/).waitFor();
+    await context.unroute('**/api/v1/session');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Log in to Annulus' }).waitFor();
+  });
+});
+
 test('a login whose password has changed leads to the login page, which says why', async () => {
   const { server, role } = await makeRole('stale_one');
   await withPage({ login: true, loggedIn: role, server, path: '#/connections', allow: [/401|403/] }, async ({ page }) => {
@@ -75,6 +86,9 @@ test('a login whose password has changed leads to the login page, which says why
     await page.getByText('Your login has ended. Log in again.').waitFor();
     await fillIn(page, { name: role.name, password: 'Another-pass-word-2' });
     await page.getByRole('heading', { level: 1, name: 'Connections' }).waitFor();
+    // After a logout no login has ended by itself.
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('Use the name and the password of a role').waitFor();
   });
 });
 

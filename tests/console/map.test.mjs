@@ -2,16 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axe, inAllForms, serverFor, settled, withPage } from './browser.mjs';
-import { sampleServes } from './waiting.mjs';
 
 const MOVIES = '#/map/samples/movies_by_plot';
 const MADE_MS = 120000;
-
-async function withSample() {
-  const server = await serverFor();
-  await sampleServes(server);
-  return server;
-}
 
 // Makes the map unless there is one.
 async function made(page, rows = '1000') {
@@ -54,7 +47,7 @@ async function withSquare(page, side) {
 }
 
 test('a map is made by a button, and shown in all forms', async () => {
-  const server = await withSample();
+  const server = await serverFor();
   await withPage({ server, path: MOVIES }, ({ page }) => made(page));
   await inAllForms({ server, path: MOVIES }, 'map', async ({ page }) => {
     await made(page);
@@ -65,7 +58,7 @@ test('a map is made by a button, and shown in all forms', async () => {
 });
 
 test('the work on a map can be stopped', async () => {
-  const server = await withSample();
+  const server = await serverFor();
   await withPage({ server, path: MOVIES }, async ({ page }) => {
     await made(page);
     await page.getByLabel('Rows at most').selectOption('10000');
@@ -78,7 +71,7 @@ test('the work on a map can be stopped', async () => {
 });
 
 test('points are selected by keyboard, and their rows are a table and CQL', async () => {
-  const server = await withSample();
+  const server = await serverFor();
   await withPage({ server, path: MOVIES }, async ({ page }) => {
     await made(page);
     await canvas(page).focus();
@@ -125,7 +118,7 @@ test('a lasso takes the points in it, and a colour of the legend its own', async
 });
 
 test('the row under the pointer is named, with its values', async () => {
-  const server = await withSample();
+  const server = await serverFor();
   await withPage({ server }, async ({ page, open }) => {
     await withSquare(page, 3);
     await open(MOVIES);

@@ -192,7 +192,7 @@ test('no sample yet, and no recall, are said in words', async () => {
   });
 });
 
-test('the real ring counts the statements that were sent', async () => {
+test('the real ring has searches and statements', async () => {
   const server = await serverFor({ login: false });
   const { names } = await server.api('GET', '/api/v1/metrics/history');
   const titles = { annulus_search_requests_total: 'Searches', annulus_cql_requests_total: 'CQL statements' };

@@ -1,21 +1,11 @@
 // What the page must not do, and what others must not do to it.
 import assert from 'node:assert/strict';
-import { createServer, request as httpRequest } from 'node:http';
+import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { admin, logIn, serverFor, settled, withPage } from './browser.mjs';
+import { guard, statusOf } from './requests.mjs';
 import { startServer } from './server.mjs';
-
-const guard = { 'X-Requested-With': 'annulus' };
-
-// fetch() sets Host and Origin by itself: this sends them as a test wants them.
-async function statusOf(url, headers, method = 'GET') {
-  const sent = httpRequest(url, { method, headers });
-  sent.end();
-  const [answer] = await once(sent, 'response');
-  answer.resume();
-  return answer.statusCode;
-}
 
 test('the page is served with a policy that takes no script but its own', async () => {
   const server = await serverFor({ login: false });
@@ -130,6 +120,64 @@ test('a server that stops is named as such, and the page goes on once it is back
   } finally {
     await server.stop();
   }
+});
+
+test('a server that hangs is named as such, and the page goes on once it answers again', async () => {
+  const server = await startServer({ sample: false });
+  try {
+    await withPage({ server }, async ({ page, open }) => {
+      await page.clock.install();
+      await open('#/tasks');
+      await settled(page);
+      server.signal('SIGSTOP');
+      const sent = page.waitForRequest('**/api/v1/tasks');
+      await page.clock.runFor(6000);
+      await sent;
+      // One request waits, however long: none is sent behind it.
+      let more = 0;
+      page.on('request', () => (more += 1));
+      await page.clock.runFor(20000);
+      assert.equal(more, 0);
+      await page.clock.runFor(11000);
+      await page.getByRole('alert').getByText('No answer came in time').waitFor();
+      server.signal('SIGCONT');
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByRole('alert').waitFor({ state: 'detached' });
+    });
+  } finally {
+    server.signal('SIGCONT');
+    await server.stop();
+  }
+});
+
+test('a page in a hidden tab requests nothing, and looks again once it is seen', async () => {
+  await withPage({}, async ({ page, open }) => {
+    await page.clock.install();
+    await page.addInitScript(() => {
+      let seen = true;
+      Object.defineProperty(document, 'visibilityState', { get: () => (seen ? 'visible' : 'hidden') });
+      window.setSeen = (now) => {
+        seen = now;
+        document.dispatchEvent(new Event('visibilitychange'));
+      };
+    });
+    for (const view of ['start', 'tasks', 'indexes', 'connections', 'metrics', 'backups', 'indexes/samples/movies_by_plot']) {
+      await page.goto('about:blank');
+      await open(`#/${view}`);
+      await settled(page);
+      await page.waitForLoadState('networkidle');
+      await page.evaluate(() => window.setSeen(false));
+      const sent = [];
+      const note = (request) => sent.push(request.url());
+      page.on('request', note);
+      await page.clock.runFor(120000);
+      assert.deepEqual(sent, [], view);
+      const again = page.waitForRequest('**/api/**');
+      await page.evaluate(() => window.setSeen(true));
+      await again;
+      page.off('request', note);
+    }
+  });
 });
 
 test('a page whose server is away at first waits for it', async () => {

@@ -52,6 +52,17 @@ test('words are found by keys alone, and marked where they are', async () => {
   });
 });
 
+test('rows whose words can not be marked are shown, and why they are not is said', async () => {
+  await withPage({ path: address({ words: 'lonely robot' }), allow: [/status of 503/] }, async ({ page }) => {
+    await answered(page);
+    await page.route('**/movies_by_words/highlight', (route) => route.fulfill({ status: 503, body: 'too many searches' }));
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText('The words that were found are not marked: too many searches').waitFor();
+    assert.deepEqual(await titles(page), titlesOf(await search({ text: 'lonely robot' })));
+    assert.equal(await page.locator('.hit mark').count(), 0);
+  });
+});
+
 test('operators are a choice, and a malformed query says where', async () => {
   await withPage({ path: words, allow }, async ({ page }) => {
     await page.getByLabel('Words in plot').fill('robot AND');
@@ -383,6 +394,9 @@ test('of a thousand indexes one is found by typing', async () => {
     });
     await open(words);
     const picker = page.getByLabel('Index');
+    await picker.fill('copy_49');
+    // Those that have the text are offered, and not a thousand.
+    assert.equal(await page.locator('datalist option').count(), 22);
     await picker.fill('samples.copy_4995_v');
     await page.waitForURL(/copy_4995_v/);
     await page.getByText('Near to, by plot_embedding').waitFor();

@@ -18,6 +18,7 @@ for (const login of [false, true]) {
             await open(`#/${view}`);
             await settled(page);
             assert.match(await page.title(), / · Annulus$/);
+            assert.deepEqual(await page.getByRole('alert').allTextContents(), [], view);
             await picture(page, `${view}-${form}-${theme}${login ? '-login' : ''}`);
             await fits(page);
             await axe(page).catch((error) => {
@@ -95,21 +96,42 @@ test('a view is reached by Tab and Enter, and takes the focus', async () => {
   });
 });
 
-test('each thing that has the focus shows it', async () => {
-  await withPage({ path: '#/settings' }, async ({ page }) => {
-    await settled(page);
-    for (let presses = 0; presses < 24; presses += 1) {
-      await page.keyboard.press('Tab');
-      const [outline, what] = await page.evaluate(() => {
-        const element = document.activeElement;
-        // After the last one the focus leaves the page.
-        if (element === document.body) return ['left', ''];
-        return [getComputedStyle(element).outlineStyle, element.outerHTML.slice(0, 80)];
-      });
-      assert.notEqual(outline, 'none', what);
-    }
+// What has the focus, in a shadow root too: how it shows it, and what it is. Null once the focus has left the page.
+function focused() {
+  let element = document.activeElement;
+  if (element === null || element === document.body) return null;
+  while (element.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const shows = (one) => {
+    const { outlineStyle, boxShadow } = getComputedStyle(one);
+    return outlineStyle !== 'none' || boxShadow !== 'none';
+  };
+  // The box around an editor shows what is within.
+  const host = element.getRootNode().host;
+  return { isShown: shows(element) || (host !== undefined && shows(host)), what: element.outerHTML.slice(0, 120) };
+}
+
+// More than a view has.
+const PRESSES_MAX = 400;
+
+for (const login of [false, true]) {
+  test(`by Tab alone the focus goes through each view ${login ? 'with' : 'without'} login, is seen, and leaves it`, async () => {
+    await withPage({ login, path: '#/start' }, async ({ page, open }) => {
+      for (const view of await viewsOf(page)) {
+        await page.goto('about:blank');
+        await open(`#/${view}`);
+        await settled(page);
+        let steps = 0;
+        for (; steps < PRESSES_MAX; steps += 1) {
+          await page.keyboard.press('Tab');
+          const now = await page.evaluate(focused);
+          if (now === null) break;
+          assert.ok(now.isShown, `${view}: ${now.what}`);
+        }
+        assert.ok(steps > 10 && steps < PRESSES_MAX, `${view}: ${steps} steps`);
+      }
+    });
   });
-});
+}
 
 test('on a phone the navigation opens and closes by keyboard', async () => {
   await withPage({ width: widths.phone, path: '#/start' }, async ({ page }) => {

@@ -2,19 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axe, fits, serverFor, settled, withPage } from './browser.mjs';
-
-// A few rows of its own: the sample takes a debug program a while.
-const STATEMENTS = [
-  "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-  'CREATE TABLE shop.products (id int PRIMARY KEY, name text, v vector<float, 3>)',
-  "CREATE CUSTOM INDEX products_v ON shop.products (v) USING 'vector_index'",
-  "CREATE CUSTOM INDEX products_name ON shop.products (name) USING 'fulltext_index'",
-  "INSERT INTO shop.products (id, name, v) VALUES (1, 'tea', [0.9, 0.1, 0.0])",
-];
+import { openShop } from './shop.mjs';
 
 test('every view opens without an error, and starts with what it is', async () => {
   const server = await serverFor({ login: true, sample: false });
-  for (const statement of STATEMENTS) await server.cql(statement);
+  await openShop(server);
   await withPage({ login: true, server, path: '#/start' }, async ({ page }) => {
     const links = page.locator('.nav-link');
     const titles = await links.allTextContents();

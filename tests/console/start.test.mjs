@@ -1,8 +1,12 @@
 // The view that a newcomer sees first.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { inAllForms, settled, widths, withPage } from './browser.mjs';
-import { serves } from './movies.mjs';
+import { servesFilms } from './movies.mjs';
+
+const run = promisify(execFile);
 
 test('the state of the server is shown in all forms', async () => {
   await inAllForms({ path: '#/start' }, 'start', async ({ page }) => {
@@ -60,7 +64,9 @@ test('the requests by curl do what they say', async () => {
     await page.getByRole('button', { name: 'Copy the code' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);
-    for (const body of shown.matchAll(/-d '(.*)'/g)) JSON.parse(body[1]);
+    const { stdout } = await run('bash', ['-ec', shown.replaceAll('curl -s', 'curl -sf')]);
+    assert.match(stdout, /"movies_by_plot"/);
+    assert.match(stdout, /"title":.*"scores":/s);
   });
 });
 
@@ -75,7 +81,7 @@ test('the films are loaded by a click, with their words and their map', async ()
     assert.equal(films.rows[0].title, 'Frankenstein');
     const tasks = await server.api('GET', '/api/v1/tasks');
     assert.ok(tasks.some((task) => task.kind === 'map' && task.index === 'movies_by_plot'));
-    await serves(server, 'movies_by_words');
+    await servesFilms(server, 'movies_by_words');
     const words = await server.api('POST', '/api/v1/indexes/samples/movies_by_words/bm25', { query: 'monster', limit: 3 });
     assert.equal(words.primary_keys.id.length, 3);
   });

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axe, fits, inAllForms, picture, serverFor, settled, withPage } from './browser.mjs';
-import { sampleServes } from './waiting.mjs';
 
 const HOSTILE = '<img src=x onerror="alert(1)"><b>tea</b>';
 // A number that a double rounds to the one before it.
@@ -35,7 +34,6 @@ test('the tables are shown in all forms', async () => {
 
 test('a table with its rows is shown in all forms', async () => {
   const server = await goods();
-  await sampleServes(server);
   await inAllForms({ server, path: '#/tables/samples/movies' }, 'table', async ({ page }) => {
     await page.getByText('25 rows, read in').waitFor();
     await page.getByText('… 384]').first().waitFor();
@@ -52,7 +50,6 @@ test('the schema of a table is shown in all forms, and as CQL', async () => {
 
 test('the log of changes is listed once it is wanted', async () => {
   const server = await goods();
-  await sampleServes(server);
   await withPage({ server, path: '#/tables' }, async ({ page }) => {
     await page.getByLabel('Logs of changes, too').check();
     await page.getByRole('link', { name: 'samples.movies_scylla_cdc_log' }).waitFor();
@@ -156,7 +153,6 @@ test('an inserted row does not replace one with its key', async () => {
 
 test('pages go on and back', async () => {
   const server = await goods();
-  await sampleServes(server);
   await withPage({ server, path: '#/tables/samples/movies' }, async ({ page }) => {
     await page.getByText('25 rows, read in').waitFor();
     const first = await page.getByRole('row').nth(1).textContent();

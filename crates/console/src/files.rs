@@ -41,6 +41,7 @@ pub(crate) const FILES: &[EmbeddedFile] = embedded! {
     "icon.svg";
     "index.html";
     "json.js";
+    "polling.js";
     "style.css";
     "theme.js";
     "ui.js";
@@ -52,6 +53,7 @@ pub(crate) const FILES: &[EmbeddedFile] = embedded! {
     "ui/keys.js";
     "ui/login.js";
     "ui/page.js";
+    "ui/pick.js";
     "ui/route.js";
     "ui/table.js";
     "ui/text.js";
@@ -75,8 +77,8 @@ pub(crate) const FILES: &[EmbeddedFile] = embedded! {
     "views/indexes/recall.js";
     "views/indexes/repair.js";
     "views/indexes/state.js";
-    "views/indexes/task.js";
     "views/indexes/tasks.js";
+    "views/links.js";
     "views/map.js";
     "views/map/chart.js";
     "views/map/colours.js";
@@ -104,7 +106,6 @@ pub(crate) const FILES: &[EmbeddedFile] = embedded! {
     "views/query/run.js";
     "views/query/schema.js";
     "views/query/text.js";
-    "views/query/value.js";
     "views/role.js";
     "views/roles-forms.js";
     "views/roles.js";
@@ -127,15 +128,18 @@ pub(crate) const FILES: &[EmbeddedFile] = embedded! {
     "views/start.js";
     "views/tables.js";
     "views/tables/definition.js";
-    "views/tables/links.js";
+    "views/tables/find.js";
     "views/tables/list.js";
     "views/tables/one.js";
     "views/tables/row-dialog.js";
     "views/tables/row-form.js";
     "views/tables/rows.js";
     "views/tables/schema.js";
+    "views/tables/sizes.js";
     "views/tables/values.js";
     "views/tasks.js";
+    "views/tasks/follow.js";
+    "views/tasks/parts.js";
     "views/tasks/stop.js";
     "views/tasks/task.js";
     "views/tasks/words.js";

@@ -1,5 +1,5 @@
 // What the console uses of CodeMirror, as one module. `npm run build` makes web/vendor/codemirror.js
-// of it. The language (web/views/cql-language.js) is plain source, not a part of this file.
+// of it. The language (web/views/query/language.js) is plain source, not a part of this file.
 export { EditorState, StateEffect, StateField, Compartment, Prec, RangeSetBuilder } from '@codemirror/state';
 export {
   Decoration,

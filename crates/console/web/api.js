@@ -1,5 +1,6 @@
 // Requests to the server that served this page. Nothing goes anywhere else.
 import { parseJson, toJson } from './json.js';
+import { pause } from './polling.js';
 import { useCallback, useEffect, useRef, useState } from './vendor/preact-htm.js';
 
 // Why a request was not answered. kind: 'refused' (401, 403), 'missing' (404), 'busy' (429, 503), 'away' (no connection),
@@ -24,8 +25,7 @@ function kindOf(status) {
 }
 
 // An error's body is a text, or JSON with `error` and `hint`, or with `reason` and `message`.
-async function failureOf(response) {
-  const text = await response.text().catch(() => '');
+function failureOf(response, text) {
   let body = null;
   try {
     body = JSON.parse(text);
@@ -41,11 +41,33 @@ async function failureOf(response) {
   });
 }
 
-// Sends a request. `body` goes as JSON. The answer is parsed JSON, or the response itself with `raw`.
-export async function request(method, path, { body, signal, headers, raw } = {}) {
-  let response;
+// What only reads is answered soon. A server that hangs must not leave a view that waits without a word.
+const READ_WITHIN_MS = 30000;
+// The server bounds a statement by 30 s itself.
+const STATEMENT_WITHIN_MS = 60000;
+
+// A signal that ends a request once `signal` does, or after `ms` milliseconds; and what stops that clock.
+function bounded(signal, ms) {
+  if (!ms) return { signal, stop: () => {} };
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new DOMException('no answer in time', 'TimeoutError')), ms);
+  return { signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal, stop: () => clearTimeout(timer) };
+}
+
+// Why nothing came: the page gave the request up, it took too long, or the connection ended.
+function unanswered(signal) {
+  if (signal?.aborted && signal.reason.name !== 'TimeoutError') return signal.reason;
+  if (signal?.aborted) return new ApiFailure('away', 'No answer came in time. The server may hang, or the network is slow.');
+  return new ApiFailure('away', 'No answer came. The server may have stopped, or the network is down.');
+}
+
+// Sends a request, and returns the answer with its text. `body` goes as JSON. Without an answer within so many milliseconds it
+// fails; 0 waits.
+async function exchange(method, path, { body, signal: given, headers, within = method === 'GET' ? READ_WITHIN_MS : 0 }) {
+  const text = body === undefined ? undefined : toJson(body);
+  const { signal, stop } = bounded(given, within);
   try {
-    response = await fetch(path, {
+    const response = await fetch(path, {
       method,
       signal,
       credentials: 'same-origin',
@@ -58,21 +80,26 @@ export async function request(method, path, { body, signal, headers, raw } = {})
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      body: body === undefined ? undefined : toJson(body),
+      body: text,
     });
-  } catch (thrown) {
-    if (thrown.name === 'AbortError') throw thrown;
-    throw new ApiFailure('away', 'No answer came. The server may have stopped, or the network is down.');
+    return { response, text: await response.text() };
+  } catch {
+    throw unanswered(signal);
+  } finally {
+    stop();
   }
+}
+
+// Sends a request. The answer is parsed JSON or a text; with `raw` it is {headers, data}.
+export async function request(method, path, { raw, ...options } = {}) {
+  const { response, text } = await exchange(method, path, options);
   if (!response.ok) {
-    const failure = await failureOf(response);
     if (response.status === 401) window.dispatchEvent(new Event('annulus:login'));
-    throw failure;
+    throw failureOf(response, text);
   }
-  if (raw) return response;
-  const text = await response.text();
-  if (text === '') return null;
-  return (response.headers.get('content-type') ?? '').includes('json') ? parseJson(text) : text;
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  const data = text === '' ? null : isJson ? parseJson(text) : text;
+  return raw ? { headers: response.headers, data } : data;
 }
 
 export const get = (path, options) => request('GET', path, options);
@@ -88,25 +115,26 @@ export const path = (first, ...parts) => [first, ...parts.map((part) => encodeUR
 // the next page.
 export async function cql(query, { parameters, keyspace, pageSize = 100, pageState, signal, trace } = {}) {
   const started = performance.now();
-  const response = await request('POST', '/api/v1/cql', {
+  const { headers, data: answer } = await request('POST', '/api/v1/cql', {
     signal,
     raw: true,
+    within: STATEMENT_WITHIN_MS,
     headers: trace ? { 'X-Annulus-Trace': '1' } : {},
     body: { query, parameters, keyspace, page_size: pageSize, page_state: pageState ?? undefined },
   });
-  const answer = parseJson(await response.text());
   return {
     columns: answer.columns ?? [],
     rows: answer.rows ?? [],
     pageState: answer.page_state ?? null,
     warnings: answer.warnings ?? [],
-    traceIds: (response.headers.get('x-annulus-trace') ?? '').split(/[\s,]+/).filter(Boolean),
+    traceIds: (headers.get('x-annulus-trace') ?? '').split(/[\s,]+/).filter(Boolean),
     milliseconds: performance.now() - started,
   };
 }
 
-// What load(signal) answers, as {data, failure, loading, reload}. It loads again when a dependency changes, and each `every`
-// milliseconds while the page is seen. What is under way ends when the view goes. A failure keeps the last data.
+// What load(signal) answers, as {data, failure, loading, reload}. It loads again when a dependency
+// changes, and `every` so many milliseconds after an answer while the page is seen. What is under
+// way ends when the view goes. A failure keeps the last data.
 export function useData(load, dependencies = [], { every } = {}) {
   const [state, setState] = useState({ data: undefined, failure: null, loading: true });
   const current = useRef(null);
@@ -142,11 +170,17 @@ export function useData(load, dependencies = [], { every } = {}) {
   }, dependencies);
   useEffect(() => {
     if (!every) return undefined;
-    const timer = setInterval(() => {
-      // An answer that takes longer than the period is waited for.
-      if (document.visibilityState === 'visible' && !current.current) run();
-    }, every);
-    return () => clearInterval(timer);
+    const controller = new AbortController();
+    const poll = async () => {
+      while (!controller.signal.aborted) {
+        await pause(every, controller.signal);
+        if (!current.current) await run();
+      }
+    };
+    poll().catch((thrown) => {
+      if (!controller.signal.aborted) console.error(thrown);
+    });
+    return () => controller.abort();
   }, [every]);
   return { ...state, reload };
 }
@@ -172,7 +206,8 @@ export const session = {
   async login({ name, password, token }) {
     const authorization = !token ? `Basic ${base64(`${name}:${password}`)}` : `Bearer ${token}`;
     await request('POST', '/api/v1/session', { headers: { Authorization: authorization } });
-    return this.load();
+    await this.load();
+    if (this.failure) throw this.failure;
   },
 
   // Ends the login on the server, too: the cookie is of no use to anyone afterwards.
@@ -185,6 +220,14 @@ export const session = {
     for (const listener of this.listeners) listener();
   },
 };
+
+const PROGRAMS = { serve: 'annulus serve', store: 'annulus store', gateway: 'annulus gateway' };
+
+// The command that runs, with its version.
+export const programName = ({ program, version }) => `${PROGRAMS[program] ?? program} ${version}`;
+
+// Whether the login may do what only a superuser may. A token may do all, and without logins everyone.
+export const mayOperate = () => session.current?.superuser !== false;
 
 // btoa takes only bytes.
 function base64(text) {

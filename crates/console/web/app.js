@@ -1,5 +1,6 @@
 // The console's shell: navigation, login, and the view that the address names.
-import { session, useSession } from './api.js';
+import { programName, session, useSession } from './api.js';
+import { pause } from './polling.js';
 import {
   Button,
   Card,
@@ -12,6 +13,7 @@ import {
   Toasts,
   html,
   render,
+  toast,
   useEffect,
   useErrorBoundary,
   useMedia,
@@ -28,8 +30,6 @@ const GROUPS = ['Use', 'Data', 'Watch', 'Administer'];
 // While the server is away, it is tried this often.
 const RETRY_MS = 3000;
 
-const PROGRAMS = { serve: 'annulus serve', store: 'annulus store', gateway: 'annulus gateway' };
-
 function Brand() {
   return html`<a class="brand" href="#/start">
     <${Mark} />
@@ -42,7 +42,11 @@ function Account({ current }) {
   if (!current.logged_in) return null;
   const logout = async () => {
     setBusy(true);
-    await session.logout().catch(() => session.load());
+    try {
+      await session.logout();
+    } catch (failure) {
+      toast(`You are still logged in: ${failure.message}`, 'bad');
+    }
     setBusy(false);
   };
   return html`<div class="row">
@@ -74,7 +78,7 @@ function Navigation({ current, shown, here, open, drawer }) {
     <div class="nav-foot">
       <${Account} current=${current} />
       <div class="row spread">
-        <span>${PROGRAMS[current.program] ?? current.program} ${current.version}</span>
+        <span>${programName(current)}</span>
         <${ThemeSwitch} />
       </div>
       ${!drawer && html`<p>Keys: <kbd>?</kbd></p>`}
@@ -159,8 +163,12 @@ function Waiting() {
   const failure = session.failure;
   useEffect(() => {
     if (!failure) return undefined;
-    const timer = setTimeout(() => session.load(), RETRY_MS);
-    return () => clearTimeout(timer);
+    const controller = new AbortController();
+    pause(RETRY_MS, controller.signal).then(
+      () => session.load(),
+      () => {},
+    );
+    return () => controller.abort();
   }, [failure]);
   if (!failure) return html`<div class="alone"><${Loading} label="Loading" /></div>`;
   if (failure.kind === 'busy') return html`<div class="alone"><${Loading} label="The server starts" /></div>`;
@@ -186,6 +194,9 @@ function App() {
     window.addEventListener('annulus:login', onLogin);
     return () => window.removeEventListener('annulus:login', onLogin);
   }, []);
+  useEffect(() => {
+    if (current?.logged_in) setStale(false);
+  }, [current]);
   let page = html`<${Waiting} />`;
   if (current && needsLogin(current)) page = html`<${Login} current=${current} stale=${stale} />`;
   else if (current) page = html`<${Shell} key=${current.role ?? ''} current=${current} />`;

@@ -14,6 +14,9 @@ export function bytes(n) {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
+// A name of the API as a label: "rows_compared" as "Rows compared".
+export const titled = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
 const counts = new Intl.NumberFormat('en');
 
 export function count(n) {

@@ -14,7 +14,9 @@ export {
   Tabs,
   TextArea,
   useField,
+  wordsOf,
 } from './ui/controls.js';
+export { Pick } from './ui/pick.js';
 export { Table } from './ui/table.js';
 export { Badge, Bar, Progress, Stat } from './ui/figures.js';
 export { Confirm, Dialog, Toasts, toast } from './ui/dialog.js';

@@ -126,32 +126,49 @@ export function Filter({ value, onChange, placeholder = 'Filter' }) {
   </span>`;
 }
 
-// Puts a text into the clipboard, and says so. A page without TLS has no clipboard beyond loopback: it then selects.
-export function Copy({ text, label = 'Copy' }) {
-  const [copied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!copied) return undefined;
-    const timer = setTimeout(() => setCopied(false), 1500);
-    return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      copyBySelection(text);
-    }
-    setCopied(true);
+// What keeps rows by the box above a list: a test whether a text has all of its words.
+export function wordsOf(filter) {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  return (text) => {
+    const lower = text.toLowerCase();
+    return words.every((word) => lower.includes(word));
   };
-  return html`<${Button} icon=${copied ? 'check' : 'copy'} label=${copied ? 'Copied' : label} onClick=${copy} />
-    <span class="hidden" role="status">${copied ? 'Copied' : ''}</span>`;
 }
 
-function copyBySelection(text) {
+const COPIED = { yes: 'Copied', no: 'Not copied: select the text' };
+
+// Puts a text into the clipboard, and says so. A page without TLS has no clipboard beyond loopback:
+// it then selects.
+export function Copy({ text, label = 'Copy' }) {
+  const [outcome, setOutcome] = useState(null);
+  useEffect(() => {
+    if (!outcome) return undefined;
+    const timer = setTimeout(() => setOutcome(null), 1500);
+    return () => clearTimeout(timer);
+  }, [outcome]);
+  const copy = async (event) => {
+    const button = event.currentTarget;
+    try {
+      await navigator.clipboard.writeText(text);
+      setOutcome('yes');
+    } catch {
+      setOutcome(copyBySelection(text, button) ? 'yes' : 'no');
+    }
+  };
+  const icon = outcome === 'no' ? 'warning' : outcome ? 'check' : 'copy';
+  return html`<${Button} icon=${icon} label=${outcome ? COPIED[outcome] : label} onClick=${copy} />
+    <span class="hidden" role="status">${outcome ? COPIED[outcome] : ''}</span>`;
+}
+
+// What is outside of an open dialog can't be selected.
+function copyBySelection(text, button) {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'hidden';
-  document.body.append(area);
+  (button.closest('dialog') ?? document.body).append(area);
   area.select();
-  document.execCommand('copy');
+  const isCopied = document.execCommand('copy');
   area.remove();
+  button.focus();
+  return isCopied;
 }

@@ -36,9 +36,9 @@ export function Login({ current, stale }) {
       await session.login(byToken ? { token: secrets.token } : secrets);
     } catch (thrown) {
       setFailure(thrown);
-      setBusy(false);
       setSecrets({ ...secrets, password: '', token: '' });
     }
+    setBusy(false);
   };
   const ofRole = html`<${Field} label="Name">
       <${Input} inputRef=${first} value=${secrets.name} autocomplete="username" required onInput=${set('name')} />

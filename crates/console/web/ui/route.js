@@ -1,7 +1,7 @@
 import { useEffect, useState } from './html.js';
 
 // The hash as {id, parts, query}: '#/tables/shop/products?page=2'.
-export function routeOf(hash) {
+function routeOf(hash) {
   const [path, query = ''] = hash.replace(/^#\/?/, '').split('?');
   const parts = path
     .split('/')

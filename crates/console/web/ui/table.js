@@ -13,11 +13,14 @@ function valueOf(column, row) {
   return typeof column.sort === 'function' ? column.sort(row) : row[column.key];
 }
 
+// Made once: a collator for each comparison would take seconds for 5,000 rows.
+const names = new Intl.Collator('en', { numeric: true });
+
 function compare(left, right) {
   const absent = (value) => value === null || value === undefined;
   if (absent(left) || absent(right)) return absent(left) ? (absent(right) ? 0 : 1) : -1;
   if (typeof left === 'number' && typeof right === 'number') return left - right;
-  return String(left).localeCompare(String(right), 'en', { numeric: true });
+  return names.compare(String(left), String(right));
 }
 
 function sortedBy(rows, columns, order) {

@@ -1,5 +1,5 @@
 import { html, useEffect, useState } from './html.js';
-import { ago } from '../format.js';
+import { ago, count } from '../format.js';
 import { jsonText } from '../json.js';
 import { Copy } from './controls.js';
 
@@ -38,18 +38,26 @@ function piecesOf(text, language) {
   return pieces;
 }
 
-// A text to read and copy: language is cql, python, java, go, node, rust, bash or json. `wrap`: long lines go on below.
-export function Code({ text, language, label = 'Code', bare, wrap }) {
+// A text to read and copy: language is cql, python, java, go, node, rust, bash or json. `wrap`: long
+// lines go on below. `whole`: what is copied, where the text is only a part of it.
+export function Code({ text, language, label = 'Code', bare, wrap, whole = text }) {
   const pre = html`<pre class=${wrap ? 'code wrap' : 'code'} tabindex="0" role="region" aria-label=${label}><code>${piecesOf(text, language)}</code></pre>`;
   if (bare) return pre;
   return html`<div class="code-box">
     ${pre}
-    <div class="code-copy"><${Copy} text=${text} label="Copy the code" /></div>
+    <div class="code-copy"><${Copy} text=${whole} label="Copy the code" /></div>
   </div>`;
 }
 
+// More characters than this would hold the browser up, and no one reads them.
+const LONGEST_SHOWN = 500000;
+
 export function Json({ value, label = 'JSON' }) {
-  return html`<${Code} text=${jsonText(value, 2) ?? 'null'} language="json" label=${label} />`;
+  const whole = jsonText(value, 2) ?? 'null';
+  const text = whole.slice(0, LONGEST_SHOWN);
+  return html`<${Code} text=${text} whole=${whole} language="json" label=${label} />
+    ${text.length < whole.length &&
+    html`<p class="soft small">The first ${count(text.length)} of ${count(whole.length)} characters are shown. The copy has all.</p>`}`;
 }
 
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", '#x27': "'", '#39': "'", '#x2F': '/', nbsp: ' ' };

@@ -1,9 +1,11 @@
-import { get, useData } from '../api.js';
-import { Async, Button, Card, Code, Empty, Page, Progress, html, useState } from '../ui.js';
+import { get, mayOperate, useData } from '../api.js';
+import { Async, Button, Card, Code, Empty, Failure, Page, html, useState } from '../ui.js';
 import { BackupForm } from './backups/form.js';
-import { Location, mayOperate } from './backups/location.js';
+import { Location } from './backups/location.js';
+import { taskHref } from './links.js';
+import { TaskProgress } from './tasks/parts.js';
 import { Stop } from './tasks/stop.js';
-import { objectOf, progressOf, titleOf, tookText } from './tasks/words.js';
+import { objectOf, titleOf, tookText } from './tasks/words.js';
 
 const RUNNING_MS = 2000;
 const QUIET_MS = 10000;
@@ -36,12 +38,12 @@ function placesOf({ locations, schedules }) {
 function Running({ task, onStopped }) {
   return html`<${Card} title=${`${titleOf(task)} runs`} actions=${html`<${Stop} task=${task} onStopped=${onStopped} />`}>
     <div class="stack tight">
-      <${Progress} value=${task.progress_completed} max=${task.progress_total ?? 0} label=${`Progress of ${titleOf(task)}`} />
+      <${TaskProgress} task=${task} uncounted="reads what there is" />
       <div class="row spread">
         <span class="mono soft">${objectOf(task)}</span>
-        <span class="soft number">${progressOf(task) ?? 'reads what there is'}, for ${tookText(task)}</span>
+        <span class="soft number">for ${tookText(task)}</span>
       </div>
-      <div><a href=${`#/tasks/${encodeURIComponent(task.id)}`}>Open the task</a></div>
+      <div><a href=${taskHref(task)}>Open the task</a></div>
     </div>
   <//>`;
 }
@@ -109,6 +111,7 @@ function View() {
     lead="Points in locations outside of this server, their schedules, and the drills that prove that they restore."
     actions=${another && html`<${Button} icon="plus" disabled=${running} onClick=${() => setForm('')}>Another location<//>`}
   >
+    ${allowed.failure && html`<${Failure} failure=${allowed.failure} retry=${allowed.reload} />`}
     <${Async} of=${backups} label="Loading the backups">
       ${(status) => html`<${Backups} status=${status} places=${places} reload=${backups.reload} onBackup=${setForm} />`}
     <//>

@@ -1,6 +1,6 @@
 import { cql, useData } from '../api.js';
 import { count } from '../format.js';
-import { Async, Badge, Card, Dialog, Empty, Filter, Page, Stat, Table, html, useState } from '../ui.js';
+import { Async, Badge, Card, Dialog, Empty, Filter, Page, Stat, Table, html, useState, wordsOf } from '../ui.js';
 
 const EVERY_MS = 5000;
 // More than a page holds would be a page that nobody reads.
@@ -33,10 +33,7 @@ const COLUMNS = [
   { key: 'request_count', label: 'Requests', align: 'right', sort: true, render: (row) => count(row.request_count) },
 ];
 
-function matches(client, words) {
-  const text = `${addressOf(client)} ${client.username} ${driverOf(client)} ${client.keyspace_name}`.toLowerCase();
-  return words.every((word) => text.includes(word));
-}
+const textOf = (client) => `${addressOf(client)} ${client.username} ${driverOf(client)} ${client.keyspace_name}`;
 
 // A client in full, with what its driver said of itself.
 function Details({ client, onClose }) {
@@ -54,10 +51,10 @@ function Details({ client, onClose }) {
   <//>`;
 }
 
-function Clients({ clients }) {
+function Clients({ clients, hasMore }) {
   const [filter, setFilter] = useState('');
   const [open, setOpen] = useState(null);
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = wordsOf(filter);
   const byCql = clients.filter((client) => !isHttp(client));
   const drivers = new Set(byCql.map((client) => client.driver_name).filter(Boolean));
   const roles = new Set(clients.map((client) => client.username));
@@ -70,12 +67,13 @@ function Clients({ clients }) {
         <${Stat} label="Kinds of driver" value=${count(drivers.size)} />
       </dl>
     <//>
+    ${hasMore && html`<p class="note">There are more. The first ${count(ROWS_MAX)} are counted and listed.</p>`}
     <${Filter} value=${filter} onChange=${setFilter} placeholder="Filter connections" />
     <${Card} flush>
       <${Table}
         caption="Connections"
         columns=${COLUMNS}
-        rows=${clients.filter((client) => matches(client, words))}
+        rows=${clients.filter((client) => matches(textOf(client)))}
         rowKey=${(client) => `${addressOf(client)} ${client.username}`}
         onRow=${setOpen}
         empty=${html`<${Empty} title="No connection matches">Another word may be in an address, a role or the name of a driver.<//>`}
@@ -86,13 +84,13 @@ function Clients({ clients }) {
 
 function View() {
   const clients = useData(
-    (signal) => cql('SELECT * FROM system_views.clients', { pageSize: ROWS_MAX, signal }).then((answer) => answer.rows),
+    (signal) => cql('SELECT * FROM system_views.clients', { pageSize: ROWS_MAX, signal }),
     [],
     { every: EVERY_MS },
   );
   return html`<${Page} title="Connections" lead="The clients that are connected now. The page looks again every five seconds.">
-    <${Async} of=${clients} label="Loading the connections" empty=${html`<${Card}><${Empty} title="No client is connected" /><//>`}>
-      ${(rows) => html`<${Clients} clients=${rows} />`}
+    <${Async} of=${clients} label="Loading the connections" empty=${({ rows }) => rows.length === 0 && html`<${Card}><${Empty} title="No client is connected" /><//>`}>
+      ${({ rows, pageState }) => html`<${Clients} clients=${rows} hasMore=${pageState !== null} />`}
     <//>
   <//>`;
 }

@@ -1,16 +1,18 @@
 // The view Map: a sample of an index in two dimensions, coloured by a column, with a way from points to rows and to CQL.
 import { get, useData, useSession } from '../api.js';
 import { count, duration, percent } from '../format.js';
-import { Async, Button, Card, Empty, Failure, Field, Loading, Page, Select, Stat, Time, html, navigate, useCallback, useEffect, useMemo, useState } from '../ui.js';
-import { indexHref, mapHref } from './tables/links.js';
+import { Async, Button, Card, Empty, Failure, Field, Loading, Page, Pick, Select, Stat, Time, html, navigate, useCallback, useEffect, useMemo, useState } from '../ui.js';
+import { indexHref, mapHref } from './links.js';
 import { Cell } from './tables/values.js';
 import { isVector, orderedColumns, valueOf } from './tables/definition.js';
-import { TaskProgress, abortTask } from './indexes/task.js';
+import { tableOfIndex } from './tables/find.js';
+import { stopTask } from './tasks/follow.js';
+import { TaskProgress } from './tasks/parts.js';
 import { MapChart } from './map/chart.js';
 import { colouring, resolved } from './map/colours.js';
 import { Legend } from './map/legend.js';
 import { useMap } from './map/making.js';
-import { colourColumns, columnValues, keyTextOf, rowsOf, tableOf } from './map/rows.js';
+import { colourColumns, columnValues, keyTextOf, rowsOf } from './map/rows.js';
 import { Selection } from './map/selection.js';
 
 const SIZES = [1000, 2500, 5000, 10000, 20000];
@@ -31,6 +33,8 @@ function View({ parts }) {
   <//>`;
 }
 
+const nameOf = ({ keyspace, index }) => `${keyspace}.${index}`;
+
 // The index that the address names, or else the one with the most rows.
 function Chosen({ indexes, keyspace, index }) {
   const largest = useMemo(() => [...indexes].sort((one, other) => other.count - one.count)[0], []);
@@ -38,30 +42,34 @@ function Chosen({ indexes, keyspace, index }) {
   const state = indexes.find((one) => one.keyspace === name.keyspace && one.index === name.index);
   const choose = html`<${IndexChoice} indexes=${indexes} name=${name} />`;
   if (!state) {
-    return html`${choose}<${Failure} failure=${{ kind: 'missing', message: `There is no index ${name.keyspace}.${name.index} on vectors.` }} />`;
+    return html`${choose}<${Failure} failure=${{ kind: 'missing', message: `There is no index ${nameOf(name)} on vectors.` }} />`;
   }
-  return html`<${OneMap} key=${`${name.keyspace}.${name.index}`} keyspace=${name.keyspace} index=${name.index} state=${state} choose=${choose} />`;
+  return html`<${OneMap} key=${nameOf(name)} keyspace=${name.keyspace} index=${name.index} state=${state} choose=${choose} />`;
 }
 
 function IndexChoice({ indexes, name }) {
-  const options = indexes.map((one) => ({ value: mapHref(one.keyspace, one.index), label: `${one.keyspace}.${one.index}` }));
-  return html`<${Field} label="Index"><${Select} value=${mapHref(name.keyspace, name.index)} options=${options} onChange=${(event) => navigate(event.target.value)} /><//>`;
+  const options = indexes.map((one) => ({ ...one, value: nameOf(one), label: nameOf(one) }));
+  const go = (value) => {
+    const { keyspace, index } = options.find((one) => one.value === value);
+    navigate(mapHref(keyspace, index));
+  };
+  return html`<${Pick} label="Index" of="indexes" options=${options} value=${nameOf(name)} onChange=${go} />`;
 }
 
 function Making({ making, size, setSize, hasMap, hasRows }) {
-  const { task, start, startFailure } = making;
+  const { task, start, startFailure, taskFailure } = making;
   const runs = task?.state === 'running';
   return html`<div class="stack tight">
     <${Field} label="Rows at most"><${Select} value=${size} disabled=${runs} options=${SIZES.map((one) => ({ value: one, label: count(one) }))} onChange=${(event) => setSize(Number(event.target.value))} /><//>
     ${runs
       ? html`<${TaskProgress} task=${task} />
-          <${Button} icon="stop" disabled=${task.abort_requested} onClick=${() => abortTask(task)}>Stop<//>`
+          <${Button} icon="stop" disabled=${task.abort_requested} onClick=${() => stopTask(task)}>Stop<//>`
       : html`<${Button} kind=${hasMap ? 'quiet' : 'primary'} icon=${hasMap ? 'refresh' : 'map'} disabled=${!hasRows} onClick=${() => start({ points: size, ...(hasMap ? { fresh: true } : {}) })}>
           ${hasMap ? 'Make it again' : 'Make the map'}
         <//>`}
     ${task?.state === 'failed' && html`<${Failure} failure=${{ kind: 'failed', message: task.error ?? 'The map could not be made.' }} />`}
     ${task?.state === 'aborted' && html`<p class="soft small" role="status">The work was stopped before the map was made.</p>`}
-    ${startFailure && html`<${Failure} failure=${startFailure} />`}
+    ${(startFailure ?? taskFailure) && html`<${Failure} failure=${startFailure ?? taskFailure} />`}
   </div>`;
 }
 
@@ -123,18 +131,19 @@ function useHovered(map, from) {
   const row = useData(async (signal) => (from && rested >= 0 ? { rested, row: (await rowsOf(map, from, [rested], signal)).get(rested) } : null), [map, from, rested]);
   const label = (shown) => {
     const read = row.data?.rested === shown ? row.data.row : null;
-    return html`<${HoverLabel} map=${map} from=${from} point=${shown} row=${read} />`;
+    return html`<${HoverLabel} map=${map} from=${from} point=${shown} row=${read} failure=${row.failure} />`;
   };
   return { setPoint, label };
 }
 
-function HoverLabel({ map, from, point, row }) {
+function HoverLabel({ map, from, point, row, failure }) {
   const own = Object.entries(map.column_values).map(([name, values]) => ({ name, value: values[point] }));
   const read = row && from ? orderedColumns(from.definition).filter(({ name, type }) => !isVector(type) && !(name in map.primary_keys)).map(({ name, type }) => ({ name, type, value: valueOf(row, name) })) : own;
   // Short values first: a long text would push them out.
   const shown = [...read].sort((one, other) => String(one.value).length - String(other.value).length).slice(0, VALUES_SHOWN);
   return html`<p class="mono">${keyTextOf(map, point)}</p>
-    <dl>${shown.map(({ name, value, type }) => html`<div key=${name}><dt>${name}</dt><dd><${Cell} value=${value} type=${type ?? 'text'} /></dd></div>`)}</dl>`;
+    <dl>${shown.map(({ name, value, type }) => html`<div key=${name}><dt>${name}</dt><dd><${Cell} value=${value} type=${type ?? 'text'} /></dd></div>`)}</dl>
+    ${failure && html`<p class="small">The row is not read: ${failure.message}</p>`}`;
 }
 
 function useSelection(map) {
@@ -149,7 +158,7 @@ function OneMap({ keyspace, index, state, choose }) {
   const { features } = useSession();
   const [size, setSize] = useState(FIRST_SIZE);
   const making = useMap(keyspace, index);
-  const table = useData((signal) => tableOf(features, keyspace, index, signal), []);
+  const table = useData((signal) => tableOfIndex(features, keyspace, index, signal), []);
   const map = making.map ?? null;
   const from = table.data ?? null;
   const colour = useColour(map, from);
@@ -164,6 +173,7 @@ function OneMap({ keyspace, index, state, choose }) {
         : html`<${NoMap} making=${making} state=${state} />`}
       <div class="map-side">
         ${choose}
+        ${table.failure && html`<${Failure} failure=${table.failure} retry=${table.reload} />`}
         ${map && html`<${ColourChoice} colour=${colour} onSelectGroup=${selectGroup} />`}
         <${Making} making=${making} size=${size} setSize=${setSize} hasMap=${map !== null} hasRows=${state.count > 0} />
         <p class="small"><a href=${indexHref(keyspace, index)}>The index, its memory and its recall</a></p>

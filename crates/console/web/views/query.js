@@ -8,6 +8,7 @@ import {
   Confirm,
   Dialog,
   Empty,
+  Failure,
   Field,
   Filter,
   Input,
@@ -27,7 +28,7 @@ import { addToHistory, clearHistory, readHistory, remember, remembered, takeHand
 import { Outcome } from './query/results.js';
 import { entryOf, keyOfMarker, nextPage, runStatement } from './query/run.js';
 import { loadSchema } from './query/schema.js';
-import { markersOf, statementAt, statements } from './query/text.js';
+import { holdsSecret, markersOf, statementAt, statements } from './query/text.js';
 
 const PAGE_SIZES = [25, 100, 500, 1000];
 const CHANGES_SCHEMA = new Set(['CREATE', 'ALTER', 'DROP']);
@@ -77,6 +78,7 @@ function View({ query }) {
   const markers = markersOf(statementAt(text, place)?.text ?? '');
   const actions = html`<${Button} icon="slow" onClick=${() => showHistory(true)}>History<//>`;
   return html`<${Page} title="Query" actions=${actions}>
+    ${schema.failure && html`<${Failure} failure=${schema.failure} retry=${schema.reload} />`}
     <div class="query">
       <div class="query-desk">
         <${Toolbar} keyspaces=${schema.data?.keyspaces() ?? []} ...${{ keyspace, setKeyspace, settings, setSettings, runs }} hasSeveral=${statements(text).length > 1} />
@@ -89,7 +91,8 @@ function View({ query }) {
           onChange=${(written, cursor) => {
             setText(written);
             setPlace(cursor);
-            remember('query.draft', written);
+            // A password is nothing to remember.
+            remember('query.draft', holdsSecret(written) ? '' : written);
           }}
           onRun=${runs.run}
         />

@@ -2,12 +2,13 @@
 import { cql, session, useData } from '../api.js';
 import { cqlName } from '../format.js';
 import { Async, Badge, Button, Card, Confirm, Empty, Page, Table, html, navigate, toast, useState } from '../ui.js';
+import { roleHref } from './links.js';
 import { ChangePassword, GrantPermission, GrantRole } from './roles-forms.js';
 
 const ROWS_MAX = 5000;
 
 // A resource as LIST PERMISSIONS shows it, in the form of GRANT and REVOKE; null for one that has no simple form.
-export function resourceInCql(shown) {
+function resourceInCql(shown) {
   const [, kind, name] = /^<(all keyspaces|all roles|keyspace|table|role)(?: ([^]*))?>$/.exec(shown) ?? [];
   if (kind === 'all keyspaces') return 'ALL KEYSPACES';
   if (kind === 'all roles') return 'ALL ROLES';
@@ -57,7 +58,7 @@ function Memberships({ name, memberOf, reload }) {
   return html`<ul class="stack tight">
       ${memberOf.map(
         (row) => html`<li class="row spread" key=${row.role}>
-          <span><a href=${`#/roles/${encodeURIComponent(row.role)}`}>${row.role}</a> ${row.super && html`<${Badge} tone="warn">superuser<//>`}</span>
+          <span><a href=${roleHref(row.role)}>${row.role}</a> ${row.super && html`<${Badge} tone="warn">superuser<//>`}</span>
           <${Button} icon="trash" label=${`Take ${row.role} away`} onClick=${() => setRevoked(row.role)} />
         </li>`,
       )}

@@ -1,5 +1,7 @@
 import { cql, session, useData } from '../api.js';
-import { Async, Badge, Button, Card, Empty, Filter, Page, Table, html, useState } from '../ui.js';
+import { count } from '../format.js';
+import { Async, Badge, Button, Card, Empty, Filter, Page, Table, html, useState, wordsOf } from '../ui.js';
+import { roleHref } from './links.js';
 import { CreateRole } from './roles-forms.js';
 import { Role } from './role.js';
 
@@ -17,21 +19,22 @@ const COLUMNS = [
   { key: 'login', label: 'May log in', sort: true, render: (row) => (row.login ? 'yes' : html`<span class="soft">no</span>`) },
 ];
 
-function Roles({ roles, reload }) {
+function Roles({ roles, hasMore, reload }) {
   const [filter, setFilter] = useState('');
   const [creating, setCreating] = useState(false);
-  const text = filter.toLowerCase();
+  const matches = wordsOf(filter);
   return html`<div class="row spread">
       <${Filter} value=${filter} onChange=${setFilter} placeholder="Filter roles" />
       <${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New role<//>
     </div>
+    ${hasMore && html`<p class="note">There are more. The first ${count(ROWS_MAX)} are listed.</p>`}
     <${Card} flush>
       <${Table}
         caption="Roles"
         columns=${COLUMNS}
-        rows=${roles.filter((role) => role.role.toLowerCase().includes(text))}
+        rows=${roles.filter((row) => matches(row.role))}
         rowKey="role"
-        rowHref=${(role) => `#/roles/${encodeURIComponent(role.role)}`}
+        rowHref=${(row) => roleHref(row.role)}
         order=${{ key: 'role', down: false }}
         empty=${html`<${Empty} title="No role matches" />`}
       />
@@ -40,12 +43,12 @@ function Roles({ roles, reload }) {
 }
 
 function AllRoles() {
-  const roles = useData((signal) => cql('LIST ROLES', { pageSize: ROWS_MAX, signal }).then((answer) => answer.rows));
+  const roles = useData((signal) => cql('LIST ROLES', { pageSize: ROWS_MAX, signal }));
   const lead = session.current.superuser
     ? 'Who may log in, and what is granted to whom.'
     : 'The roles that yours is or has. A superuser sees all.';
   return html`<${Page} title="Roles" lead=${lead}>
-    <${Async} of=${roles} label="Loading the roles">${(rows) => html`<${Roles} roles=${rows} reload=${roles.reload} />`}<//>
+    <${Async} of=${roles} label="Loading the roles">${({ rows, pageState }) => html`<${Roles} roles=${rows} hasMore=${pageState !== null} reload=${roles.reload} />`}<//>
   <//>`;
 }
 

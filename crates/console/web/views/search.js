@@ -6,34 +6,24 @@ import {
   Button,
   Code,
   Empty,
-  Field,
-  Input,
   Page,
-  Select,
+  Pick,
   html,
   navigate,
   useEffect,
   useMemo,
   useState,
 } from '../ui.js';
-import { cql, get, path, useData, useSession } from '../api.js';
+import { cql, get, useData, useSession } from '../api.js';
 import { count, cqlName } from '../format.js';
-import { textOf } from './query/value.js';
+import { searchHref } from './links.js';
 import { formOf, isAnswerable, queryOf } from './search/form.js';
 import { SearchForm } from './search/panel.js';
 import { FoundKeys, FoundRows } from './search/results.js';
 import { searchIndex, searchRows } from './search/run.js';
-import {
-  isSearchable,
-  keyOf,
-  keyOfRow,
-  nameOf,
-  partnersOf,
-  serviceTargets,
-  targetsOf,
-  titleColumn,
-  valueOf,
-} from './search/targets.js';
+import { nameOf, partnersOf, serviceTargets, targetsOf, titleColumn } from './search/targets.js';
+import { keyColumns, keyOfRow, valueOf } from './tables/definition.js';
+import { textOf } from './tables/values.js';
 
 export default {
   id: 'search',
@@ -49,7 +39,7 @@ function View({ parts, query }) {
   const targets = useData(
     async (signal) => {
       if (!features.tables) return serviceTargets(await get('/api/v1/indexes', { signal }));
-      return targetsOf(await get('/api/v1/schema', { signal })).filter(isSearchable);
+      return targetsOf(await get('/api/v1/schema', { signal }));
     },
     [features.tables],
   );
@@ -99,33 +89,13 @@ const kindLabel = ({ kind, column, dimensions }) => {
   return column ? `${what}, ${column}` : what;
 };
 
-// More indexes than a list is good for are picked by typing.
-const LIST_MAX = 40;
-
 function IndexPicker({ targets, target }) {
-  const [typed, setTyped] = useState(target ? nameOf(target) : '');
-  useEffect(() => setTyped(target ? nameOf(target) : ''), [target]);
+  const options = targets.map((one) => ({ value: nameOf(one), label: `${nameOf(one)} (${kindLabel(one)})` }));
   const go = (name) => {
-    const found = targets.find((one) => nameOf(one) === name);
-    if (found) navigate(`#${path('/search', found.keyspace, found.index)}`);
+    const { keyspace, index } = targets.find((one) => nameOf(one) === name);
+    navigate(searchHref(keyspace, index));
   };
-  if (targets.length <= LIST_MAX) {
-    const options = targets.map((one) => ({ value: nameOf(one), label: `${nameOf(one)} (${kindLabel(one)})` }));
-    return html`<${Field} label="Index">
-      <${Select} value=${target ? nameOf(target) : ''} onChange=${(event) => go(event.target.value)} options=${target ? options : [{ value: '', label: 'Pick an index' }, ...options]} />
-    <//>`;
-  }
-  return html`<${Field} label="Index" hint=${`${count(targets.length)} indexes: type a part of a name`}>
-    <${Input}
-      value=${typed}
-      list="search-indexes"
-      onInput=${(event) => {
-        setTyped(event.target.value);
-        go(event.target.value);
-      }}
-    />
-    <datalist id="search-indexes">${targets.map((one) => html`<option key=${nameOf(one)} value=${nameOf(one)}>${kindLabel(one)}</option>`)}</datalist>
-  <//>`;
+  return html`<${Pick} label="Index" of="indexes" options=${options} value=${target ? nameOf(target) : ''} onChange=${go} />`;
 }
 
 // The targets of a search that begins with one of them: on vectors and on words, of one table.
@@ -155,7 +125,7 @@ function Desk({ target, targets, query }) {
 function hashOf(target, form, query, partner = query.get('with')) {
   const next = queryOf(form);
   if (partner) next.set('with', partner);
-  return `#${path('/search', target.keyspace, target.index)}?${next}`;
+  return searchHref(target.keyspace, target.index, next);
 }
 
 // A search is an address. The same one again is a new event, so that it runs once more.
@@ -217,12 +187,13 @@ function Beginnings({ target, onMore }) {
   const title = titleColumn(definition, column);
   const rows = useData(
     async (signal) => {
-      const names = [...keyOf(definition), ...(title ? [title] : [])].map(cqlName).join(', ');
+      const names = [...keyColumns(definition), ...(title ? [title] : [])].map(cqlName).join(', ');
       const from = `${cqlName(keyspace)}.${cqlName(table)}`;
       return (await cql(`SELECT ${names} FROM ${from} LIMIT ${BEGINNINGS}`, { signal })).rows;
     },
     [nameOf(target)],
   );
+  if (rows.failure) return html`<p class="soft small">No row to begin with can be shown: ${rows.failure.message}</p>`;
   if (!rows.data?.length) return null;
   return html`<p class="search-beginnings">Or take one that is there:</p>
     <div class="row search-beginnings">

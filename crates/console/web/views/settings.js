@@ -1,5 +1,5 @@
 import { get, useData } from '../api.js';
-import { Async, Card, Empty, Filter, Page, Table, html, useState } from '../ui.js';
+import { Async, Card, Empty, Filter, Page, Table, html, useState, wordsOf } from '../ui.js';
 
 const COLUMNS = [
   { key: 'name', label: 'Setting', sort: true, render: (row) => html`<code>${row.name}</code>`, width: '36%' },
@@ -7,15 +7,10 @@ const COLUMNS = [
   { key: 'source', label: 'From', sort: true, width: '18%' },
 ];
 
-function matches(row, words) {
-  const text = `${row.name} ${row.value} ${row.source}`.toLowerCase();
-  return words.every((word) => text.includes(word));
-}
-
 function Settings({ settings }) {
   const [filter, setFilter] = useState('');
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = settings.filter((row) => matches(row, words));
+  const matches = wordsOf(filter);
+  const shown = settings.filter((row) => matches(`${row.name} ${row.value} ${row.source}`));
   return html`<${Filter} value=${filter} onChange=${setFilter} placeholder="Filter settings" />
     <${Card} flush>
       <${Table}

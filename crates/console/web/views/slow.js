@@ -1,6 +1,7 @@
 import { cql, useData } from '../api.js';
 import { count, duration } from '../format.js';
-import { Async, Button, Card, Code, Dialog, Empty, Filter, Page, Table, Tabs, Time, html, useState } from '../ui.js';
+import { Async, Button, Card, Code, Dialog, Empty, Filter, Page, Table, Tabs, Time, html, useState, wordsOf } from '../ui.js';
+import { queryHref } from './links.js';
 
 // The server holds as many.
 const ROWS_MAX = 1000;
@@ -57,7 +58,7 @@ function Details({ row, onClose }) {
     ['Keyspace', row.keyspace_name ?? 'none in use'],
     row.request_id && ['Request', html`<code>${row.request_id}</code>`],
   ];
-  const link = row && html`<a class="button quiet" href=${`#/query?${new URLSearchParams({ text: row.statement })}`}>Open as a query</a>`;
+  const link = row && html`<a class="button quiet" href=${queryHref(row.statement)}>Open as a query</a>`;
   return html`<${Dialog} title="Slow statement" open=${row !== null} onClose=${onClose} actions=${link} wide>
     ${row &&
     html`<div class="stack">
@@ -72,11 +73,8 @@ function Statements({ rows }) {
   const [filter, setFilter] = useState('');
   const [tab, setTab] = useState('newest');
   const [open, setOpen] = useState(null);
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const matching = rows.filter((row) => {
-    const text = `${row.statement} ${row.role} ${row.client} ${row.request_id}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const matches = wordsOf(filter);
+  const matching = rows.filter((row) => matches(`${row.statement} ${row.role} ${row.client} ${row.request_id}`));
   const grouped = tab === 'statements';
   return html`<div class="row spread">
       <${Tabs} tabs=${TABS} value=${tab} onChange=${setTab} label="Order" controls="slow-statements" />
@@ -101,8 +99,13 @@ function Statements({ rows }) {
 
 // The threshold, where the login may read it.
 async function thresholdOf(signal) {
-  const answer = await cql("SELECT value FROM system_views.settings WHERE name = 'slow-query-threshold'", { signal });
-  return answer.rows[0]?.value ?? null;
+  try {
+    const answer = await cql("SELECT value FROM system_views.settings WHERE name = 'slow-query-threshold'", { signal });
+    return answer.rows[0]?.value ?? null;
+  } catch (failure) {
+    if (failure.kind !== 'refused') throw failure;
+    return null;
+  }
 }
 
 async function load(signal) {

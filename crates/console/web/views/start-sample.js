@@ -1,30 +1,11 @@
 // The film sample: loaded by a click, with its index on words and its map.
-import { get, path, post } from '../api.js';
+import { path, post } from '../api.js';
 import { count } from '../format.js';
 import { Button, Card, Failure, Progress, html, toast, useEffect, useRef, useState } from '../ui.js';
+import { followTask } from './tasks/follow.js';
 
 const LOOK_MS = 400;
 const WHERE = ['samples', 'movies_by_plot'];
-
-const pause = (ms, signal) =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
-
-// Follows a task until it has ended.
-async function follow(task, signal, show) {
-  let now = task;
-  while (now.state === 'created' || now.state === 'running') {
-    show(now);
-    await pause(LOOK_MS, signal);
-    now = await get(path('/api/v1/tasks', now.id), { signal });
-  }
-  if (now.state !== 'done') throw new Error(now.error ?? `The task ended: ${now.state}.`);
-}
 
 // The map is drawn meanwhile: a newcomer's next click finds it ready, or nearly.
 async function beginMap(signal) {
@@ -32,6 +13,7 @@ async function beginMap(signal) {
     await post(`${path('/api/v1/indexes', ...WHERE)}/map`, {}, { signal });
     toast('The films are there, and their map is drawn', 'good');
   } catch (failure) {
+    if (signal.aborted) throw failure;
     toast(`The films are there, but not their map: ${failure.message}`, 'warn');
   }
 }
@@ -48,7 +30,12 @@ export function Sample({ running, onBusy, onLoaded }) {
     setWork({});
     onBusy(true);
     try {
-      await follow(await begin(signal), signal, (task) => setWork({ task }));
+      const onLook = (task, unanswered) => {
+        setWork({ task });
+        setFailure(unanswered);
+      };
+      const ended = await followTask(await begin(signal), { every: LOOK_MS, signal, onLook });
+      if (ended.state !== 'done') throw new Error(ended.error ?? `The task ended: ${ended.state}.`);
       await beginMap(signal);
       onLoaded();
     } catch (thrown) {

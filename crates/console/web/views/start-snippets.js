@@ -23,7 +23,9 @@ export function reachable(address) {
 
 function curlOf(current) {
   const login = { none: '', password: ' -u NAME', token: ' -H "Authorization: Bearer $TOKEN"' }[current.login];
-  const lines = [`curl -s${login} ${location.origin}/api/v1/indexes`];
+  // A gateway without a store has no indexes.
+  const read = current.features.indexes ? '/api/v1/indexes' : '/metrics';
+  const lines = [`curl -s${login} ${location.origin}${read}`];
   if (current.features.cql) {
     lines.push(
       '',

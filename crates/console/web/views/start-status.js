@@ -2,24 +2,25 @@
 import { get, useData } from '../api.js';
 import { count, duration } from '../format.js';
 import { Async, Card, Icon, Stat, html } from '../ui.js';
+import { indexHref, taskHref } from './links.js';
+import { isLog } from './tables/definition.js';
+import { useTables } from './tables/sizes.js';
 
 const EVERY_MS = 5000;
 const LINES_MAX = 5;
 // A lag that searches notice.
 const LAG_S = 10;
 
-async function load(features, signal) {
-  const [service, indexes, tables, tasks, maintenance] = await Promise.all([
+async function load(features, readTables, signal) {
+  const [service, indexes, tasks, maintenance] = await Promise.all([
     features.indexes ? get('/api/v1/status', { signal }) : null,
     features.indexes ? get('/api/v1/indexes', { signal }) : [],
-    features.tables ? get('/api/v1/tables', { signal }) : null,
     features.tasks ? get('/api/v1/tasks', { signal }) : [],
-    get('/api/v1/maintenance', { signal }).catch((failure) => {
-      // A gateway without a store has no such work.
-      if (failure.kind === 'missing') return null;
-      throw failure;
-    }),
+    // A gateway without a store has no such work.
+    features.indexes ? get('/api/v1/maintenance', { signal }) : null,
   ]);
+  const ended = tasks.filter((task) => task.state !== 'running').length;
+  const tables = features.tables ? await readTables(signal, `${indexes.length} ${ended}`) : null;
   return { service: service?.status ?? service, indexes, tables, tasks, maintenance: maintenance?.maintenance ?? false };
 }
 
@@ -31,14 +32,14 @@ function worriesOf({ service, indexes, tasks, maintenance }) {
   if (service && service !== 'SERVING') add('warn', `The index service is ${service}.`, '#/indexes');
   for (const index of indexes) {
     const name = `${index.keyspace}.${index.index}`;
-    const href = `#/indexes/${encodeURIComponent(index.keyspace)}/${encodeURIComponent(index.index)}`;
+    const href = indexHref(index.keyspace, index.index);
     if (index.status !== 'SERVING') add('warn', `${name} is built: ${Math.floor(index.build_progress ?? 0)} %.`, href);
     if (index.rows_without_room > 0) add('bad', `${name} has no room for ${count(index.rows_without_room)} rows.`, href);
     if (index.lag_seconds > LAG_S) add('warn', `${name} is ${duration(index.lag_seconds * 1000)} behind its table.`, href);
   }
   for (const task of tasks.filter((one) => one.state === 'failed')) {
     const of = task.index ? ` of ${task.keyspace}.${task.index}` : '';
-    add('bad', `A task failed: ${task.kind}${of}.`, `#/tasks/${task.id}`);
+    add('bad', `A task failed: ${task.kind}${of}.`, taskHref(task));
   }
   return worries.sort((left, right) => (left.tone === right.tone ? 0 : left.tone === 'bad' ? -1 : 1));
 }
@@ -58,7 +59,7 @@ function Worries({ worries }) {
 
 function Figures({ data, features }) {
   const { service, indexes, tables, tasks } = data;
-  const own = tables?.filter((table) => !table.table.endsWith('_scylla_cdc_log'));
+  const own = tables?.filter(({ table }) => !isLog(table));
   const lag = Math.max(0, ...indexes.map((index) => index.lag_seconds ?? 0));
   const serving = service === null || service === 'SERVING';
   return html`<dl class="stats">
@@ -74,7 +75,8 @@ function Figures({ data, features }) {
 
 // The state of the server, looked at again every few seconds.
 export function useStatus(features) {
-  return useData((signal) => load(features, signal), [], { every: EVERY_MS });
+  const readTables = useTables();
+  return useData((signal) => load(features, readTables, signal), [], { every: EVERY_MS });
 }
 
 export function Status({ of, features }) {

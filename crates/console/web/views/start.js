@@ -1,10 +1,10 @@
-import { session } from '../api.js';
-import { Card, Icon, Page, html, useState } from '../ui.js';
+import { mayOperate, programName, session } from '../api.js';
+import { Icon, Page, html, useState } from '../ui.js';
+import { kindOf } from './indexes/state.js';
+import { mapHref, queryHref, searchHref } from './links.js';
 import { Sample } from './start-sample.js';
 import { Snippets, reachable } from './start-snippets.js';
 import { Status, useStatus } from './start-status.js';
-
-const PROGRAMS = { serve: 'annulus serve', store: 'annulus store', gateway: 'annulus gateway' };
 
 const FILMS = { keyspace: 'samples', index: 'movies_by_plot' };
 // A film that everyone knows, to begin with.
@@ -16,10 +16,7 @@ const TABLE_QUERY = `CREATE KEYSPACE IF NOT EXISTS shop
 
 CREATE TABLE shop.products (id int PRIMARY KEY, name text, v vector<float, 3>);`;
 
-const linkTo = (view, { keyspace, index }) => `#/${view}/${encodeURIComponent(keyspace)}/${encodeURIComponent(index)}`;
-const queryLink = (text) => `#/query?${new URLSearchParams({ text })}`;
-
-const isOnVectors = (index) => !/text/i.test(index.options?.type ?? '');
+const isOnVectors = (index) => kindOf(index) === 'vector';
 
 // Three things that work on what is there.
 function triesOf({ indexes }, features) {
@@ -27,15 +24,15 @@ function triesOf({ indexes }, features) {
   const index = films ?? indexes.find(isOnVectors) ?? indexes[0];
   const of = films ? 'the films' : index && `${index.keyspace}.${index.index}`;
   const query = films
-    ? { title: 'Ask in CQL', text: 'Films since 2000: results in pages, and the trace of each query.', href: queryLink(FILM_QUERY) }
-    : { title: 'Make a table in CQL', text: 'An editor with completion, history, and the trace of each query.', href: queryLink(TABLE_QUERY) };
+    ? { title: 'Ask in CQL', text: 'Films since 2000: results in pages, and the trace of each query.', href: queryHref(FILM_QUERY) }
+    : { title: 'Make a table in CQL', text: 'An editor with completion, history, and the trace of each query.', href: queryHref(TABLE_QUERY) };
   return [
     index &&
       features.search && {
         icon: 'search',
         title: films ? `Find films like ${FILM.title}` : 'Search an index',
         text: films ? 'The neighbours of a film by its plot, and why each ranks there.' : `Words, a row or a vector in ${of}, and why each row is found.`,
-        href: films ? `${linkTo('search', index)}?${new URLSearchParams({ row: JSON.stringify({ id: FILM.id }) })}` : linkTo('search', index),
+        href: searchHref(index.keyspace, index.index, films && { row: JSON.stringify({ id: FILM.id }) }),
       },
     index &&
       features.search &&
@@ -43,10 +40,11 @@ function triesOf({ indexes }, features) {
         icon: 'map',
         title: films ? 'See the films on a map' : 'See an index on a map',
         text: `What is alike in ${of} is near. Draw a line around rows to list them.`,
-        href: linkTo('map', index),
+        href: mapHref(index.keyspace, index.index),
       },
     features.cql && { icon: 'query', ...query },
-    { icon: 'external', title: 'Read the API', text: 'Every route with its fields. The page sends requests, too.', href: '/docs' },
+    // A gateway without a store has few routes, and no page of them.
+    features.indexes && { icon: 'external', title: 'Read the API', text: 'Every route with its fields. The page sends requests, too.', href: '/docs' },
     features.metrics && { icon: 'metrics', title: 'See the last hours', text: 'Searches, their times, memory and disk.', href: '#/metrics' },
     features.settings && { icon: 'settings', title: 'See the settings', text: 'What this server runs with, and from where it has it.', href: '#/settings' },
   ]
@@ -71,8 +69,9 @@ function Tries({ data, features }) {
   </section>`;
 }
 
-function lead({ program, version, cql, http }) {
-  const name = `${PROGRAMS[program] ?? program} ${version}`;
+function lead(current) {
+  const { cql, http } = current;
+  const name = programName(current);
   const served = reachable(http ?? location.host);
   if (!cql) return html`${name} serves HTTP at <code>${served}</code>.`;
   return html`${name} serves CQL drivers at <code>${reachable(cql)}</code> and HTTP at <code>${served}</code>.`;
@@ -84,7 +83,7 @@ function View() {
   const status = useStatus(features);
   const { data } = status;
   const hasFilms = data?.tables?.some((table) => table.keyspace === 'samples' && table.table === 'movies');
-  const maySample = features.sample && current.superuser !== false;
+  const maySample = features.sample && mayOperate();
   const running = data?.tasks.find((task) => task.kind === 'sample' && task.state === 'running');
   // The table is there before its rows are.
   const [isLoading, setLoading] = useState(false);

@@ -1,6 +1,7 @@
 import { get, path, useData } from '../api.js';
-import { percent } from '../format.js';
-import { Async, Badge, Card, Empty, Filter, Page, Progress, Select, Table, Time, html, useState } from '../ui.js';
+import { Async, Badge, Card, Empty, Filter, Page, Select, Table, Time, html, useState, wordsOf } from '../ui.js';
+import { taskHref } from './links.js';
+import { TaskProgress, TaskState } from './tasks/parts.js';
 import { Stop } from './tasks/stop.js';
 import { Task } from './tasks/task.js';
 import { objectOf, progressOf, stateOf, titleOf, tookOf, tookText } from './tasks/words.js';
@@ -9,8 +10,6 @@ const RUNNING_MS = 2000;
 const QUIET_MS = 5000;
 // The steps of a build say little: its index knows how much of the table it has. Of more builds the steps do.
 const BUILDS_LOOKED_AT = 20;
-
-const hrefOf = (task) => `#/tasks/${encodeURIComponent(task.id)}`;
 
 async function load(signal) {
   const tasks = await get('/api/v1/tasks', { signal });
@@ -35,21 +34,9 @@ function Name({ task }) {
   </span>`;
 }
 
-function RunningProgress({ task }) {
-  const known = task.share !== undefined;
-  return html`<span class="task-progress">
-    <${Progress}
-      value=${known ? task.share : task.progress_completed}
-      max=${known ? 1 : (task.progress_total ?? 0)}
-      label=${`Progress of ${titleOf(task)} of ${objectOf(task)}`}
-    />
-    <span class="soft small number">${known ? percent(task.share) : (progressOf(task) ?? 'not counted')}</span>
-  </span>`;
-}
-
 const RUNNING = (reload) => [
   { key: 'kind', label: 'Work', sort: titleOf, width: '36%', render: (task) => html`<${Name} task=${task} />` },
-  { key: 'progress', label: 'Progress', width: '30%', render: (task) => html`<${RunningProgress} task=${task} />` },
+  { key: 'progress', label: 'Progress', width: '30%', render: (task) => html`<${TaskProgress} task=${task} share=${task.share} />` },
   { key: 'took', label: 'Runs for', align: 'right', sort: tookOf, render: (task) => tookText(task) },
   {
     key: 'stop',
@@ -68,7 +55,7 @@ const ENDED = [
     key: 'state',
     label: 'Result',
     sort: (task) => stateOf(task).label,
-    render: (task) => html`<${Badge} tone=${stateOf(task).tone}>${stateOf(task).label}<//>`,
+    render: (task) => html`<${TaskState} task=${task} />`,
   },
   { key: 'progress', label: 'Done', render: (task) => progressOf(task) ?? html`<span class="soft">not counted</span>` },
   { key: 'took', label: 'Took', align: 'right', sort: tookOf, render: (task) => tookText(task) },
@@ -82,19 +69,16 @@ const RESULTS = [
   { value: 'done', label: 'Done' },
 ];
 
-function matches(task, words) {
-  const text = `${titleOf(task)} ${task.kind} ${objectOf(task)} ${task.table ?? ''} ${task.error ?? ''}`.toLowerCase();
-  return words.every((word) => text.includes(word));
-}
+const textOf = (task) => `${titleOf(task)} ${task.kind} ${objectOf(task)} ${task.table ?? ''} ${task.error ?? ''}`;
 
 function Tasks({ tasks, reload }) {
   const [filter, setFilter] = useState('');
   const [result, setResult] = useState('');
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = tasks.filter((task) => matches(task, words));
+  const matches = wordsOf(filter);
+  const shown = tasks.filter((task) => matches(textOf(task)));
   const running = shown.filter((task) => task.state === 'running');
   const ended = shown.filter((task) => task.state !== 'running' && (!result || task.state === result));
-  const isFiltered = words.length > 0 || result !== '';
+  const isFiltered = filter.trim() !== '' || result !== '';
   const nothing = !isFiltered ? html`<p class="task-none soft">Nothing has ended yet.</p>` : html`<${Empty} title="No task matches">Another word may be in the kind of work, a table or an index.<//>`;
   return html`<div class="row spread">
       <${Filter} value=${filter} onChange=${setFilter} placeholder="Filter tasks" />
@@ -106,8 +90,8 @@ function Tasks({ tasks, reload }) {
         columns=${RUNNING(reload)}
         rows=${running}
         rowKey="id"
-        rowHref=${hrefOf}
-        empty=${html`<p class="task-none soft">${words.length > 0 ? 'No task that runs matches.' : 'Nothing runs.'}</p>`}
+        rowHref=${taskHref}
+        empty=${html`<p class="task-none soft">${filter.trim() !== '' ? 'No task that runs matches.' : 'Nothing runs.'}</p>`}
       /></div>
     <//>
     <${Card} title="Ended lately" flush>
@@ -116,7 +100,7 @@ function Tasks({ tasks, reload }) {
         columns=${ENDED}
         rows=${ended}
         rowKey="id"
-        rowHref=${hrefOf}
+        rowHref=${taskHref}
         order=${{ key: 'end_time', down: true }}
         empty=${nothing}
       />

@@ -6,7 +6,7 @@ const USUAL_HTTP = '127.0.0.1:6080';
 const NEXT_LINE = ' \\\n    ';
 
 // A word of a shell as it is.
-export function quoted(word) {
+function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

@@ -1,12 +1,9 @@
 // One location: its last results, its schedule, and what can be done with it.
-import { del, path, post, session } from '../../api.js';
+import { del, mayOperate, path, post } from '../../api.js';
 import { bytes, count, duration } from '../../format.js';
-import { Badge, Button, Card, Code, Confirm, Dialog, Stat, Tabs, Time, html, toast, useState } from '../../ui.js';
+import { Badge, Button, Code, Confirm, Dialog, Stat, Tabs, Time, html, toast, useState } from '../../ui.js';
 import { looks, restores } from './commands.js';
 import { scheduleText } from './times.js';
-
-// A role without the right is not shown what it can't do. Without a login all is free.
-export const mayOperate = () => session.current?.superuser !== false;
 
 function backupState(place) {
   if (place.last_error) return { tone: 'bad', label: 'Last backup failed' };

@@ -7,7 +7,7 @@ const UNITS = [
 ];
 
 // 86400 as "each day", 7200 as "each 2 hours".
-export function everyText(seconds) {
+function everyText(seconds) {
   const [unit, length] = UNITS.find(([, size]) => seconds % size === 0);
   const number = seconds / length;
   return number === 1 ? `each ${unit}` : `each ${number} ${unit}s`;

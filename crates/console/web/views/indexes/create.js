@@ -1,9 +1,9 @@
 // A form for a new index. It shows the statement that does the same.
 import { get, path, put, useData } from '../../api.js';
 import { cqlLiteral, cqlName } from '../../format.js';
-import { Async, Button, Card, Checkbox, Code, Confirm, Field, Input, Page, Select, Tabs, html, navigate, toast, useState } from '../../ui.js';
-import { isVector, keyColumns, orderedColumns } from '../tables/definition.js';
-import { indexHref } from '../tables/links.js';
+import { Async, Button, Card, Checkbox, Code, Confirm, Field, Input, Page, Pick, Select, Tabs, html, navigate, toast, useState } from '../../ui.js';
+import { indexHref, newIndexHref } from '../links.js';
+import { isLog, isVector, keyColumns, orderedColumns } from '../tables/definition.js';
 import { isText } from '../tables/values.js';
 
 const KINDS = [
@@ -118,17 +118,13 @@ function Form({ keyspace, table, definition }) {
 }
 
 function TableChoice({ tables, chosen }) {
-  const [text, setText] = useState(chosen);
-  const names = tables.map((one) => `${one.keyspace}.${one.table}`).filter((name) => !name.endsWith('_scylla_cdc_log'));
-  const choose = (given) => {
-    setText(given);
-    const found = tables.find((one) => `${one.keyspace}.${one.table}` === given);
-    if (found) navigate(`#/indexes/new?${new URLSearchParams({ keyspace: found.keyspace, table: found.table })}`);
+  const own = tables.filter(({ table }) => !isLog(table));
+  const options = own.map((one) => ({ ...one, value: `${one.keyspace}.${one.table}`, label: `${one.keyspace}.${one.table}` }));
+  const choose = (value) => {
+    const { keyspace, table } = options.find((one) => one.value === value);
+    navigate(newIndexHref(keyspace, table));
   };
-  return html`<${Field} label="Table" hint=${names.includes(text) ? undefined : 'Its keyspace and its name, as shop.products.'}>
-      <${Input} list="tables-to-index" value=${text} onInput=${(event) => choose(event.target.value)} />
-    <//>
-    <datalist id="tables-to-index">${names.map((name) => html`<option key=${name} value=${name}></option>`)}</datalist>`;
+  return html`<${Pick} label="Table" of="tables" options=${options} value=${chosen} onChange=${choose} />`;
 }
 
 export function NewIndex({ query }) {

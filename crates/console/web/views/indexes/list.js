@@ -1,19 +1,19 @@
 import { get, useData, useSession } from '../../api.js';
 import { bytes, count } from '../../format.js';
-import { Async, Card, Empty, Filter, Page, Stat, Table, html, useState } from '../../ui.js';
+import { Async, Card, Empty, Filter, Page, Stat, Table, html, useState, wordsOf } from '../../ui.js';
+import { indexHref } from '../links.js';
 import { KINDS } from '../tables/definition.js';
-import { indexHref } from '../tables/links.js';
+import { useTables } from '../tables/sizes.js';
 import { StateBadge, kindOf, lagText, memoryOf } from './state.js';
 
 const REFRESH_MS = 10000;
 
 // All indexes: those of searches with their state, and where there are tables, those on values with their table's name.
-async function allIndexes(features, signal) {
-  const [served, tables] = await Promise.all([
-    get('/api/v1/indexes', { signal }),
-    features.tables ? get('/api/v1/tables', { signal }) : [],
-  ]);
-  const byName = new Map(served.map((one) => [`${one.keyspace}.${one.index}`, { ...one, kind: kindOf(one) }]));
+async function allIndexes(features, readTables, signal) {
+  const served = await get('/api/v1/indexes', { signal });
+  const names = served.map(nameOf);
+  const tables = features.tables ? await readTables(signal, names.join(' ')) : [];
+  const byName = new Map(served.map((one, at) => [names[at], { ...one, kind: kindOf(one) }]));
   for (const { keyspace, table, indexes } of tables) {
     for (const index of indexes) {
       const name = `${keyspace}.${index}`;
@@ -23,8 +23,10 @@ async function allIndexes(features, signal) {
   return [...byName.values()];
 }
 
+const nameOf = ({ keyspace, index }) => `${keyspace}.${index}`;
+
 const COLUMNS = [
-  { key: 'index', label: 'Index', sort: (row) => `${row.keyspace}.${row.index}`, render: (row) => `${row.keyspace}.${row.index}`, width: '30%' },
+  { key: 'index', label: 'Index', sort: nameOf, render: nameOf, width: '30%' },
   { key: 'kind', label: 'Finds by', sort: true, render: (row) => KINDS[row.kind].toLowerCase() },
   { key: 'table', label: 'Table', sort: true, render: (row) => row.table ?? html`<span class="soft">not known here</span>` },
   { key: 'status', label: 'State', sort: true, render: (row) => html`<${StateBadge} index=${row} />` },
@@ -35,9 +37,8 @@ const COLUMNS = [
 
 function Indexes({ indexes }) {
   const [filter, setFilter] = useState('');
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const textOf = (row) => `${row.keyspace}.${row.index} ${row.table ?? ''} ${KINDS[row.kind]} ${row.status ?? ''}`.toLowerCase();
-  const shown = indexes.filter((row) => words.every((word) => textOf(row).includes(word)));
+  const matches = wordsOf(filter);
+  const shown = indexes.filter((row) => matches(`${nameOf(row)} ${row.table ?? ''} ${KINDS[row.kind]} ${row.status ?? ''}`));
   const served = indexes.filter((row) => row.status);
   const late = served.filter((row) => row.status !== 'SERVING').length;
   return html`<${Card}>
@@ -54,7 +55,7 @@ function Indexes({ indexes }) {
         caption="Indexes"
         columns=${COLUMNS}
         rows=${shown}
-        rowKey=${(row) => `${row.keyspace}.${row.index}`}
+        rowKey=${nameOf}
         rowHref=${(row) => indexHref(row.keyspace, row.index)}
         order=${{ key: 'index', down: false }}
         empty=${html`<${Empty} title="No index matches">Another word may be in its name, its table or its state.<//>`}
@@ -64,7 +65,8 @@ function Indexes({ indexes }) {
 
 export function IndexList() {
   const { features } = useSession();
-  const indexes = useData((signal) => allIndexes(features, signal), [features.tables], { every: REFRESH_MS });
+  const readTables = useTables();
+  const indexes = useData((signal) => allIndexes(features, readTables, signal), [features.tables], { every: REFRESH_MS });
   const create = features.tables && html`<a class="button primary" href="#/indexes/new">New index</a>`;
   const empty = html`<${Card}>
     <${Empty} title="There is no index yet" action=${create}>An index finds rows by nearest vectors, by words, or by a value.<//>

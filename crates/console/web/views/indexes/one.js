@@ -1,9 +1,10 @@
 // One index: its state, its memory, its recall, its definition, its repair and its tasks.
 import { ApiFailure, del, get, path, useData, useSession } from '../../api.js';
-import { bytes, count, cqlName, percent } from '../../format.js';
-import { Async, Badge, Bar, Button, Card, Code, Confirm, Page, Progress, Stat, html, navigate, toast, useState } from '../../ui.js';
-import { KINDS, indexOf } from '../tables/definition.js';
-import { mapHref, tableHref } from '../tables/links.js';
+import { bytes, count, cqlName, percent, titled } from '../../format.js';
+import { Async, Badge, Bar, Button, Card, Code, Confirm, Failure, Page, Progress, Stat, html, navigate, toast, useState } from '../../ui.js';
+import { mapHref, tableHref } from '../links.js';
+import { KINDS } from '../tables/definition.js';
+import { tableOfIndex } from '../tables/find.js';
 import { createStatements } from '../tables/schema.js';
 import { Recall } from './recall.js';
 import { Repair } from './repair.js';
@@ -11,6 +12,7 @@ import { StateBadge, kindOf, lagText, lagTone, memoryOf } from './state.js';
 import { Tasks } from './tasks.js';
 
 const REFRESH_MS = 3000;
+const ALL = html`<a class="button quiet" href="#/indexes">All indexes</a>`;
 
 // The state of an index; null for one of the storage, which has no state of its own.
 async function stateOf(keyspace, index, signal) {
@@ -20,17 +22,6 @@ async function stateOf(keyspace, index, signal) {
     if (failure.kind === 'missing') return null;
     throw failure;
   }
-}
-
-// What the schema says of an index: {table, definition, index}; null where there are no tables, or it is in none.
-async function definitionOf(features, keyspace, name, signal) {
-  if (!features.tables) return null;
-  const { keyspaces } = await get(`/api/v1/schema?${new URLSearchParams({ keyspace })}`, { signal });
-  for (const [table, definition] of Object.entries(keyspaces[keyspace]?.tables ?? {})) {
-    const found = definition.indexes.find((one) => one.name === name);
-    if (found) return { table, definition, index: indexOf(definition, found) };
-  }
-  return null;
 }
 
 function Numbers({ state, kind }) {
@@ -62,8 +53,6 @@ function Memory({ state }) {
   <//>`;
 }
 
-const labelOf = (name) => name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
-
 function Definition({ keyspace, found, state }) {
   const statements = useData((signal) => (found ? createStatements(keyspace, found.table, signal) : []), [found?.table]);
   const { type: _, ...options } = state?.options ?? found?.index.options ?? {};
@@ -76,9 +65,10 @@ function Definition({ keyspace, found, state }) {
           <dt>Column</dt><dd><code>${found.index.column}</code></dd>
           ${found.index.localKey.length > 0 && html`<dt>Searches within</dt><dd><code>${found.index.localKey.join(', ')}</code></dd>`}
           ${found.index.filters.length > 0 && html`<dt>Filters by</dt><dd><code>${found.index.filters.join(', ')}</code></dd>`}`}
-        ${Object.entries(options).map(([name, value]) => html`<dt key=${name}>${labelOf(name)}</dt><dd><code>${String(value).toLowerCase()}</code></dd>`)}
+        ${Object.entries(options).map(([name, value]) => html`<dt key=${name}>${titled(name)}</dt><dd><code>${String(value).toLowerCase()}</code></dd>`)}
         ${state?.version && html`<dt>Version</dt><dd><code>${state.version}</code></dd>`}
       </dl>
+      ${statements.failure && html`<${Failure} failure=${statements.failure} retry=${statements.reload} />`}
       ${text && html`<${Code} language="cql" label="Statement that makes the index" text=${text} />`}
     </div>
   <//>`;
@@ -109,25 +99,29 @@ function Estimate({ recall }) {
 
 export function OneIndex({ keyspace, index }) {
   const { features } = useSession();
+  const found = useData((signal) => tableOfIndex(features, keyspace, index, signal), []);
+  if (found.data !== undefined) return html`<${Known} keyspace=${keyspace} index=${index} found=${found.data} />`;
+  return html`<${Page} title=${`${keyspace}.${index}`} actions=${ALL}><${Async} of=${found} label="Loading the index" /><//>`;
+}
+
+// An index whose table is known, or that has none here.
+function Known({ keyspace, index, found }) {
   const data = useData(
     async (signal) => {
-      const found = await definitionOf(features, keyspace, index, signal);
       const state = found?.index.kind === 'secondary' ? null : await stateOf(keyspace, index, signal);
-      if (state || found) return { state, found };
+      if (state || found) return { state };
       throw new ApiFailure('missing', `There is no index ${keyspace}.${index}.`);
     },
     [],
     { every: REFRESH_MS },
   );
-  const kind = data.data && (data.data.found?.index.kind ?? kindOf(data.data.state));
-  const table = data.data?.found?.table;
-  const actions = data.data && html`
-    <a class="button quiet" href="#/indexes">All indexes</a>
+  const kind = data.data && (found?.index.kind ?? kindOf(data.data.state));
+  const actions = html`${ALL}
     ${kind === 'vector' && html`<a class="button quiet" href=${mapHref(keyspace, index)}>Map</a>`}
-    ${table && html`<${Drop} keyspace=${keyspace} index=${index} table=${table} />`}`;
+    ${data.data && found && html`<${Drop} keyspace=${keyspace} index=${index} table=${found.table} />`}`;
   return html`<${Page} title=${`${keyspace}.${index}`} actions=${actions}>
     <${Async} of=${data} label="Loading the index">
-      ${({ state, found }) => html`<${Numbers} state=${state} kind=${kind} />
+      ${({ state }) => html`<${Numbers} state=${state} kind=${kind} />
         <div class="index-columns">
           <div class="stack">
             ${state && html`<${Memory} state=${state} />`}

@@ -1,7 +1,8 @@
 import { get, patch, path, post, put, useData } from '../../api.js';
-import { count, duration } from '../../format.js';
+import { count, duration, titled } from '../../format.js';
 import { Async, Button, Card, Confirm, Field, Input, Select, Time, html, toast, useState } from '../../ui.js';
-import { TaskProgress, TaskState, stoppable } from './task.js';
+import { TaskProgress, TaskState } from '../tasks/parts.js';
+import { Stop } from '../tasks/stop.js';
 
 const REFRESH_MS = 3000;
 const DAY_S = 86400;
@@ -13,19 +14,17 @@ const SCHEDULES = [
 ];
 const INTENSITY_HINT = 'Token ranges that are compared at a time. 0 is as many as the nodes allow.';
 
-const labelOf = (name) => name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
-
 function Last({ task, base, reload }) {
   if (!task) return html`<p class="soft">No repair since the server started.</p>`;
   const faster = () => patch(base, { intensity: 0 }).then(() => toast('The repair goes as fast as the nodes allow.', 'good'), (failure) => toast(failure.message, 'bad'));
   const counters = Object.entries(task.counters ?? {}).filter(([, value]) => value > 0);
   return html`<dl class="facts">
-      <dt>Last repair</dt><dd><${TaskState} task=${task} /></dd>
+      <dt>Last repair</dt><dd><${TaskState} task=${task} withError /></dd>
       <dt>Began</dt><dd><${Time} at=${task.start_time} /></dd>
       <dt>Progress</dt><dd><${TaskProgress} task=${task} /></dd>
-      ${counters.map(([name, value]) => html`<dt key=${name}>${labelOf(name)}</dt><dd class="number">${count(value)}</dd>`)}
+      ${counters.map(([name, value]) => html`<dt key=${name}>${titled(name)}</dt><dd class="number">${count(value)}</dd>`)}
     </dl>
-    ${task.state === 'running' && html`<div class="row">${stoppable(task, reload)}<${Button} onClick=${faster}>As fast as it can<//></div>`}`;
+    ${task.state === 'running' && html`<div class="row"><${Stop} task=${task} onStopped=${reload} /><${Button} onClick=${faster}>As fast as it can<//></div>`}`;
 }
 
 function Schedule({ schedule, base, reload }) {

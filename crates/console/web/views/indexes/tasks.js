@@ -1,16 +1,19 @@
 import { get, useData } from '../../api.js';
 import { Async, Card, Empty, Table, Time, html } from '../../ui.js';
-import { TaskProgress, TaskState, stoppable } from './task.js';
+import { taskHref } from '../links.js';
+import { TaskProgress, TaskState } from '../tasks/parts.js';
+import { Stop } from '../tasks/stop.js';
+import { stateOf, titleOf } from '../tasks/words.js';
 
 const REFRESH_MS = 3000;
 
 const COLUMNS = (reload) => [
-  { key: 'kind', label: 'Work', sort: true },
-  { key: 'state', label: 'State', sort: true, render: (task) => html`<${TaskState} task=${task} />` },
+  { key: 'kind', label: 'Work', sort: titleOf, render: titleOf },
+  { key: 'state', label: 'State', sort: (task) => stateOf(task).label, render: (task) => html`<${TaskState} task=${task} withError />` },
   { key: 'progress', label: 'Progress', render: (task) => html`<${TaskProgress} task=${task} />` },
   { key: 'start_time', label: 'Began', sort: true, render: (task) => html`<${Time} at=${task.start_time} />` },
   { key: 'end_time', label: 'Ended', sort: true, render: (task) => (task.end_time ? html`<${Time} at=${task.end_time} />` : '') },
-  { key: 'stop', label: 'Stop', render: (task) => stoppable(task, reload) },
+  { key: 'stop', label: 'Stop', render: (task) => html`<${Stop} task=${task} onStopped=${reload} />` },
 ];
 
 // The builds and the other long work of an index.
@@ -25,7 +28,7 @@ export function Tasks({ keyspace, index }) {
   );
   return html`<${Card} title="Builds and other long work" flush>
     <${Async} of=${tasks} label="Loading the tasks" empty=${html`<${Empty} title="Nothing since the server started">Builds, repairs, checks and maps of this index appear here.<//>`}>
-      ${(rows) => html`<${Table} caption="Tasks of the index" columns=${COLUMNS(tasks.reload)} rows=${rows} rowKey="id" />`}
+      ${(rows) => html`<${Table} caption="Tasks of the index" columns=${COLUMNS(tasks.reload)} rows=${rows} rowKey="id" rowHref=${taskHref} />`}
     <//>
   <//>`;
 }

@@ -1,6 +1,6 @@
 // The colours of points by the values of a column.
 import { count } from '../../format.js';
-import { isNumber } from '../tables/values.js';
+import { isNumber, textOf } from '../tables/values.js';
 
 // As many categories have a colour of their own; the eighth colour is that of all others.
 const CATEGORIES = 7;
@@ -68,7 +68,7 @@ function categories(values) {
 
 function nameOf(value) {
   if (value === null || value === undefined || value === '') return null;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return textOf(value);
 }
 
 // Turns `ramp 0.3` into a colour between the stops --ramp-1 to --ramp-5 of the theme.

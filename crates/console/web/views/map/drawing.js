@@ -8,7 +8,7 @@ const GRID = 64;
 const PLAIN = 0.85;
 const FAINT = 0.14;
 const MARK_WIDTH = 2;
-export const SCALE_MAX = 200;
+const SCALE_MAX = 200;
 
 export class MapDrawing {
   #canvas;
@@ -219,7 +219,7 @@ function cellOf(place) {
 }
 
 // Whether a place is inside of a line: a ray from it crosses the line an odd number of times.
-export function isInside(line, x, y) {
+function isInside(line, x, y) {
   let inside = false;
   for (let i = 0, before = line.length - 1; i < line.length; before = i, i += 1) {
     const [ax, ay] = line[i];

@@ -1,14 +1,17 @@
 // The map of an index: the one that is there, and the work that makes one.
 import { get, path, post, useData } from '../../api.js';
 import { useCallback, useEffect, useRef, useState } from '../../ui.js';
+import { followTask } from '../tasks/follow.js';
 
 const POLL_MS = 700;
 
-// {map, failure, loading, task, start(wishes), reload, startFailure}. `map` is null where none was made.
+// {map, failure, loading, task, start(wishes), reload, startFailure, taskFailure}. `map` is null where
+// none was made, and taskFailure says that the server does not answer how far the work is.
 export function useMap(keyspace, index) {
   const base = path('/api/v1/indexes', keyspace, index, 'map');
   const [task, setTask] = useState(null);
   const [startFailure, setStartFailure] = useState(null);
+  const [taskFailure, setTaskFailure] = useState(null);
   const alive = useRef(true);
   useEffect(() => () => (alive.current = false), []);
 
@@ -19,21 +22,26 @@ export function useMap(keyspace, index) {
   }, [base]);
 
   // Follows the task until it has ended. It may go on after this page is left.
+  const isRunning = task?.state === 'running';
   useEffect(() => {
-    if (task?.state !== 'running') return undefined;
-    const timer = setTimeout(async () => {
-      let next = null;
+    if (!isRunning) return undefined;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const onLook = (now, failure) => {
+      setTask(now);
+      setTaskFailure(failure);
+    };
+    const follow = async () => {
       try {
-        next = await get(path('/api/v1/tasks', task.id));
+        const ended = await followTask(task, { every: POLL_MS, signal, onLook });
+        if (ended.state === 'done' && alive.current) data.reload();
       } catch (failure) {
-        next = { ...task, state: 'failed', error: failure.message };
+        if (!signal.aborted) setTask({ ...task, state: 'failed', error: failure.message });
       }
-      if (!alive.current) return;
-      setTask(next);
-      if (next.state === 'done') data.reload();
-    }, POLL_MS);
-    return () => clearTimeout(timer);
-  }, [task]);
+    };
+    follow();
+    return () => controller.abort();
+  }, [task?.id, isRunning]);
 
   const start = useCallback(
     async (wishes) => {
@@ -49,7 +57,7 @@ export function useMap(keyspace, index) {
     },
     [base],
   );
-  return { ...data, map: data.data?.map, task, start, startFailure };
+  return { ...data, map: data.data?.map, task, start, startFailure, taskFailure };
 }
 
 // The last work on a map of an index that has not failed. Maps and tasks are both in the server's memory: without such a task

@@ -1,26 +1,16 @@
 // What the table knows of the points: their rows, and the values of a column of all of them.
-import { cql, get } from '../../api.js';
+import { cql } from '../../api.js';
 import { cqlLiteral, cqlName } from '../../format.js';
-import { indexOf, isVector, keyColumns, orderedColumns, typeOf, valueOf } from '../tables/definition.js';
+import { isVector, keyColumns, orderedColumns, typeOf, valueOf } from '../tables/definition.js';
+import { textOf } from '../tables/values.js';
 import { toJson } from '../../json.js';
 
 const KEYS_A_READ = 500;
 const READS_AT_ONCE = 4;
 const SCAN = { page: 5000, rows: 200000 };
 // As many keys a statement names that is handed over to the query view.
-export const KEYS_IN_CQL = 1000;
+const KEYS_IN_CQL = 1000;
 const STATEMENTS = 50;
-
-// The table of an index: {table, definition, index}; null where there are no tables.
-export async function tableOf(features, keyspace, name, signal) {
-  if (!features.tables) return null;
-  const { keyspaces } = await get(`/api/v1/schema?${new URLSearchParams({ keyspace })}`, { signal });
-  for (const [table, definition] of Object.entries(keyspaces[keyspace]?.tables ?? {})) {
-    const found = definition.indexes.find((one) => one.name === name);
-    if (found) return { keyspace, table, definition, index: indexOf(definition, found) };
-  }
-  return null;
-}
 
 const named = ({ keyspace, table }) => `${cqlName(keyspace)}.${cqlName(table)}`;
 
@@ -32,10 +22,8 @@ const textColumns = ({ definition }) => orderedColumns(definition).filter(({ typ
 // The value of a key column of a point.
 export const keyValue = (map, name, point) => map.primary_keys[name]?.[point] ?? null;
 
-const keyText = (values) => toJson(values);
-
 export function keyTextOf(map, point) {
-  return Object.entries(map.primary_keys).map(([name, values]) => `${name} ${typeof values[point] === 'object' ? toJson(values[point]) : values[point]}`).join(', ');
+  return Object.entries(map.primary_keys).map(([name, values]) => `${name} ${textOf(values[point])}`).join(', ');
 }
 
 // The names of the columns by which points can be coloured: those of the map, and those of the table.
@@ -51,8 +39,8 @@ export async function columnValues(map, from, name, signal) {
   if (there) return { values: there, type };
   const rows = await (singleKey(from) ? readByKeys(map, from, name, signal) : scan(from, name, signal));
   const keys = keyColumns(from.definition);
-  const byKey = new Map(rows.map((row) => [keyText(keys.map((key) => valueOf(row, key))), valueOf(row, name)]));
-  const values = Array.from({ length: map.x.length }, (_, point) => byKey.get(keyText(keys.map((key) => keyValue(map, key, point)))) ?? null);
+  const byKey = new Map(rows.map((row) => [toJson(keys.map((key) => valueOf(row, key))), valueOf(row, name)]));
+  const values = Array.from({ length: map.x.length }, (_, point) => byKey.get(toJson(keys.map((key) => keyValue(map, key, point)))) ?? null);
   return { values, type };
 }
 
@@ -89,7 +77,7 @@ export async function rowsOf(map, from, points, signal) {
   const columns = textColumns(from).map(cqlName).join(', ');
   const keys = keyColumns(from.definition);
   const byKey = new Map();
-  const take = ({ rows }) => rows.forEach((row) => byKey.set(keyText(keys.map((key) => valueOf(row, key))), row));
+  const take = ({ rows }) => rows.forEach((row) => byKey.set(toJson(keys.map((key) => valueOf(row, key))), row));
   const key = singleKey(from);
   if (key) {
     const parameters = [points.map((point) => keyValue(map, key, point))];
@@ -101,7 +89,7 @@ export async function rowsOf(map, from, points, signal) {
       take(await cql(`SELECT ${columns} FROM ${named(from)} WHERE ${where}`, { parameters, signal }));
     }
   }
-  return new Map(points.map((point) => [point, byKey.get(keyText(keys.map((name) => keyValue(map, name, point))))]));
+  return new Map(points.map((point) => [point, byKey.get(toJson(keys.map((name) => keyValue(map, name, point))))]));
 }
 
 // The statements that read the rows of some points: {text, points}, with how many of the points they read.

@@ -3,7 +3,7 @@ import { useData } from '../../api.js';
 import { count } from '../../format.js';
 import { Button, Card, Code, Empty, Failure, Table, html } from '../../ui.js';
 import { isVector, keyColumns, orderedColumns, valueOf } from '../tables/definition.js';
-import { queryHref, tableHref } from '../tables/links.js';
+import { queryHref, tableHref } from '../links.js';
 import { Cell } from '../tables/values.js';
 import { keyValue, rowsOf, statementOf } from './rows.js';
 

@@ -67,7 +67,7 @@ function disk(names) {
 }
 
 // title, group, and lines(names). `isWhole`: the values are whole numbers. `worst`: which lines are shown of many. `empty`: what to say where there is no line.
-export const CHARTS = [
+const CHARTS = [
   { id: 'searches', group: 'Requests', title: 'Searches', form: aSecond, lines: rates('annulus_search_requests_total') },
   {
     id: 'search-latency',

@@ -3,7 +3,7 @@ import { get, useData } from '../../api.js';
 import { useRef } from '../../ui.js';
 
 // The server takes a sample each 15 s.
-export const STEP_S = 15;
+const STEP_S = 15;
 // Samples that arrive while the others are read must not be missed.
 const OVERLAP_S = 4 * STEP_S;
 

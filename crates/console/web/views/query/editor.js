@@ -125,7 +125,7 @@ const noLateCompletion = EditorView.updateListener.of(({ view, state }) => {
 });
 
 // What the page does with an editor, without knowing CodeMirror.
-export class EditorHandle {
+class EditorHandle {
   constructor(view) {
     this.view = view;
   }

@@ -1,10 +1,10 @@
 // Statements to begin with, made of the schema that is there.
 
 import { cqlName } from '../../format.js';
-import { isSearchable, shownColumns, targetsOf } from '../search/targets.js';
+import { shownColumns, targetsOf } from '../search/targets.js';
+import { isLog } from '../tables/definition.js';
 
 const isSystem = (keyspace) => keyspace === 'system' || keyspace.startsWith('system_');
-const isLog = (table) => table.endsWith('_scylla_cdc_log');
 
 export function examplesOf(schema) {
   const keyspaces = schema.keyspaces().filter((name) => !isSystem(name));
@@ -45,7 +45,7 @@ function searchesOf(schema, keyspaces) {
       ]),
     ),
   };
-  const targets = targetsOf(answer).filter(isSearchable);
+  const targets = targetsOf(answer);
   const words = targets.find(({ kind }) => kind === 'words');
   const vectors = targets.find(
     ({ kind, dimensions, localKey }) => kind === 'vector' && dimensions <= 2000 && localKey.length === 0,

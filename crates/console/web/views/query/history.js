@@ -50,18 +50,14 @@ export function remember(name, value) {
 }
 
 // A statement that another view hands over, once: it may be longer than an address.
-const HANDOVER = 'annulus.query.text';
+let handedOver = null;
 
 export function handOver(text, keyspace = '') {
-  sessionStorage.setItem(HANDOVER, JSON.stringify({ text, keyspace }));
+  handedOver = { text, keyspace };
 }
 
 export function takeHandedOver() {
-  try {
-    const given = JSON.parse(sessionStorage.getItem(HANDOVER) ?? 'null');
-    sessionStorage.removeItem(HANDOVER);
-    return typeof given?.text === 'string' ? given : null;
-  } catch {
-    return null;
-  }
+  const given = handedOver;
+  handedOver = null;
+  return given;
 }

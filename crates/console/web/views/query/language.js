@@ -2,6 +2,7 @@
 
 import { HighlightStyle, StreamLanguage, tags } from '../../vendor/codemirror.js';
 import { cqlName } from '../../format.js';
+import { isLog } from '../tables/definition.js';
 import { tokens, unquoted } from './text.js';
 
 const words = (text) => text.trim().split(/\s+/);
@@ -18,7 +19,7 @@ export const KEYWORDS = words(`
 
 const ATOMS = words('true false null NaN Infinity');
 
-export const TYPES = words(`
+const TYPES = words(`
   ascii bigint blob boolean counter date decimal double duration float frozen inet int list map set
   smallint text time timestamp timeuuid tinyint tuple uuid varchar varint vector`);
 
@@ -201,7 +202,7 @@ function optionsFor(statement, after, schema, keyspace) {
 }
 
 // The table that a statement is about, of those that the schema has.
-export function tableOf(statement, schema, keyspace) {
+function tableOf(statement, schema, keyspace) {
   for (let at = 0; at + 1 < statement.length; at += 1) {
     const isBefore = statement[at].kind === 'word' && BEFORE_TABLE.has(statement[at].text.toUpperCase());
     if (!isBefore) continue;
@@ -220,11 +221,9 @@ function keyspaceOptions(schema, end = '') {
 }
 
 function tableOptions(schema, keyspace) {
+  // A change log comes after the tables that people write to.
   return schema.tables(keyspace).map((name) => option(name, 'class', 'table', isLog(name) ? 0 : 2));
 }
-
-// A change log comes after the tables that people write to.
-const isLog = (name) => name.endsWith('_scylla_cdc_log');
 
 function columnOptions(table) {
   return (table?.columns ?? []).map(({ name, type }) => option(name, 'property', type, 3));

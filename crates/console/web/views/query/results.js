@@ -3,9 +3,9 @@
 import { Badge, Button, Copy, Dialog, Empty, Json, Table, Tabs, html, useState } from '../../ui.js';
 import { count, duration } from '../../format.js';
 import { meantBy } from './nearest.js';
-import { jsonName } from '../search/targets.js';
+import { jsonName } from '../tables/definition.js';
 import { TracePicture } from '../trace/picture.js';
-import { Cell, isNumber, sortKey, textOf } from './value.js';
+import { Cell, isNumber, sortKey, textOf } from '../tables/values.js';
 
 // `onPage` gets the number of the page to show; one after the last is read. `shown` is the tab.
 export function Outcome({ outcome, schema, shown, onShow, onPage, busy, wantsTrace }) {

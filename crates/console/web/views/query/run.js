@@ -1,6 +1,7 @@
 // Runs statements one after the other, and holds what they answered.
 
 import { cql } from '../../api.js';
+import { parseJson } from '../../json.js';
 import { errorPlace, holdsSecret, isRead, markersOf, usedKeyspace } from './text.js';
 
 // The outcome of a statement: {statement, ok, pages, at, columns, warnings, traceIds, milliseconds,
@@ -65,7 +66,7 @@ export const keyOfMarker = (name, at) => name ?? `?${at + 1}`;
 
 function valueOf(text) {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

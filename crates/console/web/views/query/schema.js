@@ -30,12 +30,18 @@ const SYSTEM = ['system', 'system_schema', 'system_traces'];
 
 const VIRTUAL = 'SELECT keyspace_name, table_name, column_name, type, kind FROM system_virtual_schema.columns';
 
+// Instead of a part of the system that a role may not see, or that this server does not have.
+const insteadOf = (nothing) => (failure) => {
+  if (['refused', 'missing', 'wrong'].includes(failure.kind)) return nothing;
+  throw failure;
+};
+
 // Reads the schema. What a role may not see of the system is left out, without an error.
 export async function loadSchema({ signal } = {}) {
   const [own, virtual, ...system] = await Promise.all([
     get('/api/v1/schema', { signal }),
-    cql(VIRTUAL, { pageSize: 5000, signal }).catch(() => ({ rows: [] })),
-    ...SYSTEM.map((name) => get(`/api/v1/schema?keyspace=${name}`, { signal }).catch(() => ({ keyspaces: {} }))),
+    cql(VIRTUAL, { pageSize: 5000, signal }).catch(insteadOf({ rows: [] })),
+    ...SYSTEM.map((name) => get(`/api/v1/schema?keyspace=${name}`, { signal }).catch(insteadOf({ keyspaces: {} }))),
   ]);
   const keyspaces = Object.assign({}, own.keyspaces, ...system.map((answer) => answer.keyspaces));
   for (const { keyspace_name: keyspace, table_name: table, column_name: name, type, kind } of virtual.rows) {

@@ -7,7 +7,7 @@ const origin = () => globalThis.location?.origin ?? 'http://127.0.0.1:6080';
 export function curlOf(path, body, login) {
   const auth =
     { password: ' \\\n    -u USER:PASSWORD', token: " \\\n    -H 'Authorization: Bearer TOKEN'" }[login] ?? '';
-  return `curl -s ${origin()}${path} \\\n    -H 'Content-Type: application/json'${auth} -d @- <<'JSON'\n${compact(body)}\nJSON\n`;
+  return `curl -s '${origin()}${path.replaceAll("'", '%27')}' \\\n    -H 'Content-Type: application/json'${auth} -d @- <<'JSON'\n${compact(body)}\nJSON\n`;
 }
 
 export function pythonOf(path, body, login) {

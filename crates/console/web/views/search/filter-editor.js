@@ -3,14 +3,14 @@
 
 import { Button, Input, Select, html } from '../../ui.js';
 import { COMPARES, comparesFor, emptyFilter } from './filter.js';
-import { typeOf } from './targets.js';
+import { isVector, typeOf } from '../tables/definition.js';
 
 // Groups within groups beyond this are written better as CQL or JSON.
 const LEVELS_MAX = 4;
 
 export function FilterEditor({ filter, onChange, definition, hasWords, level = 0, onRemove }) {
   const columns = definition
-    ? definition.columns.filter(({ type }) => !/^vector</.test(type)).map(({ name }) => name)
+    ? definition.columns.filter(({ type }) => !isVector(type)).map(({ name }) => name)
     : null;
   const set = (changes) => onChange({ ...filter, ...changes });
   const put = (at, part) => set({ parts: filter.parts.with(at, part) });

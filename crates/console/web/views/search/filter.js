@@ -3,7 +3,9 @@
 // index service, or the WHERE of CQL.
 
 import { cqlLiteral, cqlName } from '../../format.js';
-import { jsonName, typeOf } from './targets.js';
+import { parseJson, toJson } from '../../json.js';
+import { jsonName, typeOf } from '../tables/definition.js';
+import { isNumber } from '../tables/values.js';
 
 export const COMPARES = {
   eq: { label: '=', cql: '=', service: '==' },
@@ -17,8 +19,6 @@ export const COMPARES = {
   contains_key: { label: 'has key', cql: 'CONTAINS KEY', service: 'CONTAINS KEY' },
   match: { label: 'has words', cql: null, service: 'BM25' },
 };
-
-const NUMBERS = /^(tinyint|smallint|int|bigint|varint|counter|float|double|decimal)$/;
 
 // The comparisons that go with a type. `hasWords` says that the column has a full-text index.
 export function comparesFor(type, hasWords = false) {
@@ -35,7 +35,7 @@ const unfrozen = (type) => /^frozen<(.*)>$/.exec(type)?.[1] ?? type;
 export const emptyFilter = () => ({ op: 'and', not: false, parts: [] });
 
 // The conditions of a filter, wherever they are in it.
-export function conditionsOf(filter) {
+function conditionsOf(filter) {
   return filter.parts.flatMap((part) => (part.parts ? conditionsOf(part) : [part]));
 }
 
@@ -59,17 +59,18 @@ export function valueOfText(text, type, column) {
   const trimmed = text.trim();
   if (type === 'boolean') return trimmed.toLowerCase() === 'true';
   if (type.includes('<')) return fromJson(trimmed, column);
-  if (!NUMBERS.test(type)) return text;
+  if (!isNumber(type)) return text;
   const number = Number(trimmed);
   if (trimmed === '' || Number.isNaN(number)) throw new Error(`${column}: “${trimmed}” is no number`);
   // A whole number beyond 2^53 is sent as text, which the server reads exactly.
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? trimmed : number;
 }
 
-// A value of a type that has parts, which is written as JSON.
+// A value of a type that has parts, which is written as JSON. Its whole numbers beyond 2^53 are
+// texts, as above.
 function fromJson(text, column) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(toJson(parseJson(text)));
   } catch {
     throw new Error(`${column}: write the value as JSON`);
   }

@@ -1,11 +1,11 @@
 // The form of a search: what a user has chosen, as a value that the address of the page holds, so
 // that a search can be linked to and gone back to.
 
-import { emptyFilter } from './filter.js';
+import { COMPARES, emptyFilter } from './filter.js';
 
 // near: "nothing", "row", "vector" or "sentence". balance: the share of vectors in the order, in
 // per cent. rank: "rrf" or "score".
-export const emptyForm = () => ({
+const emptyForm = () => ({
   words: '',
   operators: false,
   near: 'nothing',
@@ -106,7 +106,7 @@ function isFilter(value) {
       (isObject(part) &&
         typeof part.column === 'string' &&
         typeof part.text === 'string' &&
-        typeof part.compare === 'string' &&
+        Object.hasOwn(COMPARES, part.compare) &&
         !part.parts),
   );
 }

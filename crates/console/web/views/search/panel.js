@@ -6,7 +6,8 @@ import { count } from '../../format.js';
 import { hasNear, isAnswerable } from './form.js';
 import { FilterEditor } from './filter-editor.js';
 import { unindexed } from './filter.js';
-import { filterable, jsonName, keyOf, typeOf } from './targets.js';
+import { filterable } from './targets.js';
+import { jsonName, keyColumns, typeOf } from '../tables/definition.js';
 
 const LIMITS = [5, 10, 20, 50, 100, 1000];
 
@@ -78,7 +79,7 @@ function Near({ form, set, target, pair }) {
 }
 
 function Row({ form, set, definition }) {
-  return keyOf(definition).map((name) => {
+  return keyColumns(definition).map((name) => {
     const key = jsonName(name);
     const value = form.row[key] ?? '';
     return html`<${Field} key=${name} label=${`${name} (${typeOf(definition, name)})`}>

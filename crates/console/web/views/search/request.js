@@ -3,7 +3,8 @@
 import { cqlLiteral, cqlName } from '../../format.js';
 import { COMPARES, rowFilter, unindexed, valueOfText, whereOf } from './filter.js';
 import { hasNear, vectorOf } from './form.js';
-import { filterable, jsonName, keyOf, shownColumns, typeOf } from './targets.js';
+import { filterable, shownColumns } from './targets.js';
+import { jsonName, keyColumns, typeOf } from '../tables/definition.js';
 
 // The number that RRF adds to each rank.
 export const RANK_CONSTANT = 60;
@@ -39,7 +40,7 @@ function nearField(form, target, embedded) {
 
 // The primary key that a user typed, by the types of its columns.
 function rowKey(typed, definition) {
-  const fields = keyOf(definition).map((name) => {
+  const fields = keyColumns(definition).map((name) => {
     const text = typed[name] ?? typed[jsonName(name)];
     if (text === undefined || text === null || String(text).trim() === '')
       throw new Error(`the row: ${name} of its key is missing`);
@@ -74,7 +75,7 @@ function queryField({ target, field, weight }, hasWeight) {
 }
 
 // Whether a column of the filter is in no index of the search, so that rows are read one by one.
-export function needsFiltering(form, targets, queries) {
+function needsFiltering(form, targets, queries) {
   return queries.some(({ target }) => unindexed(form.filter, filterable(target)).length > 0);
 }
 

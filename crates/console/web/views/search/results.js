@@ -3,11 +3,12 @@
 import { Button, Copy, Empty, Marked, Table, Tabs, html, useState } from '../../ui.js';
 import { count, duration } from '../../format.js';
 import { RowWindow } from '../query/results.js';
-import { Cell, textOf } from '../query/value.js';
+import { Cell, textOf } from '../tables/values.js';
 import { CodeOfSearch, CqlOfSearch, TraceOfSearch } from './same.js';
 import { RANK_CONSTANT, partsOfScore, wordsOfFilter } from './request.js';
 import { MARKS } from './run.js';
-import { keyOf, keyOfRow, shownColumns, titleColumn, typeOf, valueOf } from './targets.js';
+import { shownColumns, titleColumn } from './targets.js';
+import { keyColumns, keyOfRow, typeOf, valueOf } from '../tables/definition.js';
 
 const TABS = [
   { id: 'rows', label: 'Rows' },
@@ -39,7 +40,7 @@ function Summary({ found, milliseconds, form }) {
 
 function Hits({ answer, form, definition, onMore }) {
   const [open, setOpen] = useState(null);
-  const { rows, scores, explain, highlights, queries } = answer;
+  const { rows, scores, explain, highlights, unmarked, queries } = answer;
   if (rows.length === 0) {
     const why = wordsOfFilter(form.filter)
       ? 'The filter may admit too few rows. Take a condition away.'
@@ -51,6 +52,7 @@ function Hits({ answer, form, definition, onMore }) {
   const title = titleColumn(definition, words);
   const shared = { definition, title, words, form, queries, best: Math.max(...scores), onOpen: setOpen, onMore };
   return html`
+    ${unmarked && html`<p class="soft small" role="note">The words that were found are not marked: ${unmarked}</p>`}
     <ol class="hits">
       ${rows.map(
         (row, at) =>
@@ -80,12 +82,12 @@ function Hit({
   onOpen,
   onMore,
 }) {
-  const keyText = keyOf(definition)
+  const keyText = keyColumns(definition)
     .map((name) => `${name} ${textOf(valueOf(row, name))}`)
     .join(', ');
   const head = title ? valueOf(row, title) : null;
   const excerpt = words ?? names.find((name) => name !== title && String(valueOf(row, name) ?? '').length > 80);
-  const others = names.filter((name) => name !== title && name !== excerpt && !keyOf(definition).includes(name));
+  const others = names.filter((name) => name !== title && name !== excerpt && !keyColumns(definition).includes(name));
   const parts = partsOfScore(explained, queries.length > 1, form.rank);
   return html`<li class="hit">
     <div class="hit-head">

@@ -5,7 +5,7 @@ import { cqlName } from '../../format.js';
 import { serviceFilter } from './filter.js';
 import { hasNear, vectorOf } from './form.js';
 import { bodyOf, queriesOf } from './request.js';
-import { jsonName, keyOf, valueOf } from './targets.js';
+import { jsonName, keyColumns, valueOf } from '../tables/definition.js';
 
 // The characters around words of a highlight, which no text has by chance.
 export const MARKS = { pre: '\u0001', post: '\u0002' };
@@ -17,7 +17,8 @@ async function embed(sentence, signal) {
   return vectors[0];
 }
 
-// Searches rows: {rows, scores, explain, highlights, queries, body, route, milliseconds}.
+// Searches rows: {rows, scores, explain, highlights, queries, body, route, milliseconds}, and
+// `unmarked`: why the words that were found are not marked, if they should be.
 export async function searchRows(form, targets, { signal }) {
   const embedded = form.near === 'sentence' && hasNear(form) ? await embed(form.sentence, signal) : null;
   const { queries, body } = checked(() => {
@@ -29,8 +30,8 @@ export async function searchRows(form, targets, { signal }) {
   const began = performance.now();
   const answer = await post(route, body, { signal });
   const milliseconds = performance.now() - began;
-  const highlights = await highlightsOf(answer.rows, queries, signal);
-  return { ...answer, highlights, queries, body, route, milliseconds };
+  const marks = await highlightsOf(answer.rows, queries, signal);
+  return { ...answer, ...marks, queries, body, route, milliseconds };
 }
 
 // What a function makes of the form. A value that can't be sent is a failure like one of the server.
@@ -43,10 +44,11 @@ function checked(make) {
 }
 
 // Excerpts of the rows with the words that were found; null where there is none. A search whose
-// excerpts fail is still a search.
+// excerpts fail is still a search: {highlights, unmarked}.
 async function highlightsOf(rows, queries, signal) {
   const query = queries.find(({ by, field }) => by === 'words' && (field.text ?? field.query));
-  if (!query || rows.length === 0) return rows.map(() => null);
+  const none = rows.map(() => null);
+  if (!query || rows.length === 0) return { highlights: none };
   const { keyspace, index, column } = query.target;
   const body = {
     ...(query.field.query ? { query: query.field.query } : { words: query.field.text }),
@@ -55,10 +57,10 @@ async function highlightsOf(rows, queries, signal) {
   };
   try {
     const { highlights } = await post(path('/api/v1/indexes', keyspace, index, 'highlight'), body, { signal });
-    return highlights;
+    return { highlights };
   } catch (failure) {
     if (failure.name === 'AbortError') throw failure;
-    return rows.map(() => null);
+    return { highlights: none, unmarked: failure.message };
   }
 }
 
@@ -85,7 +87,7 @@ export async function searchIndex(form, target, { signal }) {
 // The value by which a row is searched: its vector or its text.
 export async function valueOfRow({ target, field }, { signal }) {
   const { keyspace, table, column, definition } = target;
-  const key = keyOf(definition);
+  const key = keyColumns(definition);
   const where = key.map((name) => `${cqlName(name)} = ?`).join(' AND ');
   const statement = `SELECT ${cqlName(column)} FROM ${cqlName(keyspace)}.${cqlName(table)} WHERE ${where}`;
   const { rows } = await cql(statement, { parameters: key.map((name) => field.row[jsonName(name)]), signal });

@@ -7,6 +7,9 @@ export const typeOf = (definition, column) => definition?.columns.find(({ name }
 
 export const isVector = (type) => /^vector</.test(type);
 
+// Logs of changes belong to the tables of which they are.
+export const isLog = (table) => table.endsWith('_scylla_cdc_log');
+
 // The columns in the order in which SELECT * gives them: the key, then static and regular ones by name.
 export function orderedColumns(definition) {
   const key = keyColumns(definition);
@@ -29,13 +32,16 @@ export function keyOfRow(definition, row) {
 const WORDS = /fulltext_index$/i;
 const VECTORS = /(vector_index|StorageAttachedIndex|sai)$/i;
 
-// An index of a table as the views show it: {name, kind: 'vector'|'words'|'secondary', column, localKey, filters, options}.
+// An index of a table as the views show it:
+// {name, kind: 'vector'|'words'|'secondary', column, dimensions, localKey, filters, options}.
+// `dimensions` is null for a column without vectors.
 export function indexOf(definition, index) {
-  const { class_name: className, target = '', index_version: version, ...options } = index.options ?? {};
+  const { class_name: className = '', target = '', index_version: version, ...options } = index.options ?? {};
   const parsed = readTarget(target);
-  const onVectors = isVector(typeOf(definition, parsed.column));
-  const kind = WORDS.test(className ?? '') ? 'words' : onVectors && VECTORS.test(className ?? '') ? 'vector' : 'secondary';
-  return { name: index.name, kind, ...parsed, options, className, version };
+  const type = typeOf(definition, parsed.column);
+  const dimensions = Number(/^vector<float, (\d+)>$/.exec(type)?.[1]) || null;
+  const kind = WORDS.test(className) ? 'words' : isVector(type) && VECTORS.test(className) ? 'vector' : 'secondary';
+  return { name: index.name, kind, dimensions, ...parsed, options, className, version };
 }
 
 // The option `target`: a name, or JSON with further columns.

@@ -1,18 +1,18 @@
 import { get, useData } from '../../api.js';
 import { bytes, count } from '../../format.js';
-import { Async, Card, Checkbox, Empty, Filter, Page, Stat, Table, html, useState } from '../../ui.js';
-import { queryHref, tableHref } from './links.js';
+import { Async, Card, Checkbox, Empty, Filter, Page, Stat, Table, html, useState, wordsOf } from '../../ui.js';
+import { queryHref, tableHref } from '../links.js';
+import { isLog } from './definition.js';
 
 const LEAD = 'Tables with their estimated rows, and the bytes of their files. Rows that are still in memory have no file yet.';
 
 const CREATE = `CREATE KEYSPACE IF NOT EXISTS shop;
 CREATE TABLE shop.products (id int PRIMARY KEY, name text, price int, v vector<float, 3>);`;
 
-// Logs of changes belong to the tables of which they are.
-const isLog = ({ table }) => table.endsWith('_scylla_cdc_log');
+const nameOf = ({ keyspace, table }) => `${keyspace}.${table}`;
 
 const COLUMNS = [
-  { key: 'table', label: 'Table', sort: (row) => `${row.keyspace}.${row.table}`, render: (row) => `${row.keyspace}.${row.table}`, width: '40%' },
+  { key: 'table', label: 'Table', sort: nameOf, render: nameOf, width: '40%' },
   { key: 'rows_estimate', label: 'Rows, about', align: 'right', sort: true, render: (row) => count(row.rows_estimate) },
   { key: 'disk_bytes', label: 'On disk', align: 'right', sort: true, render: (row) => bytes(row.disk_bytes) },
   { key: 'index_disk_bytes', label: 'Values of indexes', align: 'right', sort: true, render: (row) => bytes(row.index_disk_bytes) },
@@ -22,9 +22,9 @@ const COLUMNS = [
 function Tables({ tables }) {
   const [filter, setFilter] = useState('');
   const [withLogs, setWithLogs] = useState(false);
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const own = tables.filter((row) => withLogs || !isLog(row));
-  const shown = own.filter((row) => words.every((word) => `${row.keyspace}.${row.table} ${row.indexes.join(' ')}`.toLowerCase().includes(word)));
+  const matches = wordsOf(filter);
+  const own = tables.filter((row) => withLogs || !isLog(row.table));
+  const shown = own.filter((row) => matches(`${nameOf(row)} ${row.indexes.join(' ')}`));
   const sum = (key) => own.reduce((total, row) => total + (row[key] ?? 0), 0);
   return html`<${Card}>
       <dl class="stats">
@@ -42,7 +42,7 @@ function Tables({ tables }) {
         caption="Tables"
         columns=${COLUMNS}
         rows=${shown}
-        rowKey=${(row) => `${row.keyspace}.${row.table}`}
+        rowKey=${nameOf}
         rowHref=${(row) => tableHref(row.keyspace, row.table)}
         order=${{ key: 'table', down: false }}
         empty=${html`<${Empty} title="No table matches">Another word may be in its name, or in that of an index.<//>`}

@@ -1,8 +1,8 @@
 import { del, get, path, useData } from '../../api.js';
 import { bytes, count, cqlName } from '../../format.js';
-import { Async, Button, Card, Confirm, Page, Stat, Tabs, html, navigate, toast, useState } from '../../ui.js';
+import { Async, Button, Card, Confirm, Failure, Page, Stat, Tabs, html, navigate, toast, useState } from '../../ui.js';
+import { queryHref, tableHref } from '../links.js';
 import { isVector, orderedColumns } from './definition.js';
-import { queryHref, tableHref } from './links.js';
 import { Rows } from './rows.js';
 import { IndexesOfTable, Schema } from './schema.js';
 
@@ -42,6 +42,7 @@ function Drop({ keyspace, table }) {
 function Sizes({ keyspace, table }) {
   const sizes = useData((signal) => get('/api/v1/tables', { signal }), [keyspace, table]);
   const mine = sizes.data?.find((one) => one.keyspace === keyspace && one.table === table);
+  if (sizes.failure) return html`<${Failure} failure=${sizes.failure} retry=${sizes.reload} />`;
   if (!mine) return null;
   return html`<${Card}>
     <dl class="stats">

@@ -1,10 +1,9 @@
 // One row: all its values, and the forms to edit, insert and delete it.
 import { ApiFailure, del, path, put } from '../../api.js';
-import { toJson } from '../../json.js';
 import { Button, Copy, Dialog, Failure, html, toast, useEffect, useState } from '../../ui.js';
 import { keyColumns, keyOfRow, orderedColumns, typeOf, valueOf } from './definition.js';
 import { RowForm, rowOfForm } from './row-form.js';
-import { Cell, isText, textOf } from './values.js';
+import { Cell, shownText, textOf } from './values.js';
 
 function Values({ definition, row }) {
   return html`<dl class="row-values">
@@ -14,7 +13,7 @@ function Values({ definition, row }) {
         <dt><code>${name}</code> <span class="soft small">${type}</span></dt>
         <dd>
           <${Cell} value=${value} type=${type} whole />
-          ${value !== null && html`<${Copy} text=${isText(type) ? value : typeof value === 'object' ? toJson(value) : String(value)} label=${`Copy ${name}`} />`}
+          ${value !== null && html`<${Copy} text=${textOf(value)} label=${`Copy ${name}`} />`}
         </dd>
       </div>`;
     })}
@@ -23,16 +22,13 @@ function Values({ definition, row }) {
 
 function sameKeyText(definition, row) {
   return keyColumns(definition)
-    .map((name) => `${name} = ${textOf(valueOf(row, name), typeOf(definition, name))}`)
+    .map((name) => `${name} = ${shownText(valueOf(row, name), typeOf(definition, name))}`)
     .join(', ');
 }
 
 async function deleteRow({ keyspace, table, definition, row }) {
-  const key = new URLSearchParams();
-  for (const [name, value] of Object.entries(keyOfRow(definition, row))) {
-    key.set(name.replaceAll('"', ''), typeof value === 'object' ? toJson(value) : String(value));
-  }
-  await del(`${path('/api/v1/tables', keyspace, table, 'rows')}?${key}`);
+  const key = keyColumns(definition).map((name) => [name, textOf(valueOf(row, name))]);
+  await del(`${path('/api/v1/tables', keyspace, table, 'rows')}?${new URLSearchParams(key)}`);
 }
 
 const TITLES = { view: 'Row', edit: 'Edit the row', insert: 'Insert a row', delete: 'Delete this row?' };

@@ -4,7 +4,7 @@ import { count, cqlName, duration } from '../../format.js';
 import { Button, Card, Empty, Failure, Field, Input, Loading, Select, Table, html, useState } from '../../ui.js';
 import { keyColumns, keyOfRow, orderedColumns, typeOf, valueOf } from './definition.js';
 import { RowDialog } from './row-dialog.js';
-import { Cell, exampleOf, isNumber } from './values.js';
+import { Cell, exampleOf, isNumber, isText } from './values.js';
 import { toJson } from '../../json.js';
 
 const PAGE_SIZES = [25, 50, 100];
@@ -19,7 +19,7 @@ function statementOf({ keyspace, table, definition }, find) {
   };
 }
 
-const parameterOf = (text, type) => (/^(ascii|text|varchar)$/.test(type) ? text : text.trim());
+const parameterOf = (text, type) => (isText(type) ? text : text.trim());
 
 // A form for the key, or the first columns of it.
 function FindForm({ definition, onFind, found }) {

@@ -1,8 +1,8 @@
 import { cql, useData } from '../../api.js';
 import { cqlName } from '../../format.js';
 import { Async, Badge, Card, Code, Empty, Table, html } from '../../ui.js';
+import { indexHref, newIndexHref } from '../links.js';
 import { KINDS, indexOf, keyColumns, orderedColumns } from './definition.js';
-import { indexHref } from './links.js';
 
 // The statements that make a table, or one of its indexes.
 export async function createStatements(keyspace, table, signal) {
@@ -51,7 +51,7 @@ export function Schema({ keyspace, table, definition }) {
 export function IndexesOfTable({ keyspace, table, definition }) {
   const rows = definition.indexes.map((index) => indexOf(definition, index));
   const key = keyColumns(definition);
-  const create = html`<a class="button quiet" href=${`#/indexes/new?${new URLSearchParams({ keyspace, table })}`}>New index</a>`;
+  const create = html`<a class="button quiet" href=${newIndexHref(keyspace, table)}>New index</a>`;
   const columns = [
     { key: 'name', label: 'Index', sort: true },
     { key: 'kind', label: 'Finds by', sort: true, render: (row) => KINDS[row.kind] },

@@ -1,7 +1,7 @@
 // Values of rows: how a cell shows them, and how a form reads and writes them.
 import { html } from '../../ui.js';
 import { shortVector } from '../../format.js';
-import { parseJson, toJson } from '../../json.js';
+import { jsonText, parseJson, toJson } from '../../json.js';
 import { isVector } from './definition.js';
 
 // The most characters of a cell. The dialog of the row has all.
@@ -13,16 +13,22 @@ export const isText = (type) => /^(ascii|text|varchar)$/.test(type);
 
 export const isNumber = (type) => /^(tinyint|smallint|int|bigint|varint|counter|float|double|decimal)$/.test(type);
 
-// A value as one text.
-export function textOf(value, type) {
-  if (isVector(type)) return shortVector(value);
-  return typeof value === 'object' ? toJson(value) : String(value);
+// A value as one text, whole: what is copied, and sorted by.
+export const textOf = (value) => (typeof value === 'string' ? value : jsonText(value));
+
+// A value as one text to look at: a vector by a few of its elements.
+export const shownText = (value, type) => (isVector(type) ? shortVector(value) : textOf(value));
+
+// What a column of a table is sorted by.
+export function sortKey(value, type) {
+  if (value === null || value === undefined) return null;
+  return isNumber(type) ? Number(value) : textOf(value);
 }
 
 export function Cell({ value, type, whole }) {
-  if (value === null || value === undefined) return html`<span class="soft">null</span>`;
-  const text = textOf(value, type);
-  if (text === '') return html`<span class="soft">empty</span>`;
+  if (value === null || value === undefined) return html`<span class="null">null</span>`;
+  const text = shownText(value, type);
+  if (text === '') return html`<span class="null">empty</span>`;
   const shown = !whole && text.length > CELL_MAX ? `${text.slice(0, CELL_MAX)}…` : text;
   if (isText(type)) return html`<span class="value-text">${shown}</span>`;
   return html`<code class=${text.length > SHORT_MAX ? 'value' : 'value short'}>${shown}</code>`;

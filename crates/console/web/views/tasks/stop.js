@@ -1,10 +1,10 @@
 // The button that stops a task, with the question before it.
-import { del, path, session } from '../../api.js';
+import { del, mayOperate, path } from '../../api.js';
 import { Button, Confirm, html, toast, useState } from '../../ui.js';
 import { objectOf, stopOf, titleOf } from './words.js';
 
 function mayStop(task) {
-  return task.state === 'running' && task.is_abortable && !task.abort_requested && session.current?.superuser !== false;
+  return task.state === 'running' && task.is_abortable && !task.abort_requested && mayOperate();
 }
 
 export function Stop({ task, onStopped }) {

@@ -1,25 +1,17 @@
 // One task with its parts.
 import { get, path, useData } from '../../api.js';
-import { count } from '../../format.js';
-import { Async, Badge, Card, Code, Page, Progress, Time, html, useState } from '../../ui.js';
+import { count, titled } from '../../format.js';
+import { Async, Card, Code, Page, Progress, Time, html, useState } from '../../ui.js';
+import { indexHref } from '../links.js';
+import { TaskProgress, TaskState } from './parts.js';
 import { Stop } from './stop.js';
-import { aboutOf, counterOf, objectOf, progressOf, rangeOf, stateOf, titleOf, tookText } from './words.js';
+import { aboutOf, counterOf, objectOf, progressOf, rangeOf, titleOf, tookText } from './words.js';
 
 const EVERY_MS = 2000;
 
-function Measure({ task }) {
-  const text = progressOf(task);
-  if (task.state !== 'running') return html`<span class="soft number">${text}</span>`;
-  return html`<span class="task-progress">
-    <${Progress} value=${task.progress_completed} max=${task.progress_total ?? 0} label=${`Progress of ${titleOf(task)}`} />
-    <span class="soft number">${text ?? 'running'}</span>
-  </span>`;
-}
-
 function Facts({ task }) {
-  const link = task.index && `#/indexes/${encodeURIComponent(task.keyspace)}/${encodeURIComponent(task.index)}`;
   const facts = [
-    [task.index ? 'Index' : 'Of', link ? html`<a href=${link}>${objectOf(task)}</a>` : objectOf(task)],
+    [task.index ? 'Index' : 'Of', task.index ? html`<a href=${indexHref(task.keyspace, task.index)}>${objectOf(task)}</a>` : objectOf(task)],
     task.index && task.table && ['Table', `${task.keyspace}.${task.table}`],
     task.entity && task.entity !== objectOf(task) && ['Reader', task.entity],
     ['Began', html`<${Time} at=${task.start_time} />`],
@@ -27,7 +19,7 @@ function Facts({ task }) {
     task.is_abortable || task.state !== 'running' ? null : ['Stopping', 'It can\'t be stopped by itself.'],
     ...Object.entries(task.counters ?? {}).map((counter) => {
       const { label, value } = counterOf(counter);
-      return [label[0].toUpperCase() + label.slice(1), value];
+      return [titled(label), value];
     }),
   ].filter(Boolean);
   return html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
@@ -37,11 +29,10 @@ function Part({ task }) {
   const children = task.children ?? [];
   // What needs a look is open: work that runs or failed.
   const [open, setOpen] = useState(task.state !== 'done');
-  const state = stateOf(task);
   const line = html`<span class="part-name">${titleOf(task)}${rangeOf(task) && html` <span class="soft small mono">${rangeOf(task)}</span>`}</span>
-    <${Measure} task=${task} />
+    <${TaskProgress} task=${task} uncounted=${task.state === 'running' ? 'running' : ''} />
     <span class="soft number">${tookText(task)}</span>
-    <${Badge} tone=${state.tone}>${state.label}<//>`;
+    <${TaskState} task=${task} />`;
   const problem = task.error && html`<p class="field-error small">${task.error}</p>`;
   if (children.length === 0) return html`<li><div class="part">${line}</div>${problem}</li>`;
   return html`<li>
@@ -61,12 +52,11 @@ function Parts({ tasks, leftOut }) {
 }
 
 function Whole({ task }) {
-  const state = stateOf(task);
   const parts = task.children ?? [];
   return html`<${Card}>
       <div class="stack">
         <div class="row spread">
-          <${Badge} tone=${state.tone}>${state.label}<//>
+          <${TaskState} task=${task} />
           <span class="soft number">${progressOf(task)}</span>
         </div>
         ${task.state === 'running' &&
@@ -87,9 +77,15 @@ export function Task({ id }) {
   const [ended, setEnded] = useState(false);
   const task = useData(
     async (signal) => {
-      const tree = await get(path('/api/v1/tasks', id, 'tree'), { signal });
-      setEnded(tree.state !== 'running');
-      return tree;
+      try {
+        const tree = await get(path('/api/v1/tasks', id, 'tree'), { signal });
+        setEnded(tree.state !== 'running');
+        return tree;
+      } catch (failure) {
+        // One that is gone does not come back.
+        setEnded(failure.kind === 'missing');
+        throw failure;
+      }
     },
     [id],
     { every: ended ? undefined : EVERY_MS },

@@ -102,10 +102,10 @@ const FORMS = { bytes, seconds: (n) => duration(n * 1000) };
 // "3 of 17 token ranges", "61 MiB", or nothing where nothing is counted.
 export function progressOf(task) {
   const { progress_units: units, progress_completed: done, progress_total: total } = task;
-  if (!units || (done === 0 && total === undefined)) return null;
+  if (!units || (done === 0 && (total ?? null) === null)) return null;
   const form = FORMS[units] ?? count;
   const unit = FORMS[units] ? '' : ` ${units.replaceAll('_', ' ')}`;
-  return total === undefined ? `${form(done)}${unit}` : `${form(done)} of ${form(total)}${unit}`;
+  return (total ?? null) === null ? `${form(done)}${unit}` : `${form(done)} of ${form(total)}${unit}`;
 }
 
 // Milliseconds from the beginning to the end, or to now.

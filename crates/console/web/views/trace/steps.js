@@ -81,7 +81,7 @@ const SENTENCES = [
 ];
 
 // The stage of a sentence, whether it is noted when work begins, and the values that it names.
-export function meaningOf(activity) {
+function meaningOf(activity) {
   for (const [pattern, stage, when, names = []] of SENTENCES) {
     const match = pattern.exec(activity);
     if (!match) continue;
