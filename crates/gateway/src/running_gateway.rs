@@ -89,18 +89,7 @@ impl Gateway {
         shared.tasks.spawn(accept(listener, shared.clone()));
         let metrics_address = for_metrics.as_ref().map(BoundHttpListener::address);
         if let Some(bound) = for_metrics {
-            let served = http_routes::serve(bound, &shared, address);
-            let stop = shared.stop.clone();
-            let sampled = shared.clone();
-            shared.tasks.spawn(async move {
-                let now_s = || clock::seconds(sampled.options.clock.now_micros());
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    () = sampled.history.run(now_s) => {}
-                }
-                served.stop();
-                served.stopped().await;
-            });
+            serve_metrics(bound, &shared, address);
         }
         Ok(Gateway {
             address,
@@ -181,4 +170,20 @@ impl Gateway {
         self.shared.kill.cancel();
         in_time
     }
+}
+
+/// Serves the listener of metrics, and samples them for its history, until the gateway stops.
+fn serve_metrics(bound: BoundHttpListener, shared: &Arc<ServingState>, address: SocketAddr) {
+    let served = http_routes::serve(bound, shared, address);
+    let stop = shared.stop.clone();
+    let sampled = shared.clone();
+    shared.tasks.spawn(async move {
+        let now_s = || clock::seconds(sampled.options.clock.now_micros());
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = sampled.history.run(now_s) => {}
+        }
+        served.stop();
+        served.stopped().await;
+    });
 }
