@@ -159,6 +159,17 @@ def test_any_text_comes_back_as_it_is_and_an_address_has_one_article(store: Stor
     assert first.distance == pytest.approx(0, abs=1e-3)
 
 
+def test_of_an_address_twice_in_an_insert_the_last_article_is_there(store: Store) -> None:
+    before = store.count()
+    first = Article("url:twice", "First", "null", datetime(1850, 6, 1, tzinfo=UTC))
+    last = replace(first, title="NULL", body="")
+    store.insert([first, last], ALONE[[4, 5]])
+    store.wait_until_searchable(before + 1, SECONDS)
+    assert store.count() == before + 1
+    found = store.related_articles(Query("any", ALONE[5]))[0]
+    assert (found.url, found.title, found.body) == (last.url, last.title, last.body)
+
+
 def test_an_empty_insert_is_nothing(store: Store) -> None:
     before = store.count()
     store.insert([], np.empty((0, 384), np.float32))

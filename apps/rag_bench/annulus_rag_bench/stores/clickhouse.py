@@ -12,7 +12,7 @@ from ..article import Article, FoundArticle
 from ..config import Settings
 from ..embeddings import Vectors
 from ..footprint import disk_bytes, memory_bytes
-from .store import Query, StoreError, StoreSizes
+from .store import Query, StoreError, StoreSizes, last_of_each_address
 from .waiting import LastInsert
 
 TABLE, MODELS = "vectorembeds.guardian_articles", "vectorembeds.embedding_models"
@@ -72,7 +72,7 @@ class ClickHouseStore:
             return
         self._remove(articles)
         # In one INSERT, as its documentation advises. JSON, as the values of parameters have an escaping of their own.
-        rows = "\n".join(map(row_of, articles, vectors.tolist()))
+        rows = "\n".join(row_of(*row) for row in last_of_each_address(articles, vectors))
         self._writer.execute(f"INSERT INTO {TABLE} ({COLUMNS}, embedding) FORMAT JSONEachRow {rows}")
         self._last.remember(articles, vectors)
 
@@ -178,13 +178,13 @@ def date_text(date: datetime) -> str:
     return date.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
-def row_of(article: Article, vector: list[float]) -> str:
+def row_of(article: Article, vector: Vectors) -> str:
     row = {
         "url": article.url,
         "title": article.title,
         "body": article.body,
         "publication_date": date_text(article.publication_date),
-        "embedding": vector,
+        "embedding": vector.tolist(),
     }
     return json.dumps(row)
 

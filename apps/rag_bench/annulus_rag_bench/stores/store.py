@@ -93,6 +93,12 @@ class Store(Protocol):
         """Closes the connection, and ends what `start` started. The files stay."""
 
 
+def last_of_each_address(articles: Sequence[Article], vectors: Vectors) -> list[tuple[Article, Vectors]]:
+    """Articles with their vectors; of several of one address the last one, which would replace the others."""
+    rows = zip(articles, vectors, strict=True)
+    return list({article.url: (article, vector) for article, vector in rows}.values())
+
+
 def check_model(store: Store, model: str) -> None:
     """Raises `StoreError` unless a model's vectors can be compared with those of the store."""
     stored = store.embedding_model()
