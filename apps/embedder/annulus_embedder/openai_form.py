@@ -102,6 +102,11 @@ def application(
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers, middleware=[cors])
 
 
+# Longer than a client keeps a connection that is idle: one that sends a request on a connection that the server has just
+# closed gets no answer.
+KEEP_ALIVE_SECONDS = 75
+
+
 class _ReadyServer(uvicorn.Server):
     """Says on its output when it listens."""
 
@@ -119,6 +124,12 @@ def serve(app: Starlette, host: str, port: int) -> None:
     except (OSError, OverflowError) as error:
         raise SystemExit(f"Can't listen on {host}:{port}: {error}. Choose another by --port.") from error
     with listener:
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=3,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        )
         with contextlib.suppress(KeyboardInterrupt):
             _ReadyServer(config).run(sockets=[listener])

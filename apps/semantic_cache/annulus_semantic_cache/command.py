@@ -26,6 +26,10 @@ from annulus_semantic_cache.proxy import Proxy, ProxySettings
 from annulus_semantic_cache.rows import DatabaseDownError
 from annulus_semantic_cache.settings import Settings, add_flags, seconds_of, settings_of
 
+# A client that sends its next request when the server has just closed the connection reads nothing. Clients close one that
+# was idle for 5 s themselves, as httpx does: the server closes later.
+_KEEP_ALIVE_SECONDS = 75
+
 _READY = re.compile(rb"ready: (http://127\.0\.0\.1:\d+)")
 
 
@@ -95,7 +99,14 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
     with _stub() if options.demo else contextlib.nullcontext(options.upstream) as upstream:
         cache = AsyncSemanticCache(settings, prices=Prices(options.price_in, options.price_out))
         app = Proxy(cache, ProxySettings(upstream, token)).app()
-        config = uvicorn.Config(app, host=options.host, port=options.port, log_level="warning", access_log=False)
+        config = uvicorn.Config(
+            app,
+            host=options.host,
+            port=options.port,
+            log_level="warning",
+            access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        )
         asyncio.run(_listen(uvicorn.Server(config), token))
     return 0
 
