@@ -4,6 +4,7 @@
 //! `answer` writes what comes back. At a terminal `editor` reads the input, else `input`.
 
 mod answer;
+mod building;
 mod commands;
 mod completion;
 mod editor;

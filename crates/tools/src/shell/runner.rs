@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use super::answer::ShownAnswer;
+use super::building::answered_when_built;
 use super::commands::{self, LEVELS, PageRows, ShellCommand};
 use super::editor::{LinePrompt, TypedLine};
 use super::format::AnswerFormat;
@@ -321,7 +322,10 @@ impl ShellRunner {
         let mut time = Duration::ZERO;
         loop {
             let begun = Instant::now();
-            let request = self.request(statement.clone(), state);
+            let request = answered_when_built(
+                async || self.request(statement.clone(), state.clone()).await,
+                output::complain,
+            );
             let (answer, next) = or_interrupted(self.prompt.is_some(), request).await??;
             time += begun.elapsed();
             for warning in answer.warnings() {
