@@ -1,13 +1,14 @@
 //! The pace of transfers: queries go first.
 //!
 //! A transfer has no thread of its own that a scheduler of the system could hold back: it reads the
-//! disk, computes digests and uses the network, as queries do. So it waits before each piece. While
-//! searches, reads or writes are computed, pieces go one at a time, each after a pause in which no
-//! turn was given, or at the latest after a time that makes a low rate. The low rate is a floor, so
-//! that a backup of a busy server ends. Without queries nothing waits.
+//! disk, computes digests and uses the network, as queries do. So it waits before each piece. If
+//! searches, reads or writes were computed since the last one, pieces go one at a time, each after a
+//! pause in which no turn was given, or at the latest after a time that makes a low rate. The low
+//! rate is a floor, so that a backup of a busy server ends. Without queries nothing waits.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use backup::TransferPace;
@@ -34,6 +35,8 @@ pub struct QueriesFirst {
     turns: CpuScheduler,
     /// Held while a piece waits for queries, so that pieces go one at a time then.
     gate: tokio::sync::Mutex<()>,
+    /// The turns that clients' work had been given when a piece last went.
+    given: AtomicU64,
     bound: Option<RateBound>,
 }
 
@@ -48,14 +51,17 @@ struct RateBound {
 impl QueriesFirst {
     /// The pace next to these turns, with a bound of MiB in a second.
     pub fn new(turns: CpuScheduler, max_mib_per_second: Option<u64>) -> QueriesFirst {
-        QueriesFirst {
+        let pace = QueriesFirst {
             turns,
             gate: tokio::sync::Mutex::new(()),
+            given: AtomicU64::new(0),
             bound: max_mib_per_second.map(|mib| RateBound {
                 bytes_per_s: mib.max(1).saturating_mul(MIB),
                 next: Mutex::new(Instant::now()),
             }),
-        }
+        };
+        pace.given.store(pace.look().0, Ordering::Relaxed);
+        pace
     }
 
     /// The turns that clients' work was given, and whether some of it is computed or waits.
@@ -73,13 +79,15 @@ impl QueriesFirst {
         let began = Instant::now();
         let longest = time_of(bytes, FLOOR_BYTES_PER_S);
         let _one_at_a_time = self.gate.lock().await;
-        let (mut given, mut was_busy) = self.look();
+        let (mut given, _) = self.look();
+        let mut was_busy = true;
         while was_busy && began.elapsed() < longest {
             tokio::time::sleep(LOOK_EVERY).await;
             let (now_given, is_busy) = self.look();
             was_busy = is_busy || now_given != given;
             given = now_given;
         }
+        self.given.store(given, Ordering::Relaxed);
         // A turn of the background comes only if the shares of others allow it. It is given back at
         // once, as its holder may not wait for the network.
         drop(self.turns.acquire(WorkClass::Background).await);
@@ -92,7 +100,9 @@ impl TransferPace for QueriesFirst {
             if let Some(bound) = &self.bound {
                 tokio::time::sleep_until(bound.take(bytes)).await;
             }
-            if self.look().1 {
+            // Most requests take microseconds: that none is computed at this moment says little.
+            let (given, is_busy) = self.look();
+            if is_busy || given != self.given.load(Ordering::Relaxed) {
                 self.wait_for_clients(bytes).await;
             }
         }
@@ -150,6 +160,30 @@ mod tests {
         let waited = began.elapsed();
         assert!(waited >= Duration::from_millis(95), "{waited:?}");
         assert!(waited < Duration::from_millis(200), "{waited:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_piece_waits_for_a_moment_without_queries() {
+        let turns = CpuScheduler::of_threads(1);
+        let pace = QueriesFirst::new(turns.clone(), None);
+        let ended = tokio_util::sync::CancellationToken::new();
+        // Reads that are so short that none is ever seen to be computed.
+        let reads = async {
+            for _ in 0..50 {
+                drop(turns.acquire(WorkClass::Read).await);
+                tokio::time::sleep(LOOK_EVERY / 2).await;
+            }
+            ended.cancel();
+        };
+        let piece = async {
+            tokio::time::sleep(LOOK_EVERY).await;
+            pace.before(FLOOR_BYTES_PER_S).await;
+            assert!(ended.is_cancelled(), "a piece went between reads");
+        };
+        tokio::join!(reads, piece);
+        let began = Instant::now();
+        pace.before(8 * MIB).await;
+        assert_eq!(began.elapsed(), Duration::ZERO, "no query since");
     }
 
     #[tokio::test(start_paused = true)]
