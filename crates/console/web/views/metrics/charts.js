@@ -8,7 +8,8 @@ const LINES_MAX = 7;
 const small = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const aSecond = (value) => `${value >= 1000 ? count(Math.round(value)) : small.format(value)}/s`;
 const ofSeconds = (value) => (value === 0 ? '0' : duration(value * 1000));
-const cores = (value) => value.toFixed(2);
+// A quiet server uses few thousandths of a core.
+const cores = (value) => (value >= 1 ? value.toFixed(2) : small.format(value));
 
 const words = (text) => text.replaceAll('_', ' ');
 
