@@ -31,6 +31,8 @@ export function percent(x) {
   return `${rounded} %`;
 }
 
+const withRest = (text, rest, unit) => (rest === 0 ? text : `${text} ${rest} ${unit}`);
+
 export function duration(ms) {
   if (ms === null || ms === undefined) return 'unknown';
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
@@ -40,9 +42,9 @@ export function duration(ms) {
   if (seconds < 59.5) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   const whole = Math.round(seconds);
   const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
+  if (minutes < 60) return withRest(`${minutes} min`, whole % 60, 's');
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+  return hours < 48 ? withRest(`${hours} h`, minutes % 60, 'min') : `${Math.floor(hours / 24)} days`;
 }
 
 export function ago(date) {
