@@ -95,7 +95,7 @@ const CHARTS = [
   {
     id: 'gateway-search',
     group: 'Gateway',
-    title: 'Mean latency of searches',
+    title: 'Mean latency of gateway searches',
     form: ofSeconds,
     lines: means('annulus_gateway_search_duration_seconds'),
     needs: 'annulus_gateway_search_duration_seconds_count',
@@ -104,7 +104,7 @@ const CHARTS = [
   {
     id: 'gateway-write',
     group: 'Gateway',
-    title: 'Mean latency of writes',
+    title: 'Mean latency of gateway writes',
     form: ofSeconds,
     lines: means('annulus_gateway_write_duration_seconds'),
     needs: 'annulus_gateway_write_duration_seconds_count',
