@@ -1,4 +1,5 @@
-// Makes ../web/vendor again from what `npm ci` installed: one file for each library, and their licences.
+// Makes ../web/vendor again from what `npm ci` installed: one file for each library, and their licences,
+// each text once.
 import { copyFile, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -60,7 +61,10 @@ await mkdir(vendor, { recursive: true });
 for (const [from, to] of COPIES) await copyFile(join(modules, from), join(vendor, to));
 await minifyCharts();
 const bundled = await Promise.all((await bundleEditor()).map(licenceOf));
-const texts = await Promise.all(
-  [...LICENCES, ...bundled].map(async ([name, file]) => `${name}\n\n${(await readFile(file, 'utf8')).trim()}\n`),
-);
-await writeFile(join(vendor, 'LICENSES.txt'), texts.join(`\n${'-'.repeat(80)}\n\n`));
+const texts = new Map();
+for (const [name, file] of [...LICENCES, ...bundled]) {
+  const text = (await readFile(file, 'utf8')).trim();
+  texts.set(text, [...(texts.get(text) ?? []), name]);
+}
+const blocks = [...texts].map(([text, names]) => `${names.join('\n')}\n\n${text}\n`);
+await writeFile(join(vendor, 'LICENSES.txt'), blocks.join(`\n${'-'.repeat(80)}\n\n`));

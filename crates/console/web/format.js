@@ -31,17 +31,20 @@ export function percent(x) {
   return `${rounded} %`;
 }
 
+const withRest = (text, rest, unit) => (rest === 0 ? text : `${text} ${rest} ${unit}`);
+
 export function duration(ms) {
   if (ms === null || ms === undefined) return 'unknown';
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 59.5) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return withRest(`${minutes} min`, whole % 60, 's');
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+  return hours < 48 ? withRest(`${hours} h`, minutes % 60, 'min') : `${Math.floor(hours / 24)} days`;
 }
 
 export function ago(date) {

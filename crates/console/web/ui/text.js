@@ -29,7 +29,10 @@ function piecesOf(text, language) {
   let end = 0;
   for (const found of text.matchAll(token)) {
     const [whole, commented, string, number, word] = found;
-    const kind = commented ? 'comment' : string ? 'string' : number ? 'number' : keywords.test(word) ? 'keyword' : null;
+    // The name of a program in a path is no command.
+    const isPart = language === 'bash' && /[^\s|;&(]/.test(text[found.index - 1] ?? ' ');
+    const isKeyword = !isPart && keywords.test(word);
+    const kind = commented ? 'comment' : string ? 'string' : number ? 'number' : isKeyword ? 'keyword' : null;
     if (!kind) continue;
     pieces.push(text.slice(end, found.index), html`<span class=${`code-${kind}`}>${whole}</span>`);
     end = found.index + whole.length;

@@ -63,7 +63,7 @@ function FirstBackup({ places, onBackup }) {
       ${places.length === 0
         ? html`<p class="soft">
               Now every location may be named; where clients need no login, a directory only from the server's own
-              machine. The setting <code>--backup-locations</code> bounds it:
+              machine. The setting <code class="flag">--backup-locations</code> bounds it:
             </p>
             <${Code} text=${BOUND} language="bash" label="Bound of locations" />`
         : html`<p class="soft">This server allows: <code>${places.join(', ')}</code></p>`}

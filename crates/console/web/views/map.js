@@ -25,7 +25,7 @@ const LEAD = 'A sample of an index in two dimensions: what is near on the map is
 function View({ parts }) {
   const [keyspace, index] = parts;
   const indexes = useData(async (signal) => (await get('/api/v1/indexes', { signal })).filter((one) => one.options.type === 'vector'), []);
-  const empty = html`<${Card}><${Empty} title="There is no index on vectors" action=${html`<a class="button" href="#/indexes">Indexes</a>`}>A map shows the vectors of an index.<//><//>`;
+  const empty = html`<${Card}><${Empty} title="There is no index on vectors" action=${html`<a class="button quiet" href="#/indexes">Indexes</a>`}>A map shows the vectors of an index.<//><//>`;
   return html`<${Page} title="Map" lead=${LEAD}>
     <${Async} of=${indexes} label="Loading the indexes" empty=${empty}>
       ${(all) => html`<${Chosen} indexes=${all} keyspace=${keyspace} index=${index} />`}

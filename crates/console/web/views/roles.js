@@ -56,7 +56,7 @@ function NoLogins() {
   return html`<${Page} title="Roles">
     <${Card}>
       <${Empty} title="This server has no logins">
-        Everyone who reaches its ports may do everything. Start it with <code>--login</code>: it then makes a first superuser, who
+        Everyone who reaches its ports may do everything. Start it with <code class="flag">--login</code>: it then makes a first superuser, who
         makes other roles.
       <//>
     <//>

@@ -30,10 +30,10 @@ function curlOf(current) {
     lines.push(
       '',
       `curl -s${login} ${location.origin}/api/v1/cql -H 'X-Requested-With: annulus' \\`,
-      "    -d '{\"query\": \"SELECT title, year FROM samples.movies LIMIT 3\"}'",
+      "    -d '{\"query\": \"SELECT title, release_date FROM samples.movies LIMIT 3\"}'",
       '',
       `curl -s${login} ${location.origin}/api/v1/tables/samples/movies/search \\`,
-      "    -d '{\"row\": {\"id\": 1}, \"limit\": 5, \"columns\": [\"title\", \"year\"]}'",
+      "    -d '{\"row\": {\"id\": 2263}, \"limit\": 5, \"columns\": [\"title\", \"release_date\"]}'",
     );
   }
   return lines.join('\n');

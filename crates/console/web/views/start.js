@@ -18,6 +18,12 @@ CREATE TABLE shop.products (id int PRIMARY KEY, name text, v vector<float, 3>);`
 
 const isOnVectors = (index) => kindOf(index) === 'vector';
 
+// An index service has no rows: it answers keys.
+function searchOf(index, of, features) {
+  if (features.tables) return `Words, a row or a vector in ${of}, and why each row is found.`;
+  return `${isOnVectors(index) ? 'A vector' : 'Words'} in ${of}, and the keys of what is found.`;
+}
+
 // Three things that work on what is there.
 function triesOf({ indexes }, features) {
   const films = indexes.find((one) => one.keyspace === FILMS.keyspace && one.index === FILMS.index);
@@ -31,7 +37,7 @@ function triesOf({ indexes }, features) {
       features.search && {
         icon: 'search',
         title: films ? `Find films like ${FILM.title}` : 'Search an index',
-        text: films ? 'The neighbours of a film by its plot, and why each ranks there.' : `Words, a row or a vector in ${of}, and why each row is found.`,
+        text: films ? 'The neighbours of a film by its plot, and why each ranks there.' : searchOf(index, of, features),
         href: searchHref(index.keyspace, index.index, films && { row: JSON.stringify({ id: FILM.id }) }),
       },
     index &&

@@ -60,8 +60,8 @@ function Commands({ title, tabs, open, onClose }) {
           </section>`,
         )}
         <p class="soft small">
-          Where a key, credentials or a CA file belong to the location, add <code>--key-file</code>,
-          ${' '}<code>--credentials</code> or <code>--location-ca</code>.
+          Where a key, credentials or a CA file belong to the location, add <code class="flag">--key-file</code>,
+          ${' '}<code class="flag">--credentials</code> or <code class="flag">--location-ca</code>.
         </p>
       </div>
     </div>

@@ -56,7 +56,7 @@ function Memory({ state }) {
 function Definition({ keyspace, found, state }) {
   const statements = useData((signal) => (found ? createStatements(keyspace, found.table, signal) : []), [found?.table]);
   const { type: _, ...options } = state?.options ?? found?.index.options ?? {};
-  const text = statements.data?.find((row) => row.type === 'index' && row.name === found.index.name)?.create_statement.replace(/ (USING|WITH OPTIONS) /g, '\n    $1 ');
+  const text = statements.data?.find((row) => row.type === 'index' && row.name === found.index.name)?.create_statement;
   return html`<${Card} title="Definition">
     <div class="stack">
       <dl class="facts">
@@ -69,7 +69,7 @@ function Definition({ keyspace, found, state }) {
         ${state?.version && html`<dt>Version</dt><dd><code>${state.version}</code></dd>`}
       </dl>
       ${statements.failure && html`<${Failure} failure=${statements.failure} retry=${statements.reload} />`}
-      ${text && html`<${Code} language="cql" label="Statement that makes the index" text=${text} />`}
+      ${text && html`<${Code} wrap language="cql" label="Statement that makes the index" text=${text} />`}
     </div>
   <//>`;
 }

@@ -8,7 +8,8 @@ const LINES_MAX = 7;
 const small = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const aSecond = (value) => `${value >= 1000 ? count(Math.round(value)) : small.format(value)}/s`;
 const ofSeconds = (value) => (value === 0 ? '0' : duration(value * 1000));
-const cores = (value) => value.toFixed(2);
+// A quiet server uses few thousandths of a core.
+const cores = (value) => (value >= 1 ? value.toFixed(2) : small.format(value));
 
 const words = (text) => text.replaceAll('_', ' ');
 
@@ -94,7 +95,7 @@ const CHARTS = [
   {
     id: 'gateway-search',
     group: 'Gateway',
-    title: 'Mean latency of searches',
+    title: 'Mean latency of gateway searches',
     form: ofSeconds,
     lines: means('annulus_gateway_search_duration_seconds'),
     needs: 'annulus_gateway_search_duration_seconds_count',
@@ -103,7 +104,7 @@ const CHARTS = [
   {
     id: 'gateway-write',
     group: 'Gateway',
-    title: 'Mean latency of writes',
+    title: 'Mean latency of gateway writes',
     form: ofSeconds,
     lines: means('annulus_gateway_write_duration_seconds'),
     needs: 'annulus_gateway_write_duration_seconds_count',

@@ -59,7 +59,8 @@ function valueScale(chart) {
 function stackedRows(rows) {
   const sums = rows.map((row) => [...row]);
   for (let place = sums.length - 2; place >= 0; place -= 1) {
-    sums[place] = sums[place].map((value, at) => (value ?? 0) + (sums[place + 1][at] ?? 0));
+    const below = sums[place + 1];
+    sums[place] = sums[place].map((value, at) => (value === null && below[at] === null ? null : (value ?? 0) + (below[at] ?? 0)));
   }
   return sums;
 }

@@ -74,7 +74,7 @@ function Near({ form, set, target, pair }) {
     ${chosen === 'row' && html`<${Row} form=${form} set=${set} definition=${target.definition} />`}
     ${chosen === 'vector' && html`<${Vector} form=${form} set=${set} dimensions=${pair.vectors.dimensions} />`}
     ${chosen === 'sentence' && html`<${Sentence} form=${form} set=${set} />`}
-    ${pair.vectors && !features.embeddings && html`<p class="soft small">To search by a sentence, start the server with <code>--embeddings-url</code>.</p>`}
+    ${pair.vectors && !features.embeddings && html`<p class="soft small">To search by a sentence, start the server with <code class="flag">--embeddings-url</code>.</p>`}
   </fieldset>`;
 }
 

@@ -4,10 +4,13 @@ import { Async, Badge, Card, Code, Empty, Table, html } from '../../ui.js';
 import { indexHref, newIndexHref } from '../links.js';
 import { KINDS, indexOf, keyColumns, orderedColumns } from './definition.js';
 
-// The statements that make a table, or one of its indexes.
+// The server writes the statement of an index in one line.
+const inLines = (text) => text.replace(/ (USING '[^']*')(?: (WITH OPTIONS = \{.*\}))?(;?)$/s, (_, by, options, end) => `\n    ${by}${options ? `\n    ${options}` : ''}${end}`);
+
+// The statements that make a table and its indexes.
 export async function createStatements(keyspace, table, signal) {
   const { rows } = await cql(`DESCRIBE TABLE ${cqlName(keyspace)}.${cqlName(table)}`, { signal });
-  return rows;
+  return rows.map((row) => (row.type === 'index' ? { ...row, create_statement: inLines(row.create_statement) } : row));
 }
 
 const ROLES = { partition_key: 'partition key', clustering: 'clustering', static: 'static', regular: '' };
@@ -43,7 +46,7 @@ export function Schema({ keyspace, table, definition }) {
   return html`<${Columns} keyspace=${keyspace} definition=${definition} />
     <${Card} title="As CQL">
       <${Async} of=${statements} label="Loading the statements">
-        ${(rows) => html`<${Code} language="cql" label="Statements that make the table" text=${rows.map((row) => row.create_statement).join('\n\n')} />`}
+        ${(rows) => html`<${Code} wrap language="cql" label="Statements that make the table" text=${rows.map((row) => row.create_statement).join('\n\n')} />`}
       <//>
     <//>`;
 }
