@@ -1,10 +1,10 @@
 //! The pace of transfers: queries go first.
 //!
-//! A transfer has no thread of its own that a scheduler of the system could hold back: it reads the
-//! disk, computes digests and uses the network, as queries do. So it waits before each piece. If
-//! searches, reads or writes were computed since the last one, pieces go one at a time, each after a
-//! pause in which no turn was given, or at the latest after a time that makes a low rate. The low
-//! rate is a floor, so that a backup of a busy server ends. Without queries nothing waits.
+//! A transfer has no thread of its own that a scheduler of the system could hold back: it reads
+//! the disk, computes digests and uses the network, as queries do. So it waits before each piece.
+//! If searches, reads or writes were computed since the last one, pieces go one at a time, each
+//! after a pause in which no turn was given, or at the latest after a time that makes a low rate.
+//! The low rate is a floor, so that a backup of a busy server ends. Without queries nothing waits.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

@@ -1,7 +1,8 @@
 //! Searches of an index that is still being built.
 //!
 //! `CREATE CUSTOM INDEX` answers before a large index is built, and a search of it is refused
-//! meanwhile. Who pastes both wants the rows: the shell sends the search again until it is answered.
+//! meanwhile. Who pastes both wants the rows: the shell sends the search again until it is
+//! answered.
 
 use std::time::Duration;
 
