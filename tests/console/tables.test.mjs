@@ -159,11 +159,11 @@ test('pages go on and back', async () => {
     await page.getByRole('button', { name: 'Next' }).click();
     await page.getByText('Page 2').waitFor();
     await settled(page);
-    const firstIs = (text, isIt) => {
+    const firstIs = ([text, isIt]) => {
       const row = document.querySelector('tbody tr');
       return row !== null && (row.textContent === text) === isIt;
     };
-    const waitForFirst = (isIt) => page.waitForFunction(`(${firstIs})(${JSON.stringify(first)}, ${isIt})`);
+    const waitForFirst = (isIt) => page.waitForFunction(firstIs, [first, isIt]);
     await waitForFirst(false);
     await page.getByRole('button', { name: 'Previous' }).click();
     await waitForFirst(true);
