@@ -66,7 +66,7 @@ test('a filter and a choice of results leave the tasks that match', async () => 
     await settled(page);
     await page.keyboard.press('/');
     await page.keyboard.type('build movies');
-    await page.waitForFunction(() => document.querySelectorAll('[aria-label="Ended tasks"] tbody tr').length === 1);
+    await page.waitForFunction(() => document.querySelectorAll('[aria-label^="Ended tasks"] tbody tr').length === 1);
     assert.match(await ended(page).locator('tbody tr').textContent(), /Build of an index/);
     await page.getByLabel('Results').selectOption('failed');
     await page.getByText('No task matches').waitFor();
