@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cdrs_tokio::authenticators::{
     NoneAuthenticatorProvider, SaslAuthenticatorProvider, StaticPasswordAuthenticatorProvider,
@@ -29,6 +30,10 @@ use sections::{Section, equal, in_time, section};
 use crate::session::{Client, connect, node, refusal, refused, rows, run, select};
 
 const QUESTION: &str = "SELECT release_version FROM system.local";
+
+/// How often a connection that a server ends is tried, and how long each attempt may take.
+const ATTEMPTS: usize = 4;
+const ATTEMPT_MAX: Duration = Duration::from_secs(5);
 
 type Provider = Arc<dyn SaslAuthenticatorProvider + Send + Sync>;
 
@@ -65,6 +70,10 @@ async fn once(address: &str, provider: Provider) -> Result<(), Error> {
 
 /// How a connection under TLS ends.
 async fn once_under(address: &str, config: Arc<ClientConfig>) -> Result<(), Error> {
+    in_time(connected_under(address, config)).await
+}
+
+async fn connected_under(address: &str, config: Arc<ClientConfig>) -> Result<(), Error> {
     let keyspace = Arc::new(KeyspaceHolder::new(tokio::sync::watch::channel(None).0));
     let frames = Box::<ProtocolFrameEncodingFactory>::default();
     let provider: Provider = Arc::new(NoneAuthenticatorProvider);
@@ -80,9 +89,27 @@ async fn once_under(address: &str, config: Arc<ClientConfig>) -> Result<(), Erro
         true,
         Version::V4,
     );
-    in_time(manager.connection(None, None, parsed(address)))
+    manager
+        .connection(None, None, parsed(address))
         .await
         .map(drop)
+}
+
+/// Checks that a server ends connections under TLS, after the handshake.
+///
+/// An attempt may wait for ever though its connection has ended: the first request of this driver
+/// (9.0) is lost without an error if it is put into its queue while the task that reads the queue
+/// ends. So some attempts are made, of which one ends.
+async fn is_ended(address: &str, config: Arc<ClientConfig>) {
+    for _ in 0..ATTEMPTS {
+        let attempt = connected_under(address, config.clone());
+        match tokio::time::timeout(ATTEMPT_MAX, attempt).await {
+            Ok(Ok(())) => panic!("it is let in"),
+            Ok(Err(_)) => return,
+            Err(_) => {}
+        }
+    }
+    panic!("none of {ATTEMPTS} attempts has ended, each within {ATTEMPT_MAX:?}");
 }
 
 pub fn login<'a>(address: &'a str, user: &'a str, secret: &'a str) -> [Section<'a>; 3] {
@@ -171,8 +198,7 @@ pub fn encrypted<'a>(address: &'a str, folder: &'a Path) -> [Section<'a>; 3] {
 
 pub fn with_certificate<'a>(address: &'a str, folder: &'a Path) -> [Section<'a>; 2] {
     let without = async move {
-        let without = once_under(address, trusting(folder, false)).await;
-        assert!(without.is_err(), "it is let in without a certificate");
+        is_ended(address, trusting(folder, false)).await;
         once_under(address, trusting(folder, true))
             .await
             .expect("with a certificate");
