@@ -10,11 +10,10 @@ use std::time::Duration;
 use anyhow::Context;
 use backup::{PointKind, ServerIdentity};
 use backup_tasks::{
-    BackedUpState, BackupRunner, BackupRunnerOptions, BackupTaskError, CapturedState,
+    BackedUpState, BackupRunner, BackupRunnerOptions, BackupTaskError, CapturedState, ClientWork,
     DatabaseState, RequestBounds, SnapshotLinker,
 };
 use clock::{Clock as _, SystemClock};
-use cpu_scheduler::CpuScheduler;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -79,7 +78,7 @@ impl ProcessBackups {
         settings: &ResolvedSettings,
         storage: &Storage,
         tasks: &TaskRegistry,
-        turns: &CpuScheduler,
+        clients: ClientWork,
     ) -> anyhow::Result<ProcessBackups> {
         let indexes = LateIndexes::default();
         let state = DatabaseState {
@@ -91,7 +90,7 @@ impl ProcessBackups {
             locations: settings.backup_locations.clone(),
         };
         let directories = (settings.data_dir.clone(), settings.index_dir.clone());
-        let parts = (tasks.clone(), turns.clone());
+        let parts = (tasks.clone(), clients);
         let backups = ProcessBackups::open(directories, bounds, Arc::new(state), indexes, parts);
         let backups = backups.context("opening the schedules of backups")?;
         let undone = backups.tasks.undo_restores().await;
@@ -106,7 +105,7 @@ impl ProcessBackups {
     pub fn of_index_service(
         directory: PathBuf,
         tasks: TaskRegistry,
-        turns: CpuScheduler,
+        clients: ClientWork,
     ) -> Result<ProcessBackups, BackupTaskError> {
         let indexes = LateIndexes::default();
         let state = GatewayState {
@@ -124,7 +123,7 @@ impl ProcessBackups {
             bounds,
             Arc::new(state),
             indexes,
-            (tasks, turns),
+            (tasks, clients),
         )
     }
 
@@ -133,7 +132,7 @@ impl ProcessBackups {
         bounds: RequestBounds,
         state: Arc<dyn BackedUpState>,
         indexes: LateIndexes,
-        (tasks, turns): (TaskRegistry, CpuScheduler),
+        (tasks, clients): (TaskRegistry, ClientWork),
     ) -> Result<ProcessBackups, BackupTaskError> {
         let tasks = BackupRunner::open(BackupRunnerOptions {
             data_dir,
@@ -141,7 +140,7 @@ impl ProcessBackups {
             bounds,
             state,
             tasks,
-            turns,
+            clients,
             version: env!("ANNULUS_VERSION").to_owned(),
         })?;
         Ok(ProcessBackups {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cpu_scheduler::CpuScheduler;
+use backup_tasks::ClientWork;
 use http_server::{
     FamilyDescription, HttpTraffic, MAIN_FAMILIES, MaintenanceMode, MetricsRegistry,
 };
@@ -122,7 +122,7 @@ fn registries() -> ServerRegistries {
     let backups = ProcessBackups::of_index_service(
         directory.path().to_owned(),
         TaskRegistry::default(),
-        CpuScheduler::default(),
+        ClientWork::default(),
     );
     let backups = backups.unwrap();
     backups.tasks().show_metrics(&serve);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use backup_tasks::ClientWork;
 use clap::Args;
 use client_memory::MemoryBudget;
 use cpu_scheduler::CpuScheduler;
@@ -137,8 +138,13 @@ async fn serve(settings: ResolvedSettings) -> anyhow::Result<()> {
             true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
             false => None,
         };
-        let backups = ProcessBackups::of_database(&settings, &storage, &tasks, &turns).await?;
-        let parts = (turns, tasks, backups);
+        let clients = ClientWork {
+            turns,
+            requests: MaintenanceMode::default(),
+        };
+        let backups =
+            ProcessBackups::of_database(&settings, &storage, &tasks, clients.clone()).await?;
+        let parts = (clients, tasks, backups);
         let servers = RunningServers::start(&settings, doors, storage.clone(), parts).await?;
         if let Some(first) = first
             && let Err(error) = first.make(&storage).await
@@ -282,7 +288,7 @@ impl RunningServers {
         settings: &ResolvedSettings,
         doors: PendingListeners,
         storage: Storage,
-        (turns, tasks, mut backups): (CpuScheduler, TaskRegistry, ProcessBackups),
+        (clients, tasks, mut backups): (ClientWork, TaskRegistry, ProcessBackups),
     ) -> anyhow::Result<RunningServers> {
         let mut listeners = doors.http;
         let [http] = listeners.addresses()[..] else {
@@ -290,8 +296,8 @@ impl RunningServers {
         };
         let embed = embed_service(settings.embedder.as_ref())?;
         let audit = settings.audit.clone().map(audit_log::open).transpose()?;
-        let clients = doors.public.memory.clone();
-        let maintenance = MaintenanceMode::default();
+        let client_memory = doors.public.memory.clone();
+        let (turns, maintenance) = (clients.turns, clients.requests);
         let node = Node::start(
             storage.clone(),
             listeners.local(),
@@ -338,7 +344,7 @@ impl RunningServers {
                 }
             };
         backups.begin(&store);
-        show_serve(settings, &store, &node, (&storage, clients));
+        show_serve(settings, &store, &node, (&storage, client_memory));
         let certificates = show_certificates(settings, &store);
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(RunningServers {

@@ -79,7 +79,10 @@ impl BackupRunner {
         let pace = self.pace(order.place.max_mib_per_second);
         let state_dir = folder(&self.options().data_dir).join("state");
         let source = self.source(&order, captured, &scratch, &state_dir);
-        let sent = location.back_up(source, &self.reporter(task), &pace).await;
+        let reporter = self.reporter(task);
+        let sent = self
+            .transfer(location.back_up(source, &reporter, &pace))
+            .await;
         scratch.remove().await;
         let summary = sent?;
         let (points, retention_error) = match order.retention {

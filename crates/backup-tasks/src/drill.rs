@@ -60,12 +60,12 @@ impl BackupRunner {
         let pace = self.pace(order.place.max_mib_per_second);
         let reporter = self.reporter(task);
         let (all, target) = (FileSelection::All, scratch.path());
-        let fetched = location
-            .download(&point, &all, target, &reporter, &pace)
+        let fetched = self
+            .transfer(location.download(&point, &all, target, &reporter, &pace))
             .await;
         let compared = match fetched {
             Ok(_) => self.compare(&point, &scratch, task).await,
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         };
         scratch.remove().await;
         compared

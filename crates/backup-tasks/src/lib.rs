@@ -20,11 +20,12 @@
 //! restore that ended early are removed again.
 //!
 //! **Queries go first.** Before each piece a transfer waits while queries want the machine
-//! ([`QueriesFirst`]).
+//! ([`QueriesFirst`]), and its work is on threads that the operating system lets run last.
 
 #![warn(clippy::unwrap_used)]
 
 mod back_up;
+mod background;
 mod book;
 mod bounds;
 mod by_cql;
@@ -49,7 +50,7 @@ pub use by_cql::{CqlRestore, CqlRestoreReport, CqlSchemaRule};
 pub use choice::TableChoice;
 pub use error::BackupTaskError;
 pub use order::location_options;
-pub use pace::QueriesFirst;
+pub use pace::{ClientWork, QueriesFirst};
 pub use restore::{RestoredDirectory, restore_directory};
 pub use service::{BackupRunner, BackupRunnerOptions};
 pub use state::{BackedUpState, CapturedState, DatabaseState, SnapshotLinker, checkpoint};

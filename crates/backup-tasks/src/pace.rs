@@ -2,8 +2,8 @@
 //!
 //! A transfer has no thread of its own that a scheduler of the system could hold back: it reads
 //! the disk, computes digests and uses the network, as queries do. So it waits before each piece.
-//! If searches, reads or writes were computed since the last one, pieces go one at a time, each
-//! after a pause in which no turn was given, or at the latest after a time that makes a low rate.
+//! If requests came or were computed since the last one, pieces go one at a time, each after a
+//! pause without any, or at the latest after a time that makes a low rate.
 //! The low rate is a floor, so that a backup of a busy server ends. Without queries nothing waits.
 
 use std::sync::Mutex;
@@ -15,6 +15,7 @@ use backup::TransferPace;
 use cpu_scheduler::{CpuScheduler, WorkClass};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use http_server::MaintenanceMode;
 use tokio::time::Instant;
 
 const MIB: u64 = 1 << 20;
@@ -29,14 +30,35 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The classes of work for which clients wait.
 const OF_CLIENTS: [WorkClass; 3] = [WorkClass::Query, WorkClass::Read, WorkClass::Write];
 
+/// The work that clients wait for, which transfers come after. Cheap to clone; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct ClientWork {
+    /// The turns on the processor, of which searches and long reads and writes take some.
+    pub turns: CpuScheduler,
+    /// The requests, of which most are answered at once, without a turn.
+    pub requests: MaintenanceMode,
+}
+
+impl ClientWork {
+    /// The turns and requests so far, and whether one of those turns is held or waited for.
+    fn look(&self) -> (u64, bool) {
+        let counts = OF_CLIENTS.map(|class| self.turns.counts(class));
+        let given: u64 = counts.iter().map(|counts| counts.given).sum();
+        let is_busy = counts
+            .iter()
+            .any(|counts| counts.running + counts.waiting > 0);
+        (given + self.requests.begun(), is_busy)
+    }
+}
+
 /// The pace of one transfer: see the module.
 #[derive(Debug)]
 pub struct QueriesFirst {
-    turns: CpuScheduler,
+    clients: ClientWork,
     /// Held while a piece waits for queries, so that pieces go one at a time then.
     gate: tokio::sync::Mutex<()>,
-    /// The turns that clients' work had been given when a piece last went.
-    given: AtomicU64,
+    /// The turns and requests of clients when a piece last went.
+    seen: AtomicU64,
     bound: Option<RateBound>,
 }
 
@@ -49,29 +71,17 @@ struct RateBound {
 }
 
 impl QueriesFirst {
-    /// The pace next to these turns, with a bound of MiB in a second.
-    pub fn new(turns: CpuScheduler, max_mib_per_second: Option<u64>) -> QueriesFirst {
-        let pace = QueriesFirst {
-            turns,
+    /// The pace next to this work, with a bound of MiB in a second.
+    pub fn new(clients: ClientWork, max_mib_per_second: Option<u64>) -> QueriesFirst {
+        QueriesFirst {
             gate: tokio::sync::Mutex::new(()),
-            given: AtomicU64::new(0),
+            seen: AtomicU64::new(clients.look().0),
+            clients,
             bound: max_mib_per_second.map(|mib| RateBound {
                 bytes_per_s: mib.max(1).saturating_mul(MIB),
                 next: Mutex::new(Instant::now()),
             }),
-        };
-        pace.given.store(pace.look().0, Ordering::Relaxed);
-        pace
-    }
-
-    /// The turns that clients' work was given, and whether some of it is computed or waits.
-    fn look(&self) -> (u64, bool) {
-        let counts = OF_CLIENTS.map(|class| self.turns.counts(class));
-        let given = counts.iter().map(|counts| counts.given).sum();
-        let is_busy = counts
-            .iter()
-            .any(|counts| counts.running + counts.waiting > 0);
-        (given, is_busy)
+        }
     }
 
     /// Waits until clients want nothing for a moment, or the floor's time for so many bytes is up.
@@ -79,18 +89,18 @@ impl QueriesFirst {
         let began = Instant::now();
         let longest = time_of(bytes, FLOOR_BYTES_PER_S);
         let _one_at_a_time = self.gate.lock().await;
-        let (mut given, _) = self.look();
+        let (mut seen, _) = self.clients.look();
         let mut was_busy = true;
         while was_busy && began.elapsed() < longest {
             tokio::time::sleep(LOOK_EVERY).await;
-            let (now_given, is_busy) = self.look();
-            was_busy = is_busy || now_given != given;
-            given = now_given;
+            let (now_seen, is_busy) = self.clients.look();
+            was_busy = is_busy || now_seen != seen;
+            seen = now_seen;
         }
-        self.given.store(given, Ordering::Relaxed);
+        self.seen.store(seen, Ordering::Relaxed);
         // A turn of the background comes only if the shares of others allow it. It is given back at
         // once, as its holder may not wait for the network.
-        drop(self.turns.acquire(WorkClass::Background).await);
+        drop(self.clients.turns.acquire(WorkClass::Background).await);
     }
 }
 
@@ -101,8 +111,8 @@ impl TransferPace for QueriesFirst {
                 tokio::time::sleep_until(bound.take(bytes)).await;
             }
             // Most requests take microseconds: that none is computed at this moment says little.
-            let (given, is_busy) = self.look();
-            if is_busy || given != self.given.load(Ordering::Relaxed) {
+            let (seen, is_busy) = self.clients.look();
+            if is_busy || seen != self.seen.load(Ordering::Relaxed) {
                 self.wait_for_clients(bytes).await;
             }
         }
@@ -130,9 +140,16 @@ fn time_of(bytes: u64, bytes_per_s: u64) -> Duration {
 mod tests {
     use super::*;
 
+    fn clients_with(turns: &CpuScheduler) -> ClientWork {
+        ClientWork {
+            turns: turns.clone(),
+            ..ClientWork::default()
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn nothing_waits_without_queries() {
-        let pace = QueriesFirst::new(CpuScheduler::of_threads(1), None);
+        let pace = QueriesFirst::new(clients_with(&CpuScheduler::of_threads(1)), None);
         let began = Instant::now();
         for _ in 0..100 {
             pace.before(8 * MIB).await;
@@ -143,7 +160,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_piece_waits_for_a_query_and_for_no_longer_than_the_floor() {
         let turns = CpuScheduler::of_threads(1);
-        let pace = QueriesFirst::new(turns.clone(), None);
+        let pace = QueriesFirst::new(clients_with(&turns), None);
         let query = turns.acquire(WorkClass::Query).await;
         let began = Instant::now();
         pace.before(FLOOR_BYTES_PER_S).await;
@@ -165,12 +182,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_piece_waits_for_a_moment_without_queries() {
         let turns = CpuScheduler::of_threads(1);
-        let pace = QueriesFirst::new(turns.clone(), None);
+        let clients = clients_with(&turns);
+        a_piece_waits_for(&clients, async || {
+            drop(turns.acquire(WorkClass::Read).await);
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_piece_waits_for_a_moment_without_requests_that_take_no_turn() {
+        let clients = ClientWork::default();
+        let requests = clients.requests.clone();
+        a_piece_waits_for(&clients, async || drop(requests.begin().unwrap())).await;
+    }
+
+    /// Checks that a piece goes after requests that are so short that none is ever seen to be
+    /// computed, and that no later one waits.
+    async fn a_piece_waits_for(clients: &ClientWork, request: impl AsyncFn()) {
+        let pace = QueriesFirst::new(clients.clone(), None);
         let ended = tokio_util::sync::CancellationToken::new();
-        // Reads that are so short that none is ever seen to be computed.
-        let reads = async {
+        let requests = async {
             for _ in 0..50 {
-                drop(turns.acquire(WorkClass::Read).await);
+                request().await;
                 tokio::time::sleep(LOOK_EVERY / 2).await;
             }
             ended.cancel();
@@ -178,9 +211,9 @@ mod tests {
         let piece = async {
             tokio::time::sleep(LOOK_EVERY).await;
             pace.before(FLOOR_BYTES_PER_S).await;
-            assert!(ended.is_cancelled(), "a piece went between reads");
+            assert!(ended.is_cancelled(), "a piece went between requests");
         };
-        tokio::join!(reads, piece);
+        tokio::join!(requests, piece);
         let began = Instant::now();
         pace.before(8 * MIB).await;
         assert_eq!(began.elapsed(), Duration::ZERO, "no query since");
@@ -188,7 +221,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_rate_is_bounded() {
-        let pace = QueriesFirst::new(CpuScheduler::of_threads(1), Some(8));
+        let pace = QueriesFirst::new(clients_with(&CpuScheduler::of_threads(1)), Some(8));
         let began = Instant::now();
         for _ in 0..5 {
             pace.before(8 * MIB).await;

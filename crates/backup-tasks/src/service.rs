@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use backup::BackupError;
 use clock::{Clock, SystemClock};
-use cpu_scheduler::CpuScheduler;
 use store_api::types::{BackupPreview, BackupScheduleStatus, BackupsStatus};
 use tasks::{CompletionState, Task, TaskRegistry, TaskScope, TaskSnapshot, TaskSpec};
 use tokio::sync::Notify;
@@ -14,11 +14,12 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::BackupTaskError;
+use crate::background::BackgroundThreads;
 use crate::book::{BackupBook, DueWork};
 use crate::bounds::RequestBounds;
 use crate::files::{make_directory, remove_directory};
 use crate::order::{BackupOrder, DrillOrder, RestoreOrder, location_options};
-use crate::pace::QueriesFirst;
+use crate::pace::{ClientWork, QueriesFirst};
 use crate::state::{BackedUpState, CHECKPOINT, checkpoint_alone, folder};
 use crate::transfer::{ROWS, SENT_BYTES, TransferReporter};
 
@@ -47,8 +48,8 @@ pub struct BackupRunnerOptions {
     pub state: Arc<dyn BackedUpState>,
     /// The tasks.
     pub tasks: TaskRegistry,
-    /// The turns on the processor, by which queries go first.
-    pub turns: CpuScheduler,
+    /// The work of clients, which goes first.
+    pub clients: ClientWork,
     /// The version of the program.
     pub version: String,
 }
@@ -79,6 +80,7 @@ struct SharedBackupRunner {
     /// The task that began last, and the word for it.
     last: Mutex<Option<(Uuid, &'static str)>>,
     restore_failures: Mutex<u64>,
+    threads: BackgroundThreads,
     /// Wakes the schedule.
     changed: Notify,
     stop: CancellationToken,
@@ -164,6 +166,7 @@ impl BackupRunner {
                 book: Mutex::new(book),
                 last: Mutex::new(None),
                 restore_failures: Mutex::new(0),
+                threads: BackgroundThreads::default(),
                 changed: Notify::new(),
                 stop: CancellationToken::new(),
                 work: TaskTracker::new(),
@@ -399,7 +402,23 @@ impl BackupRunner {
 
     /// The pace of a transfer.
     pub(crate) fn pace(&self, max_mib_per_second: Option<u64>) -> QueriesFirst {
-        QueriesFirst::new(self.inner.options.turns.clone(), max_mib_per_second)
+        QueriesFirst::new(self.inner.options.clients.clone(), max_mib_per_second)
+    }
+
+    /// Carries out a transfer on threads of low priority.
+    ///
+    /// # Errors
+    /// That of the transfer, or if the threads can't be made.
+    pub(crate) async fn transfer<T>(
+        &self,
+        transfer: impl Future<Output = Result<T, BackupError>> + Send,
+    ) -> Result<T, BackupTaskError> {
+        match self.inner.threads.run(transfer).await {
+            Ok(outcome) => Ok(outcome?),
+            Err(error) => Err(BackupTaskError::Internal(format!(
+                "the threads for transfers can't be made: {error}"
+            ))),
+        }
     }
 
     /// The name of the checkpoint of a task.

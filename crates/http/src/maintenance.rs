@@ -19,7 +19,7 @@ pub struct MaintenanceMode(Arc<MaintenanceState>);
 #[derive(Default)]
 struct MaintenanceState {
     is_on: AtomicBool,
-    in_progress: [PaddedCount; COUNTERS],
+    counts: [PaddedCount; COUNTERS],
     /// Reads the number of requests that a part of the server counts itself.
     counted_elsewhere: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
@@ -28,15 +28,18 @@ impl fmt::Debug for MaintenanceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MaintenanceState")
             .field("is_on", &self.is_on)
-            .field("in_progress", &self.in_progress)
+            .field("counts", &self.counts)
             .finish_non_exhaustive()
     }
 }
 
-/// A counter that shares its cache line, and the one that is fetched with it, with no other.
+/// Counters that share their cache line, and the one that is fetched with it, with no others.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct PaddedCount(AtomicU64);
+struct PaddedCount {
+    in_progress: AtomicU64,
+    begun: AtomicU64,
+}
 
 /// A request that the server works on, until this is dropped.
 #[derive(Debug)]
@@ -100,9 +103,20 @@ impl MaintenanceMode {
         let elsewhere = self.0.counted_elsewhere.get().map_or(0, |read| read());
         // A request is in one counter from its beginning to its end, so that none is missed though
         // the counters are read one after another.
-        let counts = self.0.in_progress.iter();
-        let counted: u64 = counts.map(|count| count.0.load(Ordering::SeqCst)).sum();
-        elsewhere + counted
+        let counts = self.0.counts.iter();
+        let counted = counts.map(|count| count.in_progress.load(Ordering::SeqCst));
+        elsewhere + counted.sum::<u64>()
+    }
+
+    /// The number of requests that have come so far, without those of a part that counts its own.
+    /// Work that may wait sees by it that clients are there, though their requests are so short
+    /// that none is ever seen in progress.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        let counts = self.0.counts.iter();
+        counts
+            .map(|count| count.begun.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// Takes a request on, for a value that outlives this one.
@@ -122,7 +136,7 @@ impl MaintenanceMode {
     #[must_use]
     pub fn go_on(&self) -> WorkInProgress {
         let counter = counter_of_thread();
-        self.0.in_progress[counter].begin();
+        self.0.counts[counter].begin();
         WorkInProgress {
             state: Arc::clone(&self.0),
             counter,
@@ -134,7 +148,7 @@ impl MaintenanceMode {
     /// # Errors
     /// During maintenance.
     pub fn begin_borrowed(&self) -> Result<BorrowedWork<'_>, InMaintenance> {
-        let count = &self.0.in_progress[counter_of_thread()];
+        let count = &self.0.counts[counter_of_thread()];
         count.begin();
         let work = BorrowedWork { count };
         match self.is_on() {
@@ -159,18 +173,19 @@ impl PaddedCount {
     /// Counts a request. The look at the mode comes after it, in the one order of all such
     /// operations: a reader that sees no request in progress misses none.
     fn begin(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.in_progress.fetch_add(1, Ordering::SeqCst);
+        self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Ends a request. What it has done is seen by a reader that sees it ended.
     fn end(&self) {
-        self.0.fetch_sub(1, Ordering::Release);
+        self.in_progress.fetch_sub(1, Ordering::Release);
     }
 }
 
 impl Drop for WorkInProgress {
     fn drop(&mut self) {
-        self.state.in_progress[self.counter].end();
+        self.state.counts[self.counter].end();
     }
 }
 
@@ -249,5 +264,7 @@ mod tests {
         assert_eq!(mode.in_progress(), 1);
         drop(borrowed);
         assert_eq!(mode.in_progress(), 0);
+        // Also requests that have ended, or were refused.
+        assert_eq!(mode.begun(), 4 * COUNTERS as u64 + 2);
     }
 }

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use backup::{LocationOptions, LocationText};
-use backup_tasks::QueriesFirst;
+use backup_tasks::{ClientWork, QueriesFirst};
 use clap::{Args, ValueEnum};
-use cpu_scheduler::CpuScheduler;
 use store_api::types::{BackupCompression, BackupPlace};
 
 use crate::exit::ProcessFailure;
@@ -113,7 +112,7 @@ impl LocationFlags {
 
     /// The pace of transfers of this process, which has no queries.
     pub fn pace(&self) -> QueriesFirst {
-        QueriesFirst::new(CpuScheduler::default(), self.max_mib_per_second)
+        QueriesFirst::new(ClientWork::default(), self.max_mib_per_second)
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use backup_tasks::ClientWork;
 use http_server::{HttpTraffic, TokenAuthorizer, TokenSet};
 use store::{ApiListeners, ApiSocketOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::IndexServices;
@@ -161,8 +162,11 @@ impl BoundIndexService {
 /// The backups of an index service. One that can't use its directory has none, and goes on.
 fn backups(options: &StoreOptions) -> Option<ProcessBackups> {
     let directory = options.indexes.directory.clone();
-    let (tasks, turns) = (options.tasks.clone(), options.turns.clone());
-    match ProcessBackups::of_index_service(directory, tasks, turns) {
+    let clients = ClientWork {
+        turns: options.turns.clone(),
+        requests: options.maintenance.clone(),
+    };
+    match ProcessBackups::of_index_service(directory, options.tasks.clone(), clients) {
         Ok(backups) => Some(backups),
         Err(error) => {
             tracing::warn!(%error, "this service has no backups, as it has no directory for them");

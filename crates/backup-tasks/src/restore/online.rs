@@ -71,12 +71,12 @@ impl BackupRunner {
             self.reporter(task),
         );
         let data = scratch.path().join("data");
-        let fetched = location
-            .download(&point, &files, &data, &reporter, &pace)
+        let fetched = self
+            .transfer(location.download(&point, &files, &data, &reporter, &pace))
             .await;
         let restored = match fetched {
             Ok(_) => self.adopt_all(storage, &order.choice, &scratch, task).await,
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         };
         scratch.remove().await;
         restored
