@@ -37,8 +37,12 @@ def epoch():
 def build(profile="dist", tools=None):
     """Builds the program for the oldest glibc that is supported, by the cargo-zigbuild and zig of a venv `tools`.
 
+    Its table of symbols stays, so that a backtrace of a panic names functions. zig's linker takes the
+    option for stripping debug information alone for one that strips all, so that another program strips.
+
     Returns its path."""
     environment = dict(os.environ)
+    environment[f"CARGO_PROFILE_{profile.upper()}_STRIP"] = "none"
     if tools is not None:
         environment["PATH"] = f"{pathlib.Path(tools).resolve() / 'bin'}:{environment['PATH']}"
     wanted = f"{TARGET}.{'.'.join(map(str, GLIBC))}"
@@ -46,6 +50,7 @@ def build(profile="dist", tools=None):
     subprocess.run(command, cwd=ROOT, check=True, env=environment)
     folder = "debug" if profile == "dev" else profile
     binary = pathlib.Path(cargo_metadata("--no-deps")["target_directory"]) / TARGET / folder / "annulus"
+    subprocess.run(["strip", "--strip-debug", binary], check=True)
     check_glibc(binary)
     return binary
 

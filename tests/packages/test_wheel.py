@@ -42,6 +42,13 @@ def test_program_needs_no_newer_glibc(wheel, tmp_path):
     assert versions and max(versions) <= GLIBC, max(versions)
 
 
+def test_program_has_symbols_for_backtraces_and_no_debug_information(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        program = archive.extract("annulus_db/bin/annulus", tmp_path)
+    sections = subprocess.run(["readelf", "--sections", "--wide", program], check=True, capture_output=True, text=True).stdout
+    assert ".symtab" in sections and ".debug_info" not in sections, sections
+
+
 def test_wheel_works_in_a_fresh_venv(wheel, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     environment = {"PATH": f"{tmp_path}/venv/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
