@@ -24,11 +24,12 @@ from process import BINARY
 from server import eventually
 
 ARTICLES = 40
+REQUEST_SECONDS = 60
 
 
 @pytest.fixture(params=["annulus", "cassandra"])
 def session(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Session]:
-    """The driver, connected as the published code connects."""
+    """The driver, connected as the published code connects, but patient with a node on a busy machine."""
     skip_without(request.param)
     server: AnnulusProcess | CassandraProcess
     if request.param == "annulus":
@@ -39,7 +40,9 @@ def session(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[
         host = server.host
     cluster = Cluster([host], port=server.port)
     try:
-        yield cluster.connect()
+        connected = cluster.connect()
+        connected.default_timeout = REQUEST_SECONDS
+        yield connected
     finally:
         cluster.shutdown()
         server.stop()

@@ -116,7 +116,8 @@ async def _listen(server: uvicorn.Server, token: str) -> None:
     serving = asyncio.create_task(server.serve())
     while not server.started and not serving.done():
         await asyncio.sleep(0.02)
-    if server.started:
+    # A signal may have come meanwhile.
+    if server.started and server.servers and server.servers[0].sockets:
         host, port = server.servers[0].sockets[0].getsockname()[:2]
         address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         print(f"ready: {address}/v1 is the base URL", flush=True)

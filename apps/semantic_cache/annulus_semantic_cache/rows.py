@@ -318,8 +318,11 @@ class Rows:
             if time.monotonic() - self._connected_at > REMAKE_SECONDS:
                 self._connected_at = time.monotonic()
                 self.start()
-            return DatabaseRefusedError(f"the database refuses: {type(error).__name__}")
+            refused = DatabaseRefusedError(f"the database refuses: {type(error).__name__}")
+            LOG.warning("%s", refused)
+            return refused
         self.trouble = f"the database fails: {type(error).__name__}"
+        LOG.warning("%s", self.trouble)
         self._rests_until = time.monotonic() + REST_SECONDS
         return DatabaseDownError(self.trouble)
 

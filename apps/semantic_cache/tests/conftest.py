@@ -82,6 +82,7 @@ def settings(server: Server) -> Settings:
 @pytest.fixture
 def cache(settings: Settings, embeddings: SharedEmbeddings) -> Iterator[SemanticCache]:
     with SemanticCache(settings, embeddings=embeddings) as made:
+        assert made.ready(60)
         yield made
 
 
