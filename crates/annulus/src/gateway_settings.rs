@@ -17,14 +17,13 @@ use http_server::TokenAuthorizer;
 use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use slow_statements::{SlowQueries, SlowQueryOptions};
 use store::Secret;
 
 use crate::exit::{ProcessFailure, lacks};
 use crate::gateway_tls::{CassandraCertificates, GatewayTls};
 use crate::logging::{LogFormat, SyslogReceiver};
 use crate::memory_limit::MemoryLimit;
-use crate::settings::{at_least_one, slow_queries};
+use crate::settings::{at_least_one, slow_log};
 use crate::settings_table::settings_table;
 use crate::size::ByteSize;
 use crate::span::HumanDuration;
@@ -478,17 +477,6 @@ fn freshness(wait_ms: Option<u32>, when_behind: Option<StaleOrError>) -> Freshne
             Some(StaleOrError::Error) => WhenBehind::Error,
         },
     }
-}
-
-/// The log of slow statements. It remembers none: the tables of `system_views` are the cluster's.
-fn slow_log(
-    threshold: Option<HumanDuration>,
-    a_second: Option<u32>,
-) -> Result<Arc<SlowQueries>, ProcessFailure> {
-    Ok(Arc::new(SlowQueries::new(SlowQueryOptions {
-        remembered: 0,
-        ..slow_queries(threshold, a_second)?
-    })))
 }
 
 /// The most bytes of a batch. With zero, every write gets log rows before and after it.

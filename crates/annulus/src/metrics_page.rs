@@ -17,7 +17,6 @@ use storage::{Storage, StorageOptions};
 use tasks::TaskRegistry;
 
 use crate::backups::ProcessBackups;
-use crate::logging;
 use crate::metrics::{
     CertificateEnds, ProcessMode, ReadNumber, StorageReadings, older_names, show_connections,
     show_disks, show_guardrails, show_listeners, show_logs, show_memory, show_process,
@@ -118,7 +117,7 @@ fn registries() -> ServerRegistries {
     show_logs(&serve, Arc::default());
     let store = store::described_metrics();
     show_connections(&store, None);
-    logging::show_dropped(&store);
+    show_logs(&store, Arc::default());
     let backups = ProcessBackups::of_index_service(
         directory.path().to_owned(),
         TaskRegistry::default(),

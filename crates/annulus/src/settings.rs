@@ -15,7 +15,7 @@ use node::DefaultTimeouts;
 use node::guardrails::{Guardrails, LargeDataLimits};
 use node::security::audit::AuditOptions;
 use serde::Deserialize;
-use slow_statements::SlowQueryOptions;
+use slow_statements::{SlowQueries, SlowQueryOptions};
 use storage::Durability;
 use store::{
     FullVectorPlacement, PeriodicRepair, RecallCheckOptions, RepairOptions, ScrubOptions,
@@ -834,7 +834,7 @@ pub fn recall_checks(
 ///
 /// # Errors
 /// If the threshold is out of bounds.
-pub fn slow_queries(
+fn slow_queries(
     threshold: Option<HumanDuration>,
     a_second: Option<u32>,
 ) -> Result<SlowQueryOptions, ProcessFailure> {
@@ -848,6 +848,21 @@ pub fn slow_queries(
         a_second: a_second.unwrap_or(default.a_second),
         ..default
     })
+}
+
+/// The log of slow statements of a process without tables of its own. It remembers none, as the
+/// tables of `system_views` are the cluster's.
+///
+/// # Errors
+/// If the threshold is out of bounds.
+pub fn slow_log(
+    threshold: Option<HumanDuration>,
+    a_second: Option<u32>,
+) -> Result<Arc<SlowQueries>, ProcessFailure> {
+    Ok(Arc::new(SlowQueries::new(SlowQueryOptions {
+        remembered: 0,
+        ..slow_queries(threshold, a_second)?
+    })))
 }
 
 /// Splits names at commas.

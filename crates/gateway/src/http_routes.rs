@@ -243,9 +243,13 @@ async fn nothing_to_back_up() -> Response {
 }
 
 /// Answers requests that no route is for.
-async fn other(method: Method) -> Response {
-    match method {
-        Method::GET => line(StatusCode::NOT_FOUND, "ask for /metrics"),
+async fn other(method: Method, uri: Uri) -> Response {
+    match (method, uri.path()) {
+        (Method::GET, _) => line(StatusCode::NOT_FOUND, "ask for /metrics"),
+        (_, MAINTENANCE) => line(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "ask with GET, or begin and end maintenance with PUT",
+        ),
         _ => line(StatusCode::METHOD_NOT_ALLOWED, "ask with GET"),
     }
 }

@@ -13,7 +13,7 @@ use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
-use traces::RequestId;
+use traces::{REQUEST_ID_HEADER, RequestId};
 
 use crate::access_check::{AccessCheck, RequestClient};
 use crate::answer_budget::{AnswerBudget, ChargedBody};
@@ -25,8 +25,7 @@ use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
 use crate::session_routes::SESSION;
 use crate::traffic::HttpTraffic;
 
-/// The header with the id of a request, and of its answer.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 
 /// The front of a listener, which checks requests and passes them on.
 pub(crate) struct RequestFront<D> {

@@ -1,5 +1,6 @@
 //! The log of slow statements: lines of the log, and the newest of them for
-//! `system_views.slow_queries`. A node and a gateway have one each.
+//! `system_views.slow_queries`. A node and a gateway have one each. An index service has one for
+//! its searches, which it describes itself.
 //!
 //! A statement is slow if its answer takes longer than a threshold. Literals are replaced in its
 //! text, so that no value can be read here. At most some statements a second are logged; the others
@@ -126,6 +127,15 @@ impl SlowQueries {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// A log for which nothing is slow.
+    #[must_use]
+    pub fn never() -> SlowQueries {
+        SlowQueries::new(SlowQueryOptions {
+            threshold: None,
+            ..SlowQueryOptions::default()
+        })
+    }
+
     /// The remembered statements, the oldest first.
     #[must_use]
     pub fn entries(&self) -> Vec<Arc<SlowQuery>> {
@@ -156,6 +166,12 @@ impl SlowQueries {
         threshold.is_some_and(|threshold| took >= threshold)
     }
 
+    /// Counts a statement that took so long, if it is slow. Whether it is to be logged.
+    #[must_use]
+    pub fn is_logged(&self, took: Duration) -> bool {
+        self.is_slow(took) && self.is_counted_and_sampled(SystemClock.now_micros())
+    }
+
     /// Notes that a statement took so long. Only a slow one is described.
     pub fn took<'a>(&self, took: Duration, describe: impl FnOnce() -> ExecutedStatement<'a>) {
         if self.is_slow(took) {
@@ -169,8 +185,7 @@ impl SlowQueries {
         now_micros: i64,
         describe: impl FnOnce() -> ExecutedStatement<'a>,
     ) {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        if !self.is_sampled(now_micros / 1_000_000) {
+        if !self.is_counted_and_sampled(now_micros) {
             return;
         }
         let executed = describe();
@@ -195,8 +210,10 @@ impl SlowQueries {
         }
     }
 
-    /// Whether a slow statement of this second is logged.
-    fn is_sampled(&self, second: i64) -> bool {
+    /// Counts a slow statement. Whether it is logged, as few were in its second.
+    fn is_counted_and_sampled(&self, now_micros: i64) -> bool {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let second = now_micros / 1_000_000;
         let mut recent = self.recent.lock();
         let (present, taken) = &mut recent.second;
         if *present != second {
@@ -321,8 +338,8 @@ mod tests {
 
     #[test]
     fn quick_statements_are_not_described() {
-        for threshold in [None, Some(Duration::from_hours(1))] {
-            let log = log_of(threshold);
+        for log in [SlowQueries::never(), log_of(Some(Duration::from_hours(1)))] {
+            assert!(!log.is_logged(Duration::from_secs(1)));
             log.end(log.begin(), || panic!("it is not slow"));
             assert_eq!((log.count(), log.entries().len()), (0, 0));
         }
@@ -347,6 +364,16 @@ mod tests {
         assert_eq!(entries.len(), REMEMBERED);
         let last = entries.last().map(|slow| slow.started_at_micros);
         assert_eq!(last, Some(2 * REMEMBERED as i64 * second));
+    }
+
+    #[test]
+    fn statements_that_others_describe_are_counted_and_bounded_too() {
+        let log = log_of(Some(Duration::from_secs(1)));
+        assert!(!log.is_logged(Duration::from_millis(999)));
+        // Some of three seconds at most.
+        let logged = (0..20).filter(|_| log.is_logged(Duration::from_secs(1)));
+        assert!((3..=9).contains(&logged.count()));
+        assert_eq!(log.count(), 20);
     }
 
     #[test]

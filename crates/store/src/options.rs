@@ -16,6 +16,7 @@ use std::time::Duration;
 use client_memory::MemoryShares;
 use cpu_scheduler::CpuScheduler;
 use http_server::MaintenanceMode;
+use slow_statements::SlowQueries;
 use tasks::TaskRegistry;
 
 use crate::compute::INLINE_WITHIN;
@@ -73,6 +74,8 @@ pub struct StoreOptions {
     pub filter_values_max: usize,
     /// The outcome of a search whose answer may lack rows.
     pub when_short: ShortAnswerPolicy,
+    /// The log of slow searches.
+    pub slow_searches: Arc<SlowQueries>,
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
     /// The longest time that requests in flight may go on after a shutdown was requested.
@@ -252,6 +255,7 @@ impl Default for StoreOptions {
             inline_searches_within: INLINE_WITHIN,
             filter_values_max: 100_000,
             when_short: ShortAnswerPolicy::default(),
+            slow_searches: Arc::new(SlowQueries::never()),
             internals: false,
             shutdown_timeout: Duration::from_secs(10),
         }

@@ -237,6 +237,7 @@ fn begin(
         compute.clone(),
         options.filter_values_max,
         options.when_short,
+        options.slow_searches,
     );
     let maps = IndexMaps::new(
         searches.clone(),

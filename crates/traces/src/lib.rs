@@ -16,7 +16,7 @@ mod request_id;
 mod trace;
 
 pub use history::{FinishedTraces, TIME_TO_LIVE_S};
-pub use request_id::RequestId;
+pub use request_id::{REQUEST_ID_HEADER, RequestId};
 pub use trace::{
     FinishedTrace, RecordedStep, RequestDescription, Trace, carried, current, note, tell,
 };

@@ -1,4 +1,5 @@
-//! The id of a request over HTTP, by which a client, the log and traces name it.
+//! The id of a request over HTTP, or of a search of a gateway, by which a client, the logs of all
+//! servers that work for it, and traces name it.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -7,6 +8,9 @@ use std::sync::{Arc, LazyLock};
 
 /// The most bytes of an id that a client gives.
 const BYTES_MAX: usize = 128;
+
+/// The header with the id of a request over HTTP, and of its answer.
+pub const REQUEST_ID_HEADER: &str = "x-request-id";
 
 tokio::task_local! {
     static CURRENT: RequestId;

@@ -137,7 +137,7 @@ pub fn show_logs(metrics: &MetricsRegistry, slow_queries: Arc<SlowQueries>) {
     logging::show_dropped(metrics);
     metrics.show_counter(
         "annulus_slow_queries_total",
-        "Statements slower than --slow-query-threshold",
+        "Statements, and searches of an index service, slower than --slow-query-threshold",
         &[],
         Arc::new(move || vec![(Vec::new(), slow_queries.count())]),
     );

@@ -22,9 +22,9 @@ use super::{IndexServiceSettings, ServiceHost, StoreSettings};
 use crate::backups::ProcessBackups;
 use crate::embedder_settings::embed_service;
 use crate::exit::ProcessFailure;
-use crate::logging;
 use crate::metrics::{
-    CertificateEnds, ProcessMode, show_connections, show_disks, show_memory, show_process,
+    CertificateEnds, ProcessMode, show_connections, show_disks, show_logs, show_memory,
+    show_process,
 };
 use crate::notify;
 use crate::open_files;
@@ -135,13 +135,14 @@ impl BoundIndexService {
             listeners.add_routes_of_process(routes);
         }
         listeners.set_session_facts(host.session_facts(backups.is_some(), embed.has_server()));
+        let slow_searches = Arc::clone(&resolved.options.slow_searches);
         let store = Store::start_on(listeners, resolved.options).map_err(failed)?;
         if let Some(backups) = &mut backups {
             backups.begin(&store);
         }
         let certificates = show_metrics(&store, directory);
         note_certificates(&certificates, &listening);
-        logging::show_dropped(store.metrics());
+        show_logs(store.metrics(), slow_searches);
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(IndexService {
             store,

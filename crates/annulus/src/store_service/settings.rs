@@ -134,6 +134,15 @@ settings_table! {
         #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
         pub inline_searches_us: Option<u64>,
 
+        /// Time beyond which a search is slow: the log has it, without its values; 0s for never
+        /// [default: 500ms]
+        #[arg(long, env = "ANNULUS_SLOW_QUERY_THRESHOLD", value_name = "DURATION")]
+        pub slow_query_threshold: Option<HumanDuration>,
+
+        /// Slow searches that are logged in a second; more are only counted [default: 10]
+        #[arg(long, env = "ANNULUS_SLOW_QUERIES_PER_SECOND", value_name = "N")]
+        pub slow_queries_per_second: Option<u32>,
+
         /// Memory that the process may take without mapped files; at the limit new rows wait
         /// [default: the memory of the machine or the control group, less 1 % or 200 MB]
         #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]

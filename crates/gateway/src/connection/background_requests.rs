@@ -12,6 +12,7 @@ use http_server::MaintenanceMode;
 use slow_statements::SlowQueries;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
+use traces::RequestId;
 
 use super::context::DecisionContext;
 use super::errors::in_maintenance;
@@ -270,12 +271,16 @@ impl BackgroundRequests {
         }
     }
 
-    /// Carries out a search by this plan. A slow one is logged.
+    /// Carries out a search by this plan, with an id by which the logs of this gateway and of the
+    /// index services name it. A slow one is logged.
     async fn timed<T>(&self, plan: &AnnPlan, search: impl Future<Output = T>) -> T {
-        let began = self.slow_queries.begin();
-        let answer = search.await;
-        self.slow_queries
-            .end(began, || plan.executed(self.client_address));
-        answer
+        let timed = async {
+            let began = self.slow_queries.begin();
+            let answer = search.await;
+            self.slow_queries
+                .end(began, || plan.executed(self.client_address));
+            answer
+        };
+        RequestId::unique().scope(timed).await
     }
 }

@@ -62,6 +62,10 @@ async fn statements_that_have_begun_are_answered_and_no_other_begins() {
     let drained = get(address, ROUTE, "localhost").await;
     let none = r#"{"maintenance":true,"requests_in_progress":0}"#;
     assert!(drained.ends_with(none), "{drained}");
+    let post = format!("POST {ROUTE} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let refused = http(address, &post).await;
+    assert!(refused.starts_with("HTTP/1.1 405"), "{refused}");
+    assert!(refused.contains("with PUT"), "{refused}");
     let metrics = get(address, "/metrics", "localhost").await;
     assert!(metrics.contains("annulus_maintenance 1"), "{metrics}");
 

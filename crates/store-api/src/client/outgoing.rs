@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
+use traces::{REQUEST_ID_HEADER, RequestId};
 
 use super::uri::BaseUri;
 use crate::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
@@ -93,10 +94,14 @@ impl MessageFormat {
 
 impl ServiceRequest<'_> {
     /// The request to a service. `form` is the form of a search; other questions are always JSON.
+    /// It has the id of the request that this task works for, by which the logs of both name it.
     pub fn request(&self, base: &BaseUri, form: MessageFormat) -> Request<Full<Bytes>> {
         let left = self.deadline - tokio::time::Instant::now();
-        let request =
+        let mut request =
             Request::builder().header(TIMEOUT_HEADER, HeaderValue::from(left.as_millis() as u64));
+        if let Some(id) = RequestId::current() {
+            request = request.header(REQUEST_ID_HEADER, id.to_string());
+        }
         let accepted = if self.takes_binary { ACCEPTED } else { JSON };
         let path = base.with_path(&self.path);
         let request = match &self.question {

@@ -266,6 +266,17 @@ async fn a_name_stands_for_all_its_addresses() {
 }
 
 #[tokio::test]
+async fn a_search_has_the_id_of_the_request_that_it_is_for() {
+    let store = FakeStore::start(found()).await;
+    let client = StoreClient::new(options(&[&store])).unwrap();
+    let id = traces::RequestId::of("abc-1").unwrap();
+    assert_eq!(id.scope(ask(&client)).await, Ok(7));
+    assert_eq!(store.request_id().as_deref(), Some("abc-1"));
+    assert_eq!(ask(&client).await, Ok(7));
+    assert_eq!(store.request_id(), None);
+}
+
+#[tokio::test]
 async fn a_name_is_looked_up_anew_when_none_of_its_addresses_answers() {
     let moved = FakeStore::start(found()).await;
     let address = Arc::new(std::sync::Mutex::new(closed().await));

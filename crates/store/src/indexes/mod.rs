@@ -70,6 +70,7 @@ pub(crate) use fresh::{ChangeBlock, ChangeBlocks, FreshChange, FreshValue};
 pub(crate) use freshness::IndexLag;
 pub(crate) use handle::IndexHandle;
 pub(crate) use last_recall::CheckedRecall;
+pub(crate) use plan::ExecutedPlan;
 pub(crate) use ranked_rows::{ColumnPieces, JsonPage, JsonScoredRows, RankedRows};
 pub(crate) use request::{IndexSearch, StructureError, StructureQuery};
 pub(crate) use returned::RequestedColumn;

@@ -25,10 +25,12 @@ mod long_work;
 mod map;
 mod recall;
 mod returned;
+mod slow_searches;
 mod sockets;
 mod tokens;
 mod words;
 
+use slow_statements::{SlowQueries, SlowQueryOptions};
 use value::CqlType;
 
 use super::*;
@@ -48,6 +50,7 @@ struct Service {
     api: ApiState,
     engine: Arc<IndexEngine>,
     work: TaskRegistry,
+    slow_searches: Arc<SlowQueries>,
     http: Client<HttpConnector, Full<Bytes>>,
     listening: Listening,
 }
@@ -119,11 +122,17 @@ impl Service {
         let compute = CpuExecutor::new(cpu_scheduler::CpuScheduler::of_threads(2), INLINE);
         let work = TaskRegistry::default();
         let base = format!("http://{}", bound.address());
+        // Each search is slow.
+        let slow_searches = Arc::new(SlowQueries::new(SlowQueryOptions {
+            threshold: Some(Duration::ZERO),
+            ..SlowQueryOptions::default()
+        }));
         let searches = VectorSearcher::new(
             engine.clone(),
             compute,
             FILTER_VALUES_MAX,
             ShortAnswerPolicy::Answer,
+            slow_searches.clone(),
         );
         let api = ApiState {
             engine: engine.clone(),
@@ -175,6 +184,7 @@ impl Service {
             api,
             engine,
             work,
+            slow_searches,
             http: Client::builder(TokioExecutor::new()).build_http(),
             listening,
         }

@@ -12,9 +12,11 @@ mod table_rows;
 mod texts;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use question::{ResolvedSearch, ResolvedSubject};
+use slow_statements::SlowQueries;
 use store_api::types::SearchPlan;
 use tokio::time::Instant;
 use traces::Trace;
@@ -22,7 +24,7 @@ use traces::Trace;
 use crate::compute::CpuExecutor;
 use crate::counters::CountedEvent;
 use crate::identity::IndexName;
-use crate::indexes::{IndexEngine, IndexHandle, IndexSearch, RankedRows};
+use crate::indexes::{ExecutedPlan, IndexEngine, IndexHandle, IndexSearch, RankedRows};
 use crate::options::ShortAnswerPolicy;
 
 pub(crate) use admission::{ConcurrencyBudget, ConcurrencyPermit};
@@ -43,6 +45,7 @@ pub(crate) struct VectorSearcher {
     compute: CpuExecutor,
     filter_values_max: usize,
     when_short: ShortAnswerPolicy,
+    slow: Arc<SlowQueries>,
 }
 
 /// The fate of an answer that may lack rows, as the index has had no room for some.
@@ -66,18 +69,20 @@ pub(crate) struct IndexAnswer<A> {
 
 impl VectorSearcher {
     /// A searcher of the indexes of `engine`. Searches run on the threads of `compute`. A filter
-    /// may have `filter_values_max` values.
+    /// may have `filter_values_max` values. Slow searches go to the log `slow`.
     pub(crate) fn new(
         engine: Arc<IndexEngine>,
         compute: CpuExecutor,
         filter_values_max: usize,
         when_short: ShortAnswerPolicy,
+        slow: Arc<SlowQueries>,
     ) -> VectorSearcher {
         VectorSearcher {
             engine,
             compute,
             filter_values_max,
             when_short,
+            slow,
         }
     }
 
@@ -103,12 +108,8 @@ impl VectorSearcher {
         let taken_up = self
             .wait_for(&index, name.clone(), &asked, &admission)
             .await;
-        traces::note(|| {
-            let waited = waits.elapsed().as_micros();
-            format!(
-                "Waited {waited} microseconds until the index had taken in all acknowledged writes"
-            )
-        });
+        let waited = waits.elapsed();
+        note_wait(waited);
         taken_up?;
         let job = Arc::new(PreparedSearch {
             engine: self.engine.clone(),
@@ -118,6 +119,7 @@ impl VectorSearcher {
             write,
             lacked_rows: index.lacks_rows() || question.lacking_words().is_some(),
             question,
+            plan: OnceLock::new(),
             trace: traces::current(),
         });
         let mut taken_in = index.doubts.watch();
@@ -152,7 +154,11 @@ impl VectorSearcher {
         };
         drop(admission);
         let requested = &job.question.routed.requested;
-        self.count(requested, began);
+        let took = began.elapsed();
+        self.count(requested, took);
+        if self.slow.is_logged(took) {
+            job.log_slow(took, waited);
+        }
         if found.is_short {
             let is_answered = match database {
                 // A node in the process of the rows reads them.
@@ -186,9 +192,9 @@ impl VectorSearcher {
     }
 
     /// Counts a search that was answered.
-    fn count(&self, requested: &IndexHandle, began: Instant) {
-        let took = began.elapsed().as_secs_f64();
-        requested.metrics.request_latency.observe(took);
+    fn count(&self, requested: &IndexHandle, took: Duration) {
+        let latency = &requested.metrics.request_latency;
+        latency.observe(took.as_secs_f64());
         let counters = self.engine.metrics().counters();
         counters.count(CountedEvent::Search, 1);
     }
@@ -223,10 +229,29 @@ struct PreparedSearch<W> {
     /// Whether the index, or one that answers words of the filter, lacked rows for want of room
     /// when it had taken up the writes that the search must know.
     lacked_rows: bool,
+    /// The plan, once the index was searched.
+    plan: OnceLock<ExecutedPlan>,
     trace: Option<Trace>,
 }
 
 impl<W> PreparedSearch<W> {
+    /// Logs that the search was slow, without its values.
+    fn log_slow(&self, took: Duration, waited: Duration) {
+        let (question, plan) = (&self.question, self.plan.get());
+        tracing::info!(
+            target: "slow_query",
+            duration_ms = took.as_millis(),
+            index = %question.routed.requested.identity.name,
+            rows = self.rows,
+            is_filtered = question.filter.is_some() || question.tenant.is_some(),
+            waited_ms = waited.as_millis(),
+            plan = plan.map(|plan| plan.kind.name()),
+            admitted = plan.and_then(|plan| plan.admitted),
+            fresh = plan.map(|plan| plan.fresh),
+            "a slow search"
+        );
+    }
+
     /// Whether the answer is a page of all rows that match. It is of the rows that the index has,
     /// so nothing makes up for those that it lacks.
     fn is_page(&self) -> bool {
@@ -263,7 +288,11 @@ impl<W> PreparedSearch<W> {
         if ranked.has_expired_value() {
             return Ok(None);
         }
-        note_plan(index, &ranked, self.trace.as_ref());
+        if let Some(plan) = ranked.plan() {
+            note_plan(index, plan, self.trace.as_ref());
+            // A search that is done again mostly has the same plan.
+            self.plan.get_or_init(|| *plan);
+        }
         if self.is_page()
             && let Some(last) = ranked.last_of(self.rows, &index.identity.keys)
         {
@@ -282,11 +311,16 @@ impl<W> PreparedSearch<W> {
     }
 }
 
+/// Notes in the trace of a request how long its search has waited for the index.
+fn note_wait(waited: Duration) {
+    traces::note(|| {
+        let waited = waited.as_micros();
+        format!("Waited {waited} microseconds until the index had taken in all acknowledged writes")
+    });
+}
+
 /// Counts the plan of a search, and logs it.
-fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>, trace: Option<&Trace>) {
-    let Some(plan) = ranked.plan() else {
-        return;
-    };
+fn note_plan(index: &IndexHandle, plan: &ExecutedPlan, trace: Option<&Trace>) {
     if let Some(trace) = trace {
         let admitted = plan
             .admitted

@@ -126,7 +126,7 @@ impl VectorSearcher {
         };
         let answer = self.compute.search(admission.deadline, rows, work).await;
         let answer = answer.map_err(|error| self.not_searched(&error))??;
-        self.count(&requested, began);
+        self.count(&requested, began.elapsed());
         Ok(answer)
     }
 }

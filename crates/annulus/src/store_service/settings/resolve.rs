@@ -20,7 +20,8 @@ use crate::exit::{ProcessFailure, lacks};
 use crate::heap;
 use crate::logging::{LogFormat, SyslogReceiver};
 use crate::settings::{
-    DEFAULT_LOG, IndexVectors, filter_values, names, recall_checks, scrub, shares, snapshots,
+    DEFAULT_LOG, IndexVectors, filter_values, names, recall_checks, scrub, shares, slow_log,
+    snapshots,
 };
 use crate::span::{bounded, distance, interval};
 use crate::tls_files::{TlsFiles, check_interval};
@@ -115,6 +116,7 @@ impl StoreSettings {
             when_short: self
                 .when_short
                 .map_or(defaults.when_short, AnswerOrError::when_short),
+            slow_searches: slow_log(self.slow_query_threshold, self.slow_queries_per_second)?,
             internals: self.internals.unwrap_or(false),
             ..StoreOptions::default()
         };

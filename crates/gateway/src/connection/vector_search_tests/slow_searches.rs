@@ -29,11 +29,13 @@ async fn a_slow_search_is_logged_with_its_plan_and_without_its_literals() {
     let shown = "SELECT name, v FROM films ORDER BY v ANN OF [?...] LIMIT ?";
     assert_eq!(by_text.statement, shown);
     assert_eq!(prepared.statement, SELECT);
+    assert_ne!(by_text.request_id, prepared.request_id);
     for slow in [by_text, prepared] {
         let plan = slow.plan.as_deref().unwrap();
         assert!(plan.starts_with("nearest v by index "), "{plan}");
         assert_eq!(slow.keyspace.as_deref(), Some("shop"));
         assert_eq!(slow.client, setup.client.socket.local_addr().unwrap());
         assert_eq!(slow.role, None);
+        assert!(slow.request_id.is_some());
     }
 }

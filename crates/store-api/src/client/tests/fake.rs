@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use traces::REQUEST_ID_HEADER;
 
 use crate::binary::ANSWER_MEDIA_TYPE;
 use crate::types::EXACT_HEADER;
@@ -58,6 +59,8 @@ struct Script {
     searches: AtomicUsize,
     /// The `Host` header of the last search.
     host: Mutex<String>,
+    /// The id of the last search.
+    request_id: Mutex<Option<String>>,
     /// Content type and query string of every search.
     forms: Mutex<Vec<(String, String)>>,
 }
@@ -94,6 +97,7 @@ impl FakeStore {
             index_looks: watch::Sender::new(0),
             searches: AtomicUsize::new(0),
             host: Mutex::default(),
+            request_id: Mutex::default(),
             forms: Mutex::default(),
         });
         let of_server = script.clone();
@@ -156,6 +160,10 @@ impl FakeStore {
         std::mem::take(&mut self.script.forms.lock().unwrap())
     }
 
+    pub fn request_id(&self) -> Option<String> {
+        self.script.request_id.lock().unwrap().clone()
+    }
+
     pub fn host(&self) -> String {
         self.script.host.lock().unwrap().clone()
     }
@@ -185,6 +193,8 @@ impl Script {
             return response.body(Full::from(body)).unwrap();
         }
         self.searches.fetch_add(1, Ordering::SeqCst);
+        let id = request.headers().get(REQUEST_ID_HEADER);
+        *self.request_id.lock().unwrap() = id.map(|id| id.to_str().unwrap().to_owned());
         let host = request.headers()[HOST].to_str().unwrap();
         host.clone_into(&mut self.host.lock().unwrap());
         let header = |name| {
