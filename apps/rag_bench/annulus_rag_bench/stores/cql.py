@@ -5,7 +5,14 @@ from datetime import UTC
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from cassandra import DriverException, InvalidRequest, OperationTimedOut, RequestExecutionException
+from cassandra import (
+    DriverException,
+    InvalidRequest,
+    OperationTimedOut,
+    RequestExecutionException,
+    Timeout,
+    Unavailable,
+)
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.concurrent import execute_concurrent_with_args
@@ -17,7 +24,7 @@ from ..article import Article, FoundArticle
 from ..config import Settings
 from ..embeddings import Vectors
 from .published import CREATE_KEYSPACE, CREATE_TABLE, KEYSPACE
-from .store import Query, StoreError
+from .store import Query, StoreBusyError, StoreError
 from .waiting import LastInsert
 
 TABLE, MODELS = f"{KEYSPACE}.articles", f"{KEYSPACE}.embedding_models"
@@ -138,6 +145,8 @@ class CqlStore:
         if isinstance(error, InvalidRequest) and KEYSPACE in str(error):
             load = f"python -m annulus_rag_bench load --store {self.name}"
             return StoreError(f"{self._place} has no articles yet. Load them with: {load} ({error})")
+        if isinstance(error, (Timeout, Unavailable)):
+            return StoreBusyError(f"{self.title} at {self._place} is too busy: {error}")
         if isinstance(error, (DriverException, RequestExecutionException)):
             return StoreError(f"{self.title} at {self._place} refuses: {error}")
         return error

@@ -20,6 +20,10 @@ class StoreError(Exception):
     """The store can't answer. The text says why, and what helps."""
 
 
+class StoreBusyError(StoreError):
+    """The store was too busy to answer in time, and may well answer later."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """A question with its vector, of length 1. Both dates are in UTC, and both belong to the range."""

@@ -6,17 +6,23 @@ from typing import Protocol
 
 from ..article import Article, FoundArticle
 from ..embeddings import Vectors
-from .store import Query, StoreError
+from .store import Query, StoreBusyError, StoreError
 
 POLL_SECONDS = 0.005
 
 
 def wait_until(is_so: Callable[[], bool], timeout: float, wanted: str) -> None:
-    """Returns when `is_so()`. Raises `StoreError` after `timeout` seconds."""
+    """Returns when `is_so()`, which a busy store can't say. Raises `StoreError` after `timeout` seconds."""
     deadline = time.monotonic() + timeout
-    while not is_so():
+    while True:
+        why = ""
+        try:
+            if is_so():
+                return
+        except StoreBusyError as error:
+            why = f": {error}"
         if time.monotonic() > deadline:
-            raise StoreError(f"Not {wanted} within {timeout:g} s")
+            raise StoreError(f"Not {wanted} within {timeout:g} s{why}")
         time.sleep(POLL_SECONDS)
 
 
