@@ -81,7 +81,7 @@ impl BackupRunner {
         let source = self.source(&order, captured, &scratch, &state_dir);
         let reporter = self.reporter(task);
         let sent = self
-            .transfer(location.back_up(source, &reporter, &pace))
+            .in_background(location.back_up(source, &reporter, &pace))
             .await;
         scratch.remove().await;
         let summary = sent?;
@@ -184,7 +184,10 @@ impl BackupRunner {
             .await
             .map_err(|error| BackupTaskError::Internal(error.to_string()))??;
         let at_s = clock::seconds(captured.taken_at_micros);
-        let read = digests::of_tables(copy.path(), at_s, &self.wanted(task)).await;
+        let wanted = self.wanted(task);
+        let read = self
+            .in_background(digests::of_tables(copy.path(), at_s, &wanted))
+            .await;
         copy.remove().await;
         let read = read?;
         for table in &mut captured.tables {

@@ -61,7 +61,7 @@ impl BackupRunner {
         let reporter = self.reporter(task);
         let (all, target) = (FileSelection::All, scratch.path());
         let fetched = self
-            .transfer(location.download(&point, &all, target, &reporter, &pace))
+            .in_background(location.download(&point, &all, target, &reporter, &pace))
             .await;
         let compared = match fetched {
             Ok(_) => self.compare(&point, &scratch, task).await,
@@ -82,7 +82,10 @@ impl BackupRunner {
             return Ok(());
         }
         let at_s = clock::seconds(point.taken_at_micros);
-        let found = digests::of_tables(scratch.path(), at_s, &self.wanted(task)).await?;
+        let wanted = self.wanted(task);
+        let found = self
+            .in_background(digests::of_tables(scratch.path(), at_s, &wanted))
+            .await?;
         let mut differences = Vec::new();
         for table in &point.tables {
             let name = format!("{}.{}", table.keyspace, table.table);

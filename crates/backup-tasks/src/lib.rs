@@ -20,7 +20,7 @@
 //! restore that ended early are removed again.
 //!
 //! **Queries go first.** Before each piece a transfer waits while queries want the machine
-//! ([`QueriesFirst`]), and its work is on threads that the operating system lets run last.
+//! ([`QueriesFirst`]), and its work is on threads of a low priority.
 
 #![warn(clippy::unwrap_used)]
 

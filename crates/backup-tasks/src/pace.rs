@@ -1,10 +1,10 @@
 //! The pace of transfers: queries go first.
 //!
-//! A transfer has no thread of its own that a scheduler of the system could hold back: it reads
-//! the disk, computes digests and uses the network, as queries do. So it waits before each piece.
+//! A transfer reads the disk, computes digests and uses the network, as queries do, and a low
+//! priority of its threads does not keep them apart there. So it waits before each piece.
 //! If requests came or were computed since the last one, pieces go one at a time, each after a
 //! pause without any, or at the latest after a time that makes a low rate.
-//! The low rate is a floor, so that a backup of a busy server ends. Without queries nothing waits.
+//! So a backup of a busy server ends, too. Without queries nothing waits.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -20,8 +20,8 @@ use tokio::time::Instant;
 
 const MIB: u64 = 1 << 20;
 
-/// The rate that a transfer has while queries always want the machine. Reading, digests and
-/// compression of so many bytes take a tenth of a core.
+/// The rate by which a piece waits no longer, while queries always want the machine. Reading,
+/// digests and compression of so many bytes take a tenth of a core.
 const FLOOR_BYTES_PER_S: u64 = 32 * MIB;
 
 /// The interval at which a transfer looks whether queries were computed.

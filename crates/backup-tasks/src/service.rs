@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use backup::BackupError;
 use clock::{Clock, SystemClock};
 use store_api::types::{BackupPreview, BackupScheduleStatus, BackupsStatus};
 use tasks::{CompletionState, Task, TaskRegistry, TaskScope, TaskSnapshot, TaskSpec};
@@ -405,16 +404,16 @@ impl BackupRunner {
         QueriesFirst::new(self.inner.options.clients.clone(), max_mib_per_second)
     }
 
-    /// Carries out a transfer on threads of low priority.
+    /// Carries out a transfer, or other work with its bytes, on threads of a low priority.
     ///
     /// # Errors
-    /// That of the transfer, or if the threads can't be made.
-    pub(crate) async fn transfer<T>(
+    /// That of the work, or if the threads can't be made.
+    pub(crate) async fn in_background<T, E: Into<BackupTaskError>>(
         &self,
-        transfer: impl Future<Output = Result<T, BackupError>> + Send,
+        work: impl Future<Output = Result<T, E>> + Send,
     ) -> Result<T, BackupTaskError> {
-        match self.inner.threads.run(transfer).await {
-            Ok(outcome) => Ok(outcome?),
+        match self.inner.threads.run(work).await {
+            Ok(outcome) => outcome.map_err(Into::into),
             Err(error) => Err(BackupTaskError::Internal(format!(
                 "the threads for transfers can't be made: {error}"
             ))),

@@ -72,7 +72,7 @@ impl BackupRunner {
         );
         let data = scratch.path().join("data");
         let fetched = self
-            .transfer(location.download(&point, &files, &data, &reporter, &pace))
+            .in_background(location.download(&point, &files, &data, &reporter, &pace))
             .await;
         let restored = match fetched {
             Ok(_) => self.adopt_all(storage, &order.choice, &scratch, task).await,
