@@ -31,6 +31,9 @@ const TEXT_BYTES_MAX: usize = 2 << 10;
 /// The most bytes of a plan.
 const PLAN_BYTES_MAX: usize = 1 << 10;
 
+/// The sign in a plan for the rest of a long term.
+const CUT: &str = "...";
+
 /// The most tables of a batch that its text names.
 const BATCH_TABLES_MAX: usize = 8;
 
@@ -227,7 +230,19 @@ impl SlowQueries {
 /// The part of a statement's text that the log shows.
 #[must_use]
 pub fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+    match text.floor_char_boundary(TEXT_BYTES_MAX) {
+        end if end < text.len() => whole_terms(&text[..end]),
+        _ => text,
+    }
+}
+
+/// The beginning of a text that is cut, without its last term: a part of a UUID is not recognised
+/// as a literal.
+fn whole_terms(cut: &str) -> &str {
+    let is_between = |sign: char| sign.is_whitespace() || ",()[]{}<>=".contains(sign);
+    let mut signs = cut.char_indices().rev();
+    let end = signs.find(|(_, sign)| is_between(*sign));
+    end.map_or("", |(at, sign)| &cut[..at + sign.len_utf8()])
 }
 
 /// The text by which the log shows a batch: the tables that it writes to, each by its keyspace and
@@ -248,16 +263,18 @@ pub fn batch_text<'a>(tables: impl IntoIterator<Item = (&'a str, &'a str)>) -> S
 }
 
 /// A plan on one line, without literals. It ends where the first text of a literal begins: plans
-/// show texts without doubled quotes and cut long ones, so that their ends can't be recognised.
+/// show texts without doubled quotes and cut long ones, so that their ends can't be recognised. A
+/// line in which a long term is cut ends before that term.
 fn of_plan(plan: &str) -> String {
     let text_at = [plan.find('\''), plan.find("$$")]
         .into_iter()
         .flatten()
         .min();
     let before_text = text_at.map_or(plan, |at| &plan[..at]);
-    let lines = before_text
-        .lines()
-        .map(|line| without_literals(line, PLAN_BYTES_MAX));
+    let lines = before_text.lines().map(|line| match line.find(CUT) {
+        None => without_literals(line, PLAN_BYTES_MAX),
+        Some(at) => without_literals(whole_terms(&line[..at]), PLAN_BYTES_MAX) + CUT,
+    });
     let mut shown = lines.collect::<Vec<_>>().join("; ");
     if text_at.is_some() {
         shown.push_str(" ?...");
@@ -337,6 +354,21 @@ mod tests {
     }
 
     #[test]
+    fn a_term_that_is_cut_is_not_shown() {
+        let ids = "8f14e45f-ceea-467f-a9c7-3c1b3f3f3f3f, 1679091c-5a88-4faf-8afb";
+        assert_eq!(
+            of_plan(&format!("filter ids = {{{ids}...\nindex k.i")),
+            "filter ids = {?,...; index k.i"
+        );
+        let long = format!(
+            "{}IN (1679091c-5a88-4faf-8afb",
+            " ".repeat(TEXT_BYTES_MAX - 24)
+        );
+        let shown = beginning(&long).trim_start();
+        assert_eq!(shown, "IN (");
+    }
+
+    #[test]
     fn quick_statements_are_not_described() {
         for log in [SlowQueries::never(), log_of(Some(Duration::from_hours(1)))] {
             assert!(!log.is_logged(Duration::from_secs(1)));
@@ -394,8 +426,10 @@ mod tests {
 
     #[test]
     fn a_text_is_shown_up_to_its_bound() {
-        let text = "\u{e9}".repeat(TEXT_BYTES_MAX);
-        assert_eq!(beginning(&text).len(), TEXT_BYTES_MAX);
+        let text = "\u{e9} ".repeat(TEXT_BYTES_MAX);
+        let shown = beginning(&text);
+        assert!(shown.ends_with(' '), "{shown}");
+        assert!((TEXT_BYTES_MAX - 3..=TEXT_BYTES_MAX).contains(&shown.len()));
         assert_eq!(beginning("SELECT 1"), "SELECT 1");
     }
 }
