@@ -39,6 +39,7 @@ impl RequestLoop {
         length: usize,
         node: &mut ClientFrameWriter<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
+        let since = Instant::now();
         let bytes = length * COPIES + execution.bytes();
         let memory = self.memory(bytes, node).await?;
         let entered = match self.enter(&execution, node).await? {
@@ -52,7 +53,7 @@ impl RequestLoop {
         let (request, execution) = execution.begin();
         let write = WriteUnderWay {
             execution,
-            since: Instant::now(),
+            since,
             retries: 0,
             entered,
             memory,

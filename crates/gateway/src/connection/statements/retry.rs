@@ -30,6 +30,8 @@ struct RefusedWrite {
     /// The way to the client. It is held until the client is answered or the write goes on, so that
     /// the other loop does not take the client for one that is due no more answers.
     to_client: mpsc::Sender<Bytes>,
+    /// The time at which the client's request came.
+    since: Instant,
     /// The number of times that the write was retried, this time included.
     retries: u32,
     /// The write's share of the memory that the connection's writes may hold.
@@ -43,6 +45,7 @@ pub(super) fn retry(
     to_node: &mpsc::UnboundedSender<Bytes>,
     origin: DecidedFrame,
     answer: Frame,
+    since: Instant,
     retries: u32,
     memory: OwnedSemaphorePermit,
 ) -> ResponseAction {
@@ -56,6 +59,7 @@ pub(super) fn retry(
         context: context.clone(),
         to_node: to_node.clone(),
         to_client,
+        since,
         retries,
         memory,
     };
@@ -105,7 +109,7 @@ impl RefusedWrite {
                 let (step, execution) = execution.begin();
                 let write = WriteUnderWay {
                     execution,
-                    since: Instant::now(),
+                    since: self.since,
                     retries: self.retries,
                     entered,
                     // The request is the same, so it takes about as much memory as before.

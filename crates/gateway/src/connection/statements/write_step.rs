@@ -53,7 +53,8 @@ pub(super) fn reply(
             ResponseAction::Ask(request)
         }
         NextWriteAction::InDoubt(origin) if retries < RETRIES_MAX => {
-            retry(context, to_node, origin, frame, retries + 1, memory)
+            let retries = retries + 1;
+            retry(context, to_node, origin, frame, since, retries, memory)
         }
         next => {
             context.log.metrics.write_took(took);
