@@ -8,6 +8,7 @@ mod input;
 mod map;
 mod question;
 mod recall;
+mod slow;
 mod table_rows;
 mod texts;
 mod words;
@@ -16,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use question::{ResolvedSearch, ResolvedSubject};
+use slow::TimedSearch;
 use slow_statements::SlowQueries;
 use store_api::types::SearchPlan;
 use tokio::time::Instant;
@@ -101,19 +103,20 @@ impl VectorSearcher {
         lacking: MissingRowsPolicy,
         write: impl Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
     ) -> Result<IndexAnswer<A>, SearchError> {
-        let began = Instant::now();
+        let rows = asked.limit.get().min(ROWS_MAX);
+        let mut timed = TimedSearch::begin(&self.slow, rows);
         let question = self.question(&name, &mut asked, &admission).await?;
+        timed.note_question(&question);
         let index = question.routed.index.clone();
         let waits = Instant::now();
         let taken_up = self
             .wait_for(&index, name.clone(), &asked, &admission)
             .await;
-        let waited = waits.elapsed();
-        note_wait(waited);
+        timed.note_wait(waits.elapsed());
         taken_up?;
         let job = Arc::new(PreparedSearch {
             engine: self.engine.clone(),
-            rows: asked.limit.get().min(ROWS_MAX),
+            rows,
             exact: asked.exact,
             debug: asked.debug,
             write,
@@ -154,11 +157,7 @@ impl VectorSearcher {
         };
         drop(admission);
         let requested = &job.question.routed.requested;
-        let took = began.elapsed();
-        self.count(requested, took);
-        if self.slow.is_logged(took) {
-            job.log_slow(took, waited);
-        }
+        self.count(requested, timed.note_answer(job.plan.get().copied()));
         if found.is_short {
             let is_answered = match database {
                 // A node in the process of the rows reads them.
@@ -235,23 +234,6 @@ struct PreparedSearch<W> {
 }
 
 impl<W> PreparedSearch<W> {
-    /// Logs that the search was slow, without its values.
-    fn log_slow(&self, took: Duration, waited: Duration) {
-        let (question, plan) = (&self.question, self.plan.get());
-        tracing::info!(
-            target: "slow_query",
-            duration_ms = took.as_millis(),
-            index = %question.routed.requested.identity.name,
-            rows = self.rows,
-            is_filtered = question.filter.is_some() || question.tenant.is_some(),
-            waited_ms = waited.as_millis(),
-            plan = plan.map(|plan| plan.kind.name()),
-            admitted = plan.and_then(|plan| plan.admitted),
-            fresh = plan.map(|plan| plan.fresh),
-            "a slow search"
-        );
-    }
-
     /// Whether the answer is a page of all rows that match. It is of the rows that the index has,
     /// so nothing makes up for those that it lacks.
     fn is_page(&self) -> bool {
@@ -309,14 +291,6 @@ impl<W> PreparedSearch<W> {
         let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
         Ok(Some(IndexAnswer { answer, is_short }))
     }
-}
-
-/// Notes in the trace of a request how long its search has waited for the index.
-fn note_wait(waited: Duration) {
-    traces::note(|| {
-        let waited = waited.as_micros();
-        format!("Waited {waited} microseconds until the index had taken in all acknowledged writes")
-    });
 }
 
 /// Counts the plan of a search, and logs it.

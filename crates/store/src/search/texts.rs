@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::input::{ReceivedSearch, SearchSubject};
 use super::question::text_options;
+use super::slow::TimedSearch;
 use super::{ConcurrencyPermit, SearchError, VectorSearcher};
 use crate::identity::IndexName;
 
@@ -85,13 +86,13 @@ impl VectorSearcher {
         admission: ConcurrencyPermit,
         look: impl Fn(&str, &TextMeasure<'_>) -> Option<A> + Send + 'static,
     ) -> Result<Vec<Option<A>>, SearchError> {
-        let began = Instant::now();
         let TextsQuestion {
             query,
             filter,
             tenant,
             texts,
         } = asked;
+        let mut timed = TimedSearch::begin(&self.slow, texts.len());
         let mut search = ReceivedSearch {
             is_without_rows: true,
             filter,
@@ -99,8 +100,12 @@ impl VectorSearcher {
             ..ReceivedSearch::new(SearchSubject::Words(query), NonZeroUsize::MIN)
         };
         let question = self.question(&name, &mut search, &admission).await?;
+        timed.note_question(&question);
         let index = question.routed.index.clone();
-        self.wait_for(&index, name, &search, &admission).await?;
+        let waits = Instant::now();
+        let taken_up = self.wait_for(&index, name, &search, &admission).await;
+        timed.note_wait(waits.elapsed());
+        taken_up?;
         let requested = question.routed.requested.clone();
         let options = text_options(&index.identity)?;
         let bytes: usize = texts.iter().flatten().map(Bytes::len).sum();
@@ -126,7 +131,7 @@ impl VectorSearcher {
         };
         let answer = self.compute.search(admission.deadline, rows, work).await;
         let answer = answer.map_err(|error| self.not_searched(&error))??;
-        self.count(&requested, began.elapsed());
+        self.count(&requested, timed.note_answer(None));
         Ok(answer)
     }
 }
