@@ -126,7 +126,7 @@ def alertmanager(configuration, folder, port):
 
 @contextlib.contextmanager
 def rsyslog(configuration, folder, ready):
-    """rsyslog with a file of settings."""
-    arguments = ["-n", "-f", configuration, "-i", folder / "rsyslog.pid", *rsyslog_arguments()]
+    """rsyslog with a file of settings. Without a file of its id: one that was ended on a busy machine leaves it there."""
+    arguments = ["-n", "-f", configuration, "-iNONE", *rsyslog_arguments()]
     with running("rsyslogd", arguments, folder / "rsyslog.log", ready):
         yield
