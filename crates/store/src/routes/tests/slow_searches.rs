@@ -88,5 +88,5 @@ async fn a_search_that_fails_is_logged_too() {
     };
     assert_eq!(line["is_answered"], false);
     assert_eq!(line["plan"], Value::Null);
-    assert!(line["waited_ms"].as_u64().unwrap() >= 20, "{line}");
+    assert!(line["waited_ms"].is_u64(), "{line}");
 }
