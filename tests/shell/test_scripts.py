@@ -90,10 +90,14 @@ def test_definitions_are_statements_that_can_be_run_again(shop, tmp_path):
     assert "goods2" in shows(shop, "-k", "shop", "-e", "\\d")
 
 
+def take_interrupts():
+    """Takes the signal as usual, also where these tests run in the background of a script, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_pipe_gets_the_answer_to_each_statement_at_once(shop):
-    with subprocess.Popen(
-        command(shop, "--json"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
-    ) as shell:
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment()}
+    with subprocess.Popen(command(shop, "--json"), preexec_fn=take_interrupts, **options) as shell:
         for key in (1, 2, 3):
             shell.stdin.write(f"SELECT id FROM shop.goods\nWHERE id = {key};\n")
             shell.stdin.flush()
